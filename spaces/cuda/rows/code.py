@@ -3,7 +3,8 @@
 A thread reads its vectors of a row from memory, joins them to the states of a pass, and merges
 these with the other threads of the row; after the last pass it computes and stores its share of the
 outputs. Where elements stay meanwhile is a decision: in registers, in shared memory (each thread
-finds there what it copied itself, so nothing waits), or in memory, to be read again.
+finds there what it copied itself, so nothing waits), or in memory, to be read again. Blocks may
+stay for many tiles: then some come ahead, and what all rows share may stay in registers.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins, p
 from spaces.cuda.rows.outputs import ElementOutputs, row_outputs
 from spaces.cuda.rows.reducers import States, helpers
 from spaces.cuda.rows.source import number_of
-from spaces.cuda.rows.sweep import Level, Sweep, hold
+from spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared_by_rows
 from spaces.cuda.target import WARP
 from spaces.derivation.rows.passes import Pass
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
@@ -29,7 +30,7 @@ from spaces.kernel import Call, Kernel, Launch, Source, arguments
 @dataclass(frozen=True)
 class RowsCode:
     """The kernel called ``entry`` of a program as rows; blocks that go over many tiles are
-    ``most_blocks`` at most."""
+    ``most_blocks`` at most, whole clusters."""
 
     context: Context
     entry: str
@@ -63,7 +64,12 @@ class RowsCode:
 
     @property
     def _held_bytes(self) -> int:
-        return self.context.held_bytes
+        return self.context.held_bytes * self.context.buffers
+
+    @property
+    def _prefetches(self) -> bool:
+        """Whether tiles are copied while those before them are worked on."""
+        return self._number("stages") > 1
 
     @property
     def _across(self) -> bool:
@@ -80,7 +86,7 @@ class RowsCode:
         cluster = self._number("cluster")
         if self.context.values["grid"] == "tiles":
             return self.tiles * cluster
-        return min(self.tiles, self.most_blocks)
+        return min(self.tiles * cluster, self.most_blocks)
 
     @cached_property
     def passes(self) -> list[tuple[States, Merging]]:
@@ -88,7 +94,7 @@ class RowsCode:
         context, place = self.context, self._held_bytes
         found: list[tuple[States, Merging]] = []
         for pass_ in context.use.passes:
-            states = States(pass_, context.scope, context.at_once)
+            states = States(pass_, context.scope, context.at_once, context.elements, context.steps)
             merging = Merging(
                 states,
                 self._number("row_threads"),
@@ -146,16 +152,42 @@ class RowsCode:
         """The tiles of a block."""
         cluster = self._number("cluster")
         first = f"(int)blockIdx.x / {cluster}" if cluster > 1 else "(int)blockIdx.x"
+        common = shared_by_rows(self.context)
         if self.tiles * cluster == self.blocks:
-            return ["{", f"  const int tile = {first};", *indented(self._tile()), "}"]
-        head = f"for (int tile = {first}; tile < {self.tiles}; tile += {self.blocks}) {{"
+            lines = [f"const int tile = {first};", *common, *self._tile()]
+            return ["{", *indented(lines), "}"]
+        stride = self.blocks // cluster
+        head = f"for (int tile = {first}; tile < {self.tiles}; tile += {stride}) {{"
         least = 1 if self._across else WARP
         waits = self.passes and self._number("row_threads") > least
         again = ["tw::sync_block();"] if waits else []
-        return [head, *indented([*self._tile(), *again]), "}"]
+        again += ["round++;"] if self._exchanges else []
+        if not self._prefetches:
+            return [*common, head, *indented([*self._tile(), *again]), "}"]
+        ahead, buffers = self._number("stages") - 1, self.context.buffers
+        before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
+        further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
+        if self.context.values["hold"] == "registers":  # which free the buffer for the next one
+            body = [f"tw::cp_async_wait<{ahead - 1}>();", *self._tile(further)]
+        else:
+            body = [*further, f"tw::cp_async_wait<{ahead}>();", *self._tile()]
+        again += [f"buffer = (buffer + 1) % {buffers};"]
+        return [*before, *common, "int buffer = 0;", head, *indented([*body, *again]), "}"]
 
-    def _tile(self) -> list[str]:
-        """The rows of a tile from their first read to their last output."""
+    def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
+        """Start to copy the tile at this distance to a buffer, if there is one, as one group."""
+        lines = [*self._place("next"), *self._beside(), *self._pointers()]
+        lines += copies(self.context, buffer)
+        return [
+            f"if (const int next = {tile} + {distance}; next < {self.tiles}) {{",
+            *indented(lines),
+            "}",
+            "tw::cp_async_commit();",
+        ]
+
+    def _tile(self, further: Sequence[str] = ()) -> list[str]:
+        """The rows of a tile from their first read to their last output; ``further`` comes when
+        registers hold what they are to."""
         context = self.context
         passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
         elements = ElementOutputs(context)
@@ -163,7 +195,8 @@ class RowsCode:
             *self._place(),
             *self._beside(),
             *self._pointers(),
-            *hold(context),
+            *hold(context, self._prefetches),
+            *further,
             *self._results(),
             *passes,
             *row_outputs(context),
@@ -207,6 +240,8 @@ class RowsCode:
         """Where rows of operands start."""
         context, lines = self.context, []
         for read, access in context.accesses.items():
+            if read in context.common:
+                continue
             name, count = f"from{context.name(read)}", context.rows_of(read)
             start = access.start("row[k]", self._gathered())
             lines.append(f"const {C_TYPES[access.array.dtype]} *{name}[{count}];")
@@ -227,7 +262,10 @@ class RowsCode:
     def _pass(self, states: States, merging: Merging) -> list[str]:
         """Sweep, merge, and results."""
         context = self.context
-        results = [f"{context.results[r.name]}[k] = {states.result(r)};" for r in states.pass_]
+        threads = self._number("row_threads") * self._number("cluster")
+        results = [
+            f"{context.results[r.name]}[k] = {states.result(r, threads)};" for r in states.pass_
+        ]
         body = [
             *states.declare(),
             *self._swept(states),
@@ -242,7 +280,8 @@ class RowsCode:
         levels = []
         for reductions in states.levels:
             before = [line for r in reductions for line in states.correct(r)] if corrects else []
-            levels.append(self._level(states, tuple(reductions), before))
+            fresh = tuple(r for r in reductions if not states.is_known(r))
+            levels.append(self._level(states, fresh, before))
         begin = states.remember() if corrects else []
         return Sweep(self.context, levels, begin).lines()
 

@@ -121,13 +121,21 @@ class Context:
 
     @cached_property
     def held(self) -> tuple[Read, ...]:
-        """The reads whose elements stay between sweeps; shared memory has those of the plain
-        passes, so that a single sweep, too, finds all that it reads on its way at once."""
+        """The reads whose elements stay between sweeps; those that come by shared memory by the
+        plain passes, as they may come ahead of a single sweep, too."""
         if self.values["hold"] == "memory":
             return ()
-        if self.values["hold"] == "shared":
-            return Use(self.rows, self.rows.plain).repeated
-        return self.use.elements if self.values["ahead"] else self.use.repeated
+        found = self.use.elements if self.values["ahead"] else self.use.repeated
+        if self.is_copied:
+            found = Use(self.rows, self.rows.plain).repeated
+        return tuple(read for read in found if read not in self.common)
+
+    @cached_property
+    def common(self) -> tuple[Read, ...]:
+        """The reads that are the same for all rows and stay in registers for all tiles."""
+        if self.values["common"] == "again":
+            return ()
+        return tuple(r for r in self.use.elements if not self.rows.places[r].by_row)
 
     # -- expressions ---------------------------------------------------------------------------
 
@@ -197,12 +205,28 @@ class Context:
         return f"u < {full} || {test}" if self.steps == 1 and full else test
 
     @property
+    def elements(self) -> int | None:
+        """Elements of a thread in each step, if all have as many."""
+        uneven = self.outside or (self.values["lanes"] == "rows")
+        return None if uneven else self.unroll * self.number("vector")
+
+    @property
     def valid(self) -> str:
         """C text of whether row ``k`` is within the problem; empty if all are."""
         rows = self.rows.row_count
         if rows % int(self.tile.tile_rows(self.values)) == 0:
             return ""
         return f"row0 + k * {self.number('block_rows')} < {rows}"
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether elements come by shared memory."""
+        return bool(self.tile.copied(self.values))
+
+    @property
+    def buffers(self) -> int:
+        """Tiles that shared memory has room for."""
+        return int(self.tile.buffers(self.values))
 
     # -- shared memory -------------------------------------------------------------------------
 
@@ -219,20 +243,22 @@ class Context:
 
     @property
     def held_bytes(self) -> int:
-        """Shared memory for all elements that it holds."""
-        if self.values["hold"] != "shared":
+        """Shared memory for a tile's elements that come by it."""
+        if not self.is_copied:
             return 0
         return sum(map(self.shared_bytes_of, self.held))
 
-    def shared_at(self, read: Read, turn: str) -> str:
-        """C text of where a thread has a vector of row ``k`` in shared memory."""
+    def shared_at(self, read: Read, turn: str, buffer: str = "buffer") -> str:
+        """C text of where a thread has a vector of row ``k`` in shared memory; of many buffers, in
+        that of this number."""
         access = self.accesses[read]
         size = access.vector * access.array.element.bytes
         threads = int(self.tile.threads(self.values))
         turns = self.steps * self.unroll
         row = f"{self.row_of(read)} * {turns} + " if self.row_of(read) == "k" else ""
         place = self.shared_place(read)
-        return f"shared + {place} + (({row}{turn}) * {threads} + (int)threadIdx.x) * {size}"
+        stage = f" + {buffer} * {self.held_bytes}" if self.buffers > 1 else ""
+        return f"shared + {place}{stage} + (({row}{turn}) * {threads} + (int)threadIdx.x) * {size}"
 
 
 def _is_place(reducer: str | None) -> bool:

@@ -19,11 +19,14 @@ SENT = 4
 """Variables that a block sends at a time, 4 bytes each."""
 BARRIER = 16
 """Bytes of an mbarrier, and of what aligns the vectors behind it."""
+BUFFERS = 2
+"""Rounds, one for each tile of a block, that have room of their own: a block sends for the next but
+one only when it has what all sent for the next, and so are done with what came before."""
 
 
 def exchange_bytes(variables: Any, cluster: Any) -> Any:
     """Shared memory for what blocks of a cluster send each other of so many variables."""
-    return BARRIER + ceil_div(variables, SENT) * SENT * 4 * cluster
+    return BUFFERS * (BARRIER + ceil_div(variables, SENT) * SENT * 4 * cluster)
 
 
 def per_row(rows: int, lines: Sequence[str]) -> list[str]:
@@ -80,15 +83,17 @@ class Merging:
         return int(exchange_bytes(self._variables, self.cluster)) if self.cluster > 1 else 0
 
     @property
-    def barrier(self) -> str:
-        """C text of the barrier that what other blocks send completes; behind it is room for it."""
-        return f"shared + {self.place + self.bytes - self._sent_bytes}"
+    def barriers(self) -> list[str]:
+        """C texts of the barriers that what other blocks send completes; behind each is room for
+        it, see :data:`BUFFERS`."""
+        first, apart = self.place + self.bytes - self._sent_bytes, self._sent_bytes // BUFFERS
+        return [f"shared + {first + n * apart}" for n in range(BUFFERS)]
 
     def lines(self) -> list[str]:
         """All of it."""
         if self.across:
             return self._across() if self.row_threads > 1 else []
-        found = self._by_shuffles(min(self.row_threads, WARP))
+        found = self._by_shuffles(min(self.row_threads, WARP), 1)
         if self.warps > 1:
             found += self._through_shared()
         if self.cluster > 1:
@@ -110,16 +115,17 @@ class Merging:
                 "{name} = tw::load_shared<{kind}>(shared + {at});", (self.place, wide, "group")
             ),
             f"for (int q = 1; q < {self.row_threads}; q++) {{",
-            *indented(per_row(self.states.rows, self.states.merge(part))),
+            *indented(per_row(self.states.rows, self.states.merge(part, 1))),
             "}",
         ]
 
-    def _by_shuffles(self, lanes: int) -> list[str]:
-        """Lanes whose numbers differ in one bit below ``lanes`` merge, bit after bit."""
+    def _by_shuffles(self, lanes: int, threads: int) -> list[str]:
+        """Lanes whose numbers differ in one bit below ``lanes`` merge, bit after bit; before, each
+        has the states of so many threads."""
         lines: list[str] = []
         mask = 1
         while mask < lanes:
-            lines += per_row(self.states.rows, self.states.merge(_Shuffle(mask)))
+            lines += per_row(self.states.rows, self.states.merge(_Shuffle(mask), threads * mask))
             mask *= 2
         return lines
 
@@ -133,18 +139,20 @@ class Merging:
                 "{name} = tw::load_shared<{kind}>(shared + {at});",
                 (self.place, self.warps, f"threadIdx.x % {self.warps}"),
             ),
-            *self._by_shuffles(self.warps),
+            *self._by_shuffles(self.warps, WARP),
         ]
 
     def _through_cluster(self) -> list[str]:
         """Every block sends its states to all, itself included; lanes take one block's each."""
+        apart = self._sent_bytes // BUFFERS
         lines = [
-            f"const u32 done = {self.barrier}, received = done + {BARRIER};",
+            f"const u32 done = {self.barriers[0]} + {apart} * (round & 1);",
+            f"const u32 received = done + {BARRIER};",
             *self._send(),
-            "tw::mbarrier_wait_cluster(done, 0);",
+            "tw::mbarrier_wait_cluster(done, (round >> 1) & 1);",
             *self._receive(),
         ]
-        return ["{", *indented(lines), "}", *self._by_shuffles(self.cluster)]
+        return ["{", *indented(lines), "}", *self._by_shuffles(self.cluster, self.row_threads)]
 
     @property
     def _vectors(self) -> list[tuple[int, int]]:
@@ -213,13 +221,14 @@ class Merging:
 
 
 def exchange_begins(mergings: Sequence[Merging]) -> list[str]:
-    """Lines by which a block of a cluster says that it may be sent states."""
-    lines = [f"tw::mbarrier_init({merging.barrier}, 1);" for merging in mergings]
+    """Lines by which a block of a cluster says that it may be sent states, and counts rounds."""
+    lines = [f"tw::mbarrier_init({b}, 1);" for merging in mergings for b in merging.barriers]
     return [
         *("if (threadIdx.x == 0) {", *indented([*lines, "tw::fence_barrier_init();"]), "}"),
         *("tw::sync_warp();", "tw::cluster_arrive_relaxed();"),
+        "u32 round = 0;",
     ]
 
 
-EXCHANGE_WAITS = ("tw::sync_warp();", "tw::cluster_wait();")
+EXCHANGE_WAITS = ("if (round == 0) {", "  tw::sync_warp();", "  tw::cluster_wait();", "}")
 """Lines before the first exchange: nothing is sent to blocks that have not begun."""

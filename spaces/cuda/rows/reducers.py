@@ -10,7 +10,7 @@ from spaces.cuda.rows.values import Scope
 from spaces.cuda.scalar_code import Value
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.language.functions import REDUCERS
-from spaces.language.tree import Read
+from spaces.language.tree import Number, Read
 
 HELPERS = """\
 TW_INLINE long long tw_quotient(long long a, long long b) {
@@ -33,12 +33,15 @@ class States:
     """The states of ``pass_``, in variables ``s0[k]``, ``s1[k]``, ...: one for each row ``k`` that
     a thread has at once, and places ``p0[k]`` of what ``argmax`` and ``argmin`` found.
 
-    ``scope`` says how anything but a state is written.
+    ``scope`` says how anything but a state is written. Where every thread has so many ``elements``
+    in each of its ``steps``, sums of a constant are known and have no variables.
     """
 
     pass_: Sequence[ChainReduction]
     scope: Scope
     rows: int
+    elements: int | None = None
+    steps: int = 1
 
     # -- variables -----------------------------------------------------------------------------
 
@@ -51,11 +54,18 @@ class States:
         """Whether a reduction gives a place."""
         return REDUCERS[r.reducer].argument
 
+    def is_known(self, r: ChainReduction) -> bool:
+        """Whether a reduction is a sum of a constant over elements that are counted."""
+        is_constant = r.reducer == "sum" and isinstance(r.element, Number)
+        return self.elements is not None and is_constant
+
     @property
     def variables(self) -> list[tuple[str, str]]:
         """C type and name of all variables of a row."""
         found = []
         for n, r in enumerate(self.pass_):
+            if self.is_known(r):
+                continue
             found.append((self.scope.real, f"s{n}"))
             if self.is_argument(r):
                 found.append(("int", f"p{n}"))
@@ -65,6 +75,8 @@ class States:
         """Variables for no elements."""
         lines = []
         for n, r in enumerate(self.pass_):
+            if self.is_known(r):
+                continue
             one = _identity(REDUCERS[r.reducer].identity, self.scope.real)
             lines.append(f"{self.scope.real} s{n}[{self.rows}] = {_all(one, self.rows)};")
             if self.is_argument(r):
@@ -87,15 +99,29 @@ class States:
 
     # -- elements ------------------------------------------------------------------------------
 
-    def within(self, prefix: str = "s") -> Scope:
-        """The scope in which reads of states are those of the variables ``prefix``."""
+    def within(self, prefix: str = "s", threads: int | None = None) -> Scope:
+        """The scope in which reads of states are those of the variables ``prefix``, of so many
+        threads' elements; None for one thread on its way, in ``step``."""
 
         def read(node: Read) -> Value:
             if node.name in self.number:
+                r = self.pass_[self.number[node.name]]
+                if self.is_known(r):
+                    return Value(self._known(r, prefix, threads))
                 return Value(f"{prefix}{self.number[node.name]}{'[k]' if prefix == 's' else ''}")
             return self.scope.read(node)
 
         return Scope(self.scope.real, read, self.scope.axis)
+
+    def _known(self, r: ChainReduction, prefix: str, threads: int | None) -> str:
+        """C text of a known sum; see :meth:`within`."""
+        assert isinstance(r.element, Number)
+        assert self.elements is not None
+        of_step = float(r.element.value * self.elements)
+        if threads is None and self.steps > 1:
+            steps = "(step + 1)" if prefix == "s" else "step"
+            return f"(({self.scope.real}){steps} * {_identity(of_step, self.scope.real)})"
+        return _identity(of_step * self.steps * (threads or 1), self.scope.real)
 
     def join(self, r: ChainReduction, element: str, rank: str) -> str:
         """Take one more element; ``rank`` is its place along the row."""
@@ -111,7 +137,7 @@ class States:
 
     def remember(self) -> list[str]:
         """Remember all states as ``old0[k]``, ``old1[k]``, ..."""
-        real, names = self.scope.real, range(len(self.pass_))
+        real, names = self.scope.real, self._varying
         copies = [f"old{n}[k] = s{n}[k];" for n in names]
         return [
             *(f"{real} old{n}[{self.rows}];" for n in names),
@@ -121,23 +147,30 @@ class States:
 
     def kept(self) -> list[str]:
         """What was remembered of row ``k``, as ``a0``, ``a1``, ..."""
-        return [f"const {self.scope.real} a{n} = old{n}[k];" for n in range(len(self.pass_))]
+        return [f"const {self.scope.real} a{n} = old{n}[k];" for n in self._varying]
+
+    @property
+    def _varying(self) -> list[int]:
+        """The numbers of the reductions that have variables."""
+        return [n for n, r in enumerate(self.pass_) if not self.is_known(r)]
 
     def correct(self, r: ChainReduction) -> list[str]:
         """Bring what was kept of row ``k`` up to the states of now."""
         n = self.number[r.name]
         return [f"s{n}[k] = {self._moved(r, 'a')};"] if r.correction else []
 
-    def result(self, r: ChainReduction) -> str:
-        """C text of what the program means by the reduction, of the states of the whole row."""
+    def result(self, r: ChainReduction, threads: int) -> str:
+        """C text of what the program means by the reduction, of the states of the whole row, which
+        so many threads share."""
         if self.is_argument(r):
             return f"p{self.number[r.name]}[k]"
-        return self.within().number(r.result)
+        return self.within("s", threads).number(r.result)
 
     # -- parts ---------------------------------------------------------------------------------
 
-    def merge(self, other: Callable[[str, str], str]) -> list[str]:
-        """Merge row ``k`` with another part's; ``other`` gives its variable by type and name."""
+    def merge(self, other: Callable[[str, str], str], threads: int) -> list[str]:
+        """Merge row ``k`` with another part's; ``other`` gives its variable by type and name. Each
+        part is of so many threads, where elements are counted."""
         lines = []
         for kind, name in self.variables:
             own = name.removeprefix("s")
@@ -146,15 +179,15 @@ class States:
         for n, r in enumerate(self.pass_):
             if self.is_argument(r):
                 lines.append(f"tw_{r.reducer}(s{n}[k], p{n}[k], b{n}, bp{n});")
-            else:
-                parts = self._moved(r, "a"), self._moved(r, "b")
+            elif not self.is_known(r):
+                parts = self._moved(r, "a", threads), self._moved(r, "b", threads)
                 lines.append(f"s{n}[k] = {joined(r.reducer, *parts)};")
         return lines
 
-    def _moved(self, r: ChainReduction, part: str) -> str:
+    def _moved(self, r: ChainReduction, part: str, threads: int | None = None) -> str:
         """The state of a part, corrected from its own results to those that are in force."""
         n = self.number[r.name]
-        own, now = self.within(part), self.within()
+        own, now = self.within(part, threads), self.within("s", threads and 2 * threads)
         match r.correction:
             case Scaling(function, exponent):
                 change = f"tw_change({own.number(exponent)}, {now.number(exponent)})"

@@ -98,6 +98,19 @@ class RowSizes(RowTile, BlockResources):
         names = {operand[r.name].dtype for r in self.plain.repeated}
         return self.widest > 1 and not names.isdisjoint(PAIRED)
 
+    @cached_property
+    def common(self) -> tuple[Read, ...]:
+        """What differs along a row and is the same for all rows."""
+        return tuple(read for read in self.plain.elements if not self.rows.places[read].by_row)
+
+    def keeps_common(self, c: Any) -> Any:
+        """Whether what is the same for all rows stays for all tiles."""
+        return c["common"] == "kept"
+
+    def _own(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
+        """Those of ``reads`` of which each row has its own."""
+        return tuple(read for read in reads if self.rows.places[read].by_row)
+
     def _rows_of(self, read: Read, c: Any) -> Any:
         return c["thread_rows"] if self.rows.places[read].by_row else 1
 
@@ -105,23 +118,29 @@ class RowSizes(RowTile, BlockResources):
 
     def held_words(self, c: Any) -> Any:
         """Registers of what stays between sweeps."""
-        kept = self._words(self.plain.repeated, c)
-        every = self._words(self.plain.elements, c)
-        words = np.where(c["ahead"] == 1, every, kept) * self.turns(c)
-        return np.where(c["hold"] == "registers", words, 0)
+        own = self._own(self.plain.repeated)
+        shared = tuple(read for read in self.plain.repeated if read not in own)
+        kept = self._words(own, c) + np.where(self.keeps_common(c), 0, self._words(shared, c))
+        words = np.where(c["ahead"] == 1, self._words(self.plain.elements, c), kept)
+        return np.where(c["hold"] == "registers", words, 0) * self.turns(c)
+
+    def common_words(self, c: Any) -> Any:
+        """Registers of what stays for all tiles."""
+        return np.where(self.keeps_common(c), self._words(self.common, c) * self.turns(c), 0)
 
     def flight_words(self, c: Any) -> Any:
         """Registers of what is read at once in a step."""
-        fresh = self._words(self.plain.elements, c)
+        own, every = self._own(self.plain.elements), self.plain.elements
+        fresh = np.where(self.keeps_common(c), self._words(own, c), self._words(every, c))
         return np.where(c["hold"] == "registers", 0, fresh * c["unroll"])
 
     def registers(self, c: Any) -> Any:
         """The least 32-bit registers that a thread can do with. Calibrated on what NVRTC 13.5
-        needs not to spill: of what is held, a fourth more."""
+        needs not to spill: of what is held between sweeps, a fourth more."""
         variables = self.variables * c["thread_rows"] * (self.real // 4)
         numbers = c["vector"] * (self.real // 4) // 2
         pointers = 2 * c["thread_rows"] * len(self.streams)
-        held = self.held_words(c) * 5 // 4
+        held = self.held_words(c) * 5 // 4 + self.common_words(c)
         return held + self.flight_words(c) + variables + numbers + pointers + 8
 
     @cached_property
@@ -150,14 +169,15 @@ class RowSizes(RowTile, BlockResources):
         return np.where(online, bytes(self.online.passes), bytes(self.plain.passes))
 
     def held_bytes(self, c: Any) -> Any:
-        """Shared memory of what stays there between sweeps."""
+        """Shared memory of a tile that comes or stays there."""
         bytes: Any = 0
         for read in self.plain.repeated:
             size = self.rows.program.operand[read.name].element.bytes
-            bytes = bytes + size * self._rows_of(read, c)
+            stays = self.keeps_common(c) if read in self.common else False
+            bytes = bytes + np.where(stays, 0, size * self._rows_of(read, c))
         whole = bytes * self.steps(c) * self.at_once(c) * c["vector"] * self.threads(c)
-        return np.where(c["hold"] == "shared", whole, 0)
+        return np.where(self.copied(c), whole, 0)
 
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block."""
-        return self.held_bytes(c) + self.slot_bytes(c)
+        return self.held_bytes(c) * self.buffers(c) + self.slot_bytes(c)

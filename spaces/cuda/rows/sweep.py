@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import C_TYPES
 from spaces.cuda.rows.context import Context
 from spaces.cuda.rows.merging import per_row
 from spaces.cuda.rows.values import Ahead, Scope
@@ -46,8 +47,7 @@ class Sweep:
             *self.begin,
             *(line for level in self.levels for line in self._level(level)),
         ]
-        head = f"for (int step = 0; step < {context.steps}; step++) {{"
-        return [head if context.steps > 1 else "{", *indented(body), "}"]
+        return over_steps(context, body)
 
     @property
     def _reads(self) -> list[Read]:
@@ -59,27 +59,21 @@ class Sweep:
         """Reads that come one vector at a time: registers are full of what they hold."""
         if self.context.values["hold"] != "registers":
             return []
-        return [read for read in self._reads if read not in self.context.held]
+        held = {*self.context.held, *self.context.common}
+        return [read for read in self._reads if read not in held]
 
     def _fetch(self) -> list[str]:
         """Read what registers do not hold already, all vectors of the step at once."""
         if self.context.values["hold"] == "registers":
             return []
-        lines = [declaration(self.context, read, self.context.unroll) for read in self._reads]
-        body = [line for read in self._reads for line in self._fetched(read)]
+        reads = [read for read in self._reads if read not in self.context.common]
+        lines = [declaration(self.context, read, self.context.unroll) for read in reads]
+        body = [line for read in reads for line in self._fetched(read)]
         return lines + vectors(self.context, body)
 
     def _fetched(self, read: Read) -> list[str]:
-        context = self.context
-        if read not in context.held:
-            return loaded(context, read)
-        access, to = context.accesses[read], words_of(context, read)
-        place = context.shared_at(read, _turn(context))
-        lines = [
-            f"tw::load_shared<{size}>({to} + {start}, {place} + {at});"
-            for (start, size), at in zip(access.chunks(), access.chunk_bytes(), strict=True)
-        ]
-        return per_row(context.rows_of(read), lines)
+        held = read in self.context.held
+        return _taken(self.context, read) if held else loaded(self.context, read)
 
     def _level(self, level: Level) -> list[str]:
         context = self.context
@@ -105,6 +99,12 @@ class Sweep:
         ]
         return ["{", *indented(body), "}"]
 
+    def _vector(self, read: Read) -> str:
+        """Which vector that registers have of a read is number ``u`` of the step."""
+        if read in self._beside:
+            return "0"
+        return _turn(self.context) if read in self.context.common else "u"
+
     def _late(self, level: Level) -> list[str]:
         """Read the elements of vector ``u`` that were not read before."""
         context, lines = self.context, []
@@ -120,9 +120,10 @@ class Sweep:
         for read in context.use.reads(list(level.expressions)):
             access, n = context.accesses[read], context.name(read)
             kind = "int" if access.array.element.is_integer else context.real
-            words = words_of(context, read, "0" if read in self._beside else "u")
+            words = words_of(context, read, self._vector(read))
             lines.append(f"{kind} v{n}[{access.vector}];")
             again = read in context.held and context.values["unpack"] == "again"
+            again |= read in context.common  # whose numbers would stay for all tiles
             lines += access.unpack(f"v{n}", words, context.real, again)
         return lines
 
@@ -137,7 +138,8 @@ def declaration(context: Context, read: Read, vectors: int) -> str:
 def words_of(context: Context, read: Read, vector: str = "u") -> str:
     """C text of where a vector of row ``k`` is in registers."""
     words = context.accesses[read].words
-    place = f" + {vector} * {words}" if vector != "0" else ""
+    many = f"({vector})" if " " in vector else vector
+    place = f" + {many} * {words}" if vector != "0" else ""
     return f"x{context.name(read)}[{context.row_of(read)}]{place}"
 
 
@@ -149,36 +151,77 @@ def loaded(context: Context, read: Read, vector: str = "u") -> list[str]:
     return per_row(context.rows_of(read), load)
 
 
-def hold(context: Context) -> list[str]:
-    """Read what stays between sweeps."""
+def hold(context: Context, is_copied: bool) -> list[str]:
+    """Read what stays between sweeps, unless shared memory has it already."""
     if not context.held:
         return []
-    first = f"const {context.integer} first = {context.first};"
     if context.values["hold"] == "shared":
-        body = [line for read in context.held for line in _copied(context, read)]
-        head = f"for (int step = 0; step < {context.steps}; step++) {{"
-        copies = [first, *vectors(context, body)]
-        return [
-            *(head if context.steps > 1 else "{", *indented(copies), "}"),
-            *("tw::cp_async_commit();", "tw::cp_async_wait<0>();"),
-        ]
+        return (
+            []
+            if is_copied
+            else [*copies(context, "0"), "tw::cp_async_commit();", "tw::cp_async_wait<0>();"]
+        )
     declared = [declaration(context, read, context.unroll) for read in context.held]
-    body = [line for read in context.held for line in loaded(context, read)]
-    return [*declared, "{", *indented([first, *vectors(context, body)]), "}"]
+    reads = _taken if is_copied else loaded
+    body = [line for read in context.held for line in reads(context, read)]
+    return [*declared, "{", *indented(_vectors_of_step(context, body)), "}"]
 
 
-def _copied(context: Context, read: Read) -> list[str]:
-    """Copy vector ``u`` to shared memory, for all rows."""
-    access = context.accesses[read]
-    size = access.vector * access.array.element.bytes
-    source = f"from{context.name(read)}[{context.row_of(read)}] + {access.along('column')}"
-    to = context.shared_at(read, _turn(context))
-    return per_row(context.rows_of(read), [f"tw::cp_async<{size}>({to}, {source});"])
+def shared_by_rows(context: Context) -> list[str]:
+    """Read what is the same for all rows and stays for all tiles."""
+    lines, body = [], []
+    for read in context.common:
+        access, n = context.accesses[read], context.name(read)
+        start = f"{access.argument} + {access.start('0', {})}"
+        lines += [
+            f"const {C_TYPES[access.array.dtype]} *from{n}[1] = {{{start}}};",
+            declaration(context, read, context.steps * context.unroll),
+        ]
+        body += loaded(context, read, _turn(context))
+    return [*lines, *over_steps(context, _vectors_of_step(context, body))] if body else []
+
+
+def copies(context: Context, buffer: str) -> list[str]:
+    """Copy to shared memory all that a thread is to find there."""
+    body = [line for read in context.held for line in _copied(context, read, buffer)]
+    return over_steps(context, _vectors_of_step(context, body))
+
+
+def over_steps(context: Context, lines: Sequence[str]) -> list[str]:
+    """The lines for each ``step``, written out where registers have numbers of their own for it."""
+    if context.steps == 1:
+        return ["{", *indented(lines), "}"]
+    head = f"for (int step = 0; step < {context.steps}; step++) {{"
+    return [*(["#pragma unroll"] if context.common else []), head, *indented(lines), "}"]
+
+
+def _vectors_of_step(context: Context, lines: Sequence[str]) -> list[str]:
+    return [f"const {context.integer} first = {context.first};", *vectors(context, lines)]
 
 
 def _turn(context: Context) -> str:
     """C text of the number of vector ``u`` among a thread's."""
     return f"step * {context.unroll} + u" if context.steps > 1 else "u"
+
+
+def _taken(context: Context, read: Read) -> list[str]:
+    """Load vector ``u`` from shared memory, for all rows."""
+    access, to = context.accesses[read], words_of(context, read)
+    place = context.shared_at(read, _turn(context))
+    lines = [
+        f"tw::load_shared<{size}>({to} + {start}, {place} + {at});"
+        for (start, size), at in zip(access.chunks(), access.chunk_bytes(), strict=True)
+    ]
+    return per_row(context.rows_of(read), lines)
+
+
+def _copied(context: Context, read: Read, buffer: str) -> list[str]:
+    """Copy vector ``u`` to shared memory, for all rows."""
+    access = context.accesses[read]
+    size = access.vector * access.array.element.bytes
+    source = f"from{context.name(read)}[{context.row_of(read)}] + {access.along('column')}"
+    to = context.shared_at(read, _turn(context), buffer)
+    return per_row(context.rows_of(read), [f"tw::cp_async<{size}>({to}, {source});"])
 
 
 def vectors(context: Context, lines: Sequence[str]) -> list[str]:

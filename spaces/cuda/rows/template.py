@@ -12,10 +12,10 @@ import numpy as np
 from spaces.cuda.blocks.implicit import tiled_product_of
 from spaces.cuda.rows.code import RowsCode
 from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.rules import row_rules
+from spaces.cuda.rows.rules.every import row_rules
 from spaces.cuda.rows.served import why_not
 from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.rows.tile import HOLDS, LANES, UNPACKS
+from spaces.cuda.rows.tile import COMMON, HOLDS, LANES, SPARED, UNPACKS
 from spaces.cuda.rows.traffic import row_quantities
 from spaces.cuda.rows.values import computed_in
 from spaces.cuda.target import CudaTarget
@@ -34,7 +34,7 @@ class CudaRows(Template):
     """Chains of reductions along rows, and maps, of any program that is one."""
 
     name: ClassVar[str] = "rows"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
@@ -67,7 +67,9 @@ class CudaRows(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         values = schedule.values
-        most = int(values["residency"]) * self.cuda.multiprocessors
+        cluster = int(values["cluster"])
+        layer = max(self.cuda.multiprocessors // cluster - int(values["spared"]), 1) * cluster
+        most = int(values["residency"]) * layer
         return RowsCode(Context(self.rows, values), self.entry(schedule), most).kernel()
 
 
@@ -111,4 +113,7 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("stores", ("cached", "stream")),
         Decision("residency", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)),
         Decision("grid", ("tiles", "persistent")),
+        Decision("stages", (1, 2, 3, 4, 6) if repeated else (1,)),
+        Decision("common", COMMON if sizes.common and repeated else COMMON[:1]),
+        Decision("spared", SPARED if len(clusters) > 1 and not sizes.spreads else SPARED[:1]),
     )

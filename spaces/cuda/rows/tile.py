@@ -21,6 +21,13 @@ LANES = ("columns", "rows")
 UNPACKS = ("once", "again")
 """Whether the numbers of elements that registers hold in pairs stay too, or are made again."""
 
+COMMON = ("again", "kept")
+"""Whether what is the same for all rows is read again for each tile, or stays in registers."""
+
+SPARED = (0, 1, 2, 3)
+"""How many clusters fewer run at a time, for each block of a multiprocessor, than multiprocessors
+would make: processing clusters have no whole number of them, which differs from GPU to GPU."""
+
 
 @dataclass(frozen=True)
 class RowTile:
@@ -49,6 +56,14 @@ class RowTile:
         """Vectors of a thread that are on their way at once."""
         held = (c["hold"] == "registers") * self.turns(c)
         return held + (c["hold"] != "registers") * c["unroll"]
+
+    def copied(self, c: Mapping[str, Any]) -> Any:
+        """Whether elements come by shared memory."""
+        return (c["hold"] == "shared") | (c["stages"] > 1)
+
+    def buffers(self, c: Mapping[str, Any]) -> Any:
+        """Tiles that shared memory has room for: registers hold one of the stages."""
+        return c["stages"] - (c["hold"] == "registers")
 
     def steps(self, c: Mapping[str, Any]) -> Any:
         """Steps of a thread along a row or chunk."""

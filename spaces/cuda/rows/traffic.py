@@ -11,12 +11,17 @@ import numpy as np
 
 from spaces.cuda.blocks.traffic import USABLE, Occupancy
 from spaces.cuda.rows.sizes import RowSizes
+from spaces.cuda.rows.source import widest
 from spaces.cuda.target import WARP, CudaTarget
+from spaces.derivation.rows.place import Place
 from spaces.language.tree import Binary, Call, Expression
 from spaces.quantities import filled, widened
 from spaces.template import Columns
+from spaces.workloads.array import Array
 from spaces.workloads.workload import Workload
 
+SECTOR = 32
+"""Bytes that L2 gives and takes at a time."""
 CALL = 8
 """Instructions of a function, more or less."""
 
@@ -34,10 +39,10 @@ def row_quantities(
     launched = np.where(c["grid"] == "persistent", c["residency"], np.inf)
     occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c), launched)
     operations = np.where(c["passes"] == "online", _work(sizes, True), _work(sizes, False))
-    loads = padded / c["vector"] * (len(sizes.streams) + _reread(sizes, c))
+    loads = padded / c["vector"] * _reread(sizes, c) + _accesses(sizes, c, padded)
     warps = sizes.tiles(c) * threads * c["cluster"] / WARP
     merges = warps * np.log2(sizes.parts(c) + 1) * CALL * max(sizes.variables, 1)
-    main, near = _main_bytes(workload, sizes, target, c), _near_bytes(workload, sizes, c)
+    main, near = _main_bytes(workload, sizes, target, c), _near_bytes(workload, sizes, target, c)
     quantities = {
         "flops": padded * operations,
         "useful_flops": float(workload.work),
@@ -72,14 +77,36 @@ def _reread(sizes: RowSizes, c: Any) -> Any:
     )
 
 
-def _near_bytes(workload: Workload, sizes: RowSizes, c: Any) -> Any:
-    """What is read again comes from L2, and what all rows share does for each tile of them."""
+def _near_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:
+    """What is read again comes from L2, and what all rows share does for each tile of them, or once
+    for the blocks that keep it."""
     operand = sizes.rows.program.operand
     repeated = sum(operand[r.name].bytes for r in sizes.plain.repeated)
     places = sizes.rows.places
     shared = sum(operand[r.name].bytes for r in sizes.plain.elements if not places[r].by_row)
-    once = float(workload.least_bytes)
-    return once + repeated * _reread(sizes, c) + shared * (sizes.tiles(c) / sizes.chunks(c) - 1)
+    once, tiles = float(workload.least_bytes), sizes.tiles(c) / sizes.chunks(c)
+    at_once = np.maximum(target.multiprocessors * c["residency"] // c["cluster"], 1)
+    readers = np.where(sizes.keeps_common(c), np.minimum(tiles, at_once), tiles)
+    wasted = sum(array.bytes * (_spread(place, array, c) - 1) for array, place in sizes.streams)
+    return once + wasted + repeated * _reread(sizes, c) + shared * (readers - 1)
+
+
+def _accesses(sizes: RowSizes, c: Any, padded: Any) -> Any:
+    """Loads and stores of all vectors, or of their elements where these lie apart."""
+    widths = [widest(array, place, sizes.rows.columns) for array, place in sizes.streams]
+    return sum((padded / np.where(width >= c["vector"], c["vector"], 1) for width in widths), 0.0)
+
+
+def _spread(place: Place, array: Array, c: Any) -> Any:
+    """Bytes of L2's sectors over those that the lanes of a warp want of them at once."""
+    across = c["lanes"] == "rows"
+    lanes = np.minimum(np.where(across, c["block_rows"], c["row_threads"]), WARP)
+    run: Any = 1
+    if place.columns[-1] == 1:
+        run = np.where(across, 1, lanes) * c["vector"]
+    elif place.rows and place.rows[-1] == 1:
+        run = np.where(across, lanes, WARP // lanes)
+    return np.maximum(SECTOR / (run * array.element.bytes), 1.0)
 
 
 def _main_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:

@@ -35,11 +35,16 @@ WARPS = {
     "stores": "cached",
     "residency": 1,
     "grid": "tiles",
+    "stages": 1,
+    "common": "again",
+    "spared": 0,
 }
 BLOCK = {**WARPS, "row_threads": 64, "block_rows": 1}
 CLUSTER = {**BLOCK, "cluster": 2, "vector": 1}
 ACROSS = {**WARPS, "lanes": "rows", "vector": 1, "row_threads": 8, "block_rows": 16}
 ACROSS |= {"hold": "memory"}
+AHEAD = {"hold": "shared", "grid": "persistent", "stages": 2}
+KEPT = {"hold": "registers", "grid": "persistent", "common": "kept"}
 ONLINE = {"passes": "online"}
 AGAIN = {"hold": "memory", "unroll": 2}
 MAP = {**WARPS, "hold": "memory", "unroll": 2, "row_threads": 64, "block_rows": 1}
@@ -89,6 +94,41 @@ def right_cases() -> dict[str, Case]:
         ),
         "a single pass, copied": named(
             "logsumexp", BLOCK | ONLINE | {"hold": "shared"}, r=7, c=520
+        ),
+        "layernorm, weights kept": named("layernorm", BLOCK | KEPT, r=300, c=260, **half),
+        "layernorm, weights kept, ahead, a cluster": named(
+            "layernorm", CLUSTER | KEPT | ONLINE | {"stages": 3}, r=450, c=140
+        ),
+        "layernorm, weights kept for one tile": named(
+            "layernorm", CLUSTER | {"hold": "shared", "common": "kept"}, r=5, c=500
+        ),
+        "layernorm, a pass in steps": named(
+            "layernorm", BLOCK | ONLINE | {"hold": "shared", "unroll": 2}, r=3, c=1024, **all_
+        ),
+        "layernorm, a pass in steps, weights kept": named(
+            "layernorm", CLUSTER | KEPT | AHEAD | ONLINE | {"unroll": 2}, r=150, c=768
+        ),
+        "fewer clusters stay": named("softmax", CLUSTER | loop | {"spared": 3}, r=150, c=140),
+        "rmsnorm, weights kept beside shared memory": named(
+            "rmsnorm", CLUSTER | KEPT | AHEAD | {"unroll": 2, "thread_rows": 2}, r=450, c=240
+        ),
+        "softmax, a cluster's many rows": named("softmax", CLUSTER | ONLINE | loop, r=150, c=140),
+        "softmax, copied ahead": named("softmax", BLOCK | AHEAD, r=300, c=520, **half),
+        "layernorm, copied ahead": named("layernorm", CLUSTER | AHEAD, r=150, c=140),
+        "a single pass, copied far ahead": named(
+            "logsumexp", BLOCK | AHEAD | ONLINE | {"stages": 4}, r=700, c=520, **half
+        ),
+        "a cluster, copied far ahead": named(
+            "softmax", CLUSTER | AHEAD | {"stages": 3}, r=450, c=140
+        ),
+        "ahead of registers": named(
+            "softmax", BLOCK | AHEAD | {"hold": "registers"}, r=300, c=520, **half
+        ),
+        "far ahead of registers, a cluster": named(
+            "layernorm", CLUSTER | AHEAD | {"hold": "registers", "stages": 4}, r=450, c=140
+        ),
+        "a single pass, ahead of registers": named(
+            "logsumexp", WARPS | AHEAD | ONLINE | {"hold": "registers", "stages": 3}, r=900, c=260
         ),
         "places in a cluster of 16": own(
             "y[r] = argmax[c](floor(x[r, c] * 2))", CLUSTER | {"cluster": 16}, r=3, c=1100
@@ -146,6 +186,12 @@ BUGS = {
     "a lane is left out": ("norm", r"tw::shuffle_xor\(s0\[k\], 4\)", "s0[k]"),
     "lanes merge twice": ("online", r"tw::shuffle_xor\(s1\[k\], 8\)", "tw::shuffle_xor(s1[k], 4)"),
     "a lane's sum stays as it was": ("online", r"b1 \* tw_exp\([^;]*\);", "b1;"),
+    "lanes of fewer elements than they have": ("counted", r"b0 / 16\.0f", "b0 / 8.0f"),
+    "a step of fewer elements than it has": (
+        "counted, steps",
+        r"\(step \+ 1\) \* 8\.0f",
+        "(step + 1) * 4.0f",
+    ),
     "no correction along the row": ("again", r"if \(step\)", "if (false)"),
     "no barrier between warps": ("softmax", r"tw::sync_block\(\);", ""),
     "a warp is left out": ("norm", r"threadIdx\.x % 2\) \* 8", "0) * 8"),
@@ -153,7 +199,19 @@ BUGS = {
     "reads beyond the row": ("tail", r"if \(u < 2 \|\| column < 260\)", "if (true)"),
     "leaves the tail out": ("norm, tail", r"(?s)(float s0.*?) \|\| column < 260", r"\1"),
     "reads rows that are not there": ("tail", r"\? row0 \+ k \* 2 : 4", "? row0 + k * 2 : 5"),
+    "waits for no copy to registers": ("to registers", r"tw::cp_async_wait<1>\(\);", ""),
+    "copies over what registers lack": (
+        "to registers",
+        r"(?s)(?<=int buffer = 0;)(.*?)\+ \(\(buffer \+ 2\) % 2\)",
+        r"\1+ ((buffer + 1) % 2)",
+    ),
     "does not wait for copies": ("copied", r"tw::cp_async_wait<0>\(\);", ""),
+    "waits for the tile after the next": (
+        "ahead",
+        r"(?s)tw::cp_async_wait<1>\(\);",
+        "tw::cp_async_wait<2>();",
+    ),
+    "copies over what is in work": ("ahead", r"\(\(buffer \+ 1\) % 2\)", "(buffer)"),
     "sends before others have begun": ("cluster", r"tw::cluster_wait\(\);", "tw::sync_block();"),
     "does not wait for other blocks": ("cluster", r"tw::mbarrier_wait_cluster\([^;]*;", ""),
     "waits for less than others send": (
@@ -161,7 +219,14 @@ BUGS = {
         r"arrive_expect\(done, 32",
         "arrive_expect(done, 16",
     ),
+    "sends the next row over the last": ("cluster, loop", r" \+ 48 \* \(round & 1\)", ""),
+    "waits for the round before": ("cluster, loop", r"\(round >> 1\) & 1", "(round >> 1) + 1 & 1"),
     "sends the second row to the first's place": ("cluster, rows", r"sent\[1\]", "sent[0]"),
+    "keeps one vector of the weights": (
+        "kept",
+        r"load_global<4>\(x1\[0\] \+ u \* 4",
+        "load_global<4>(x1[0]",
+    ),
     "a block of the cluster is left out": ("norm, cluster", r"x % 2 \* 16", "x % 1 * 16"),
     "a part is left out": ("across", r"q < 8", "q < 7"),
     "no barrier between parts": ("across", r"tw::sync_block\(\);", ""),
@@ -170,6 +235,10 @@ BUGS = {
 BROKEN = {
     "softmax": named("softmax", BLOCK, r=3, c=256),
     "online": named("softmax", WARPS | ONLINE, r=3, c=256),
+    "counted": named("layernorm", WARPS | ONLINE, r=3, c=256),
+    "counted, steps": named(
+        "layernorm", WARPS | ONLINE | {"hold": "shared", "unroll": 2}, r=3, c=512
+    ),
     "again": named("softmax", WARPS | ONLINE | AGAIN, r=3, c=1024),
     "loop": named("rmsnorm", BLOCK | {"grid": "persistent"}, r=300, c=256),
     "tail": named("softmax", BLOCK | {"block_rows": 2, "row_threads": 32}, r=5, c=260),
@@ -177,9 +246,15 @@ BROKEN = {
     "norm, tail": named("rmsnorm", WARPS, r=3, c=260),
     "norm, cluster": named("rmsnorm", CLUSTER, r=3, c=256),
     "across": named("mean", ACROSS, shape="37x50", over="0"),
+    "ahead": named("rmsnorm", BLOCK | AHEAD, r=300, c=256),
     "copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=256),
+    "to registers": named(
+        "rmsnorm", BLOCK | AHEAD | {"hold": "registers", "stages": 3}, r=600, c=256
+    ),
     "cluster": named("softmax", CLUSTER, r=3, c=256),
     "cluster, rows": named("rmsnorm", CLUSTER | {"thread_rows": 2}, r=4, c=256),
+    "kept": named("rmsnorm", BLOCK | KEPT, r=300, c=512),
+    "cluster, loop": named("rmsnorm", CLUSTER | {"grid": "persistent"}, r=400, c=256),
     "places": own("y[r] = argmax[c](floor(x[r, c] * 2))", WARPS | {"hold": "memory"}, r=2, c=256),
 }
 

@@ -97,7 +97,9 @@ def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
         ("long rows", {"hold": "shared", "cluster": 1, "residency": 1}, "shared memory do not fit"),
         ("softmax", {"residency": 32, "row_threads": 1024, "block_rows": 1}, "a multiprocessor"),
         ("ones", {"grid": "persistent"}, "no loop over them"),
-        ("softmax", {"grid": "persistent", "cluster": 2}, "one tile"),
+        ("softmax", {"hold": "memory", "grid": "persistent", "stages": 2}, "copy some ahead"),
+        ("layernorm", {"hold": "memory", "common": "kept"}, "where elements of rows stay"),
+        ("softmax", {"grid": "tiles", "spared": 1}, "only clusters that stay"),
     ],
 )
 def test_refusals_are_in_words(name, change, words):
@@ -112,7 +114,7 @@ def quantity(all_: Space, name: str, **changes: object) -> float:
     plain = {"vector": 8, "lanes": "columns", "row_threads": 128, "block_rows": 1, "unroll": 1}
     plain |= {"thread_rows": 1, "cluster": 1, "hold": "shared", "unpack": "once", "ahead": 0}
     plain |= {"passes": "plain", "loads": "cached", "stores": "cached", "residency": 2}
-    values = {**plain, "grid": "tiles", **changes}
+    values = {**plain, "grid": "tiles", "stages": 1, "common": "again", "spared": 0, **changes}
     schedule = Schedule("rows", tuple(values.items()))
     assert all_.why_not(schedule) is None
     return float(all_.quantities(all_.rows([schedule]))[name][0])
@@ -127,6 +129,8 @@ def test_what_all_rows_share_comes_from_l2_for_each_tile_and_what_is_not_held_fo
     assert held - quantity(all_, "near_bytes", thread_rows=2) == 2048 * weights
     assert quantity(all_, "near_bytes", hold="memory") - held == 2 * rows
     assert quantity(all_, "main_bytes", thread_rows=2) == work.least_bytes
+    kept = {"grid": "persistent", "unroll": 8, "common": "kept"}
+    assert quantity(all_, "near_bytes", **kept) == work.least_bytes + 263 * weights
 
 
 def test_no_more_persistent_blocks_run_than_are_launched():
@@ -138,7 +142,7 @@ def test_threads_in_all_blocks_of_a_cluster_count():
     all_ = space("few long rows")
     values = all_.schedule(all_.sample(np.random.default_rng(0), 1)[0]).values
     many = {"row_threads": 128, "block_rows": 1, "thread_rows": 1, "cluster": 16}
-    shared = {"hold": "shared", "grid": "tiles", "unpack": "once", "ahead": 0}
+    shared = {"hold": "shared", "grid": "tiles", "stages": 1, "unpack": "once", "ahead": 0}
     sizes = {"vector": 8, "unroll": 1, "residency": 1}
     for cluster, words in ((16, "None"), (1, "leave most of the GPU idle")):
         changed = {**values, **many, **shared, **sizes, "cluster": cluster}
@@ -159,6 +163,7 @@ def test_each_row_of_a_thread_takes_a_pointer_to_each_array():
     """Of 64 bits, which are two registers, to what is read and to what is written."""
     sizes = CudaRows(workload("rmsnorm", r=64, c=256), H200).sizes
     values = {"vector": 1, "hold": "memory", "unroll": 1, "ahead": 0, "row_threads": 32}
+    values |= {"common": "again"}
     one, two = (
         sizes.registers({**values, "thread_rows": rows, "block_rows": 4, "cluster": 1})
         for rows in (1, 2)

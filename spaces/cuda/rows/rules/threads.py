@@ -1,4 +1,4 @@
-"""What rules out a schedule of rows, and the sentence that says so."""
+"""Who reads what: threads of a row, rows of a block and of a thread, blocks of a cluster."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.residency import resident_threads, storage_rules
 from spaces.cuda.rows.sizes import RowSizes
 from spaces.cuda.target import WARP, CudaTarget
-from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 
 SEGMENT = 64
 """Bytes side by side that memory gives at a time."""
 ACROSS = 32
 """The same at least, where neighbours are of different rows."""
-MOST_ELEMENTS = 256
-"""Elements that a thread's code writes out: more do not fit the instruction cache."""
 LEAST_CLUSTER_BYTES = 8 * 1024
 """Bytes of a row that are worth a block of a cluster."""
 LEAST_CLUSTER_THREADS = 128
@@ -27,19 +23,7 @@ BUSY = 512
 """Threads that keep a multiprocessor busy, more or less."""
 
 
-def row_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
-    """All rules of the template, in the order of its decisions."""
-    return [
-        *_thread_rules(sizes, target, decisions),
-        *_block_rules(sizes, target),
-        *_cluster_rules(sizes),
-        *_hold_rules(sizes),
-        *_size_rules(sizes, target, decisions),
-        *_grid_rules(sizes, target),
-    ]
-
-
-def _thread_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
+def thread_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
     """How many threads share a row."""
     columns, reads = sizes.rows.column_count, ("vector", "row_threads")
     row_bytes = columns * sizes.element_bytes
@@ -105,7 +89,7 @@ def _busy_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decisio
     return [few_threads(reads[:known]) for known in (2, 3, 4)]
 
 
-def _block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
+def block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
     """How many rows a block and a thread have at once."""
     rows, most = sizes.rows.row_count, min(target.threads_per_block, 512)
     reads = ("row_threads", "block_rows")
@@ -153,7 +137,8 @@ def _block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
     ]
 
 
-def _cluster_rules(sizes: RowSizes) -> list[Rule]:
+def cluster_rules(sizes: RowSizes) -> list[Rule]:
+    """How much of a row is worth a block of a cluster."""
     columns = sizes.rows.column_count
     row_bytes = columns * sizes.element_bytes
     return [
@@ -177,119 +162,5 @@ def _cluster_rules(sizes: RowSizes) -> list[Rule]:
                 f"a row of {row_bytes} bytes is too little for {c['cluster']} blocks of "
                 f"{c['row_threads']} threads"
             ),
-        ),
-    ]
-
-
-def _hold_rules(sizes: RowSizes) -> list[Rule]:
-    held = [sizes.rows.program.operand[r.name].element.bytes for r in sizes.plain.repeated]
-    return [
-        Rule(
-            "copies",
-            ("vector", "hold"),
-            lambda c: (
-                (c["hold"] != "shared")
-                | np.logical_and.reduce([np.isin(c["vector"] * b, (4, 8, 16)) for b in held])
-            ),
-            lambda c: (
-                f"vectors of {c['vector']} elements are not copied to shared memory; "
-                "allowed: 4, 8 or 16 bytes"
-            ),
-        ),
-        Rule(
-            "ahead",
-            ("hold", "ahead"),
-            lambda c: (c["ahead"] == 0) | (c["hold"] == "registers"),
-            lambda c: "only registers hold what outputs alone read",
-        ),
-        Rule(
-            "unpack",
-            ("hold", "vector", "unpack"),
-            lambda c: (c["unpack"] == "once") | (c["hold"] == "registers") & (c["vector"] > 1),
-            lambda c: "only pairs that registers hold are unpacked again",
-        ),
-        Rule(
-            "streams",
-            ("vector", "loads"),
-            lambda c: (c["loads"] == "cached") | (c["vector"] * sizes.element_bytes >= 8),
-            lambda c: "loads of less than 8 bytes are cached",
-        ),
-        Rule(
-            "wide_stores",
-            ("vector", "stores"),
-            lambda c: (c["stores"] == "cached") | (c["vector"] * sizes.element_bytes >= 8),
-            lambda c: "stores of less than 8 bytes are cached",
-        ),
-    ]
-
-
-def _size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
-    """What registers, shared memory and the instruction cache have room for."""
-    order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "hold")
-    more = (*order, "unpack", "passes", "ahead", "unroll", "residency")
-    least = {decision.name: decision.values[0] for decision in decisions}
-    least["hold"] = "memory"
-    resources = [resident_threads(sizes, target), *storage_rules(sizes, target)]
-    judged = [
-        rule for n in (4, 6, 7, 9, 10, 11) for rule in judged_early(resources, more[:n], least)
-    ]
-    return [*judged, *_step_rules(sizes)]
-
-
-def _step_rules(sizes: RowSizes) -> list[Rule]:
-    """How many vectors a step has, and how many elements are written out."""
-    reads = ("vector", "row_threads", "thread_rows", "cluster", "hold", "unroll")
-
-    def written(c: Any) -> Any:
-        return sizes.at_once(c) * c["vector"] * c["thread_rows"]
-
-    return [
-        Rule(
-            "unroll",
-            reads,
-            lambda c: (
-                (c["unroll"] == 1)
-                | ((c["hold"] != "registers") & (c["unroll"] < 2 * sizes.turns(c)))
-            ),
-            lambda c: (
-                f"a thread has {sizes.turns(c)} vectors of a row, held in {c['hold']}; "
-                f"{c['unroll']} are not read at once"
-            ),
-        ),
-        *(
-            Rule(
-                "code_size",
-                reads[:n],
-                lambda c: written({"unroll": 1, **c}) <= MOST_ELEMENTS,
-                lambda c: (
-                    f"a thread's code would write out {written(c)} elements; "
-                    f"allowed: {MOST_ELEMENTS}"
-                ),
-            )
-            for n in (5, 6)
-        ),
-    ]
-
-
-def _grid_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
-    reads = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "unroll")
-    return [
-        Rule(
-            "needless_loop",
-            (*reads, "residency", "grid"),
-            lambda c: (
-                (c["grid"] == "tiles")
-                | (sizes.tiles(c) * c["cluster"] > c["residency"] * target.multiprocessors)
-            ),
-            lambda c: (
-                f"{sizes.tiles(c)} tiles are no more than the GPU has room for; "
-                "blocks need no loop over them"
-            ),
-        ),
-        Rule(
-            "one_tile",
-            ("cluster", "grid"),
-            lambda c: (c["cluster"] == 1) | (c["grid"] == "tiles"),
-            lambda c: "blocks of a cluster have one tile; the next goes to others",
         ),
     ]

@@ -1,0 +1,1 @@
+"""What rules out a schedule of rows, and the sentences that say so."""

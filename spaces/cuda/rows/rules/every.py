@@ -1,0 +1,24 @@
+"""All that rules out a schedule of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.cuda.rows.rules.holding import hold_rules, size_rules
+from spaces.cuda.rows.rules.staying import staying_rules
+from spaces.cuda.rows.rules.threads import block_rules, cluster_rules, thread_rules
+from spaces.cuda.rows.sizes import RowSizes
+from spaces.cuda.target import CudaTarget
+from spaces.template import Decision, Rule
+
+
+def row_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
+    """All rules of the template, in the order of its decisions."""
+    return [
+        *thread_rules(sizes, target, decisions),
+        *block_rules(sizes, target),
+        *cluster_rules(sizes),
+        *hold_rules(sizes),
+        *size_rules(sizes, target, decisions),
+        *staying_rules(sizes, target),
+    ]

@@ -1,0 +1,113 @@
+"""Where elements stay, what that takes of a multiprocessor, and what is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spaces.cuda.residency import resident_threads, storage_rules
+from spaces.cuda.rows.sizes import RowSizes
+from spaces.cuda.target import CudaTarget
+from spaces.rules.early import judged_early
+from spaces.template import Decision, Rule
+
+MOST_ELEMENTS = 256
+"""Elements that a thread's code writes out: more do not fit the instruction cache."""
+
+
+def hold_rules(sizes: RowSizes) -> list[Rule]:
+    """What can be copied, read ahead, unpacked again and streamed."""
+    held = [sizes.rows.program.operand[r.name].element.bytes for r in sizes.plain.repeated]
+    return [
+        *(
+            Rule(
+                "copies",
+                reads,
+                lambda c: (
+                    np.logical_not(sizes.copied({"stages": 1, **c}))
+                    | np.logical_and.reduce([np.isin(c["vector"] * b, (4, 8, 16)) for b in held])
+                ),
+                lambda c: (
+                    f"vectors of {c['vector']} elements are not copied to shared memory; "
+                    "allowed: 4, 8 or 16 bytes"
+                ),
+            )
+            for reads in (("vector", "hold"), ("vector", "hold", "stages"))
+        ),
+        Rule(
+            "ahead",
+            ("hold", "ahead"),
+            lambda c: (c["ahead"] == 0) | (c["hold"] == "registers"),
+            lambda c: "only registers hold what outputs alone read",
+        ),
+        Rule(
+            "unpack",
+            ("hold", "vector", "unpack"),
+            lambda c: (c["unpack"] == "once") | (c["hold"] == "registers") & (c["vector"] > 1),
+            lambda c: "only pairs that registers hold are unpacked again",
+        ),
+        Rule(
+            "streams",
+            ("vector", "loads"),
+            lambda c: (c["loads"] == "cached") | (c["vector"] * sizes.element_bytes >= 8),
+            lambda c: "loads of less than 8 bytes are cached",
+        ),
+        Rule(
+            "wide_stores",
+            ("vector", "stores"),
+            lambda c: (c["stores"] == "cached") | (c["vector"] * sizes.element_bytes >= 8),
+            lambda c: "stores of less than 8 bytes are cached",
+        ),
+    ]
+
+
+def size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
+    """What registers, shared memory and the instruction cache have room for."""
+    order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "hold")
+    more = (*order, "unpack", "passes", "ahead", "unroll", "residency", "stages", "common")
+    least = {decision.name: decision.values[0] for decision in decisions}
+    least["hold"] = "memory"
+    resources = [resident_threads(sizes, target), *storage_rules(sizes, target)]
+    judged = [
+        rule
+        for n in (4, 6, 7, 9, 10, 11, 12, 13)
+        for rule in judged_early(resources, more[:n], least)
+    ]
+    return [*judged, *_step_rules(sizes)]
+
+
+def _step_rules(sizes: RowSizes) -> list[Rule]:
+    """How many vectors a step has, and how many elements are written out."""
+    reads = ("vector", "row_threads", "thread_rows", "cluster", "hold", "unroll")
+
+    def written(c: Any) -> Any:
+        return sizes.at_once(c) * c["vector"] * c["thread_rows"]
+
+    return [
+        Rule(
+            "unroll",
+            reads,
+            lambda c: (
+                (c["unroll"] == 1)
+                | ((c["hold"] != "registers") & (c["unroll"] < 2 * sizes.turns(c)))
+            ),
+            lambda c: (
+                f"a thread has {sizes.turns(c)} vectors of a row, held in {c['hold']}; "
+                f"{c['unroll']} are not read at once"
+            ),
+        ),
+        *(
+            Rule(
+                "code_size",
+                reads[:n],
+                lambda c: written({"unroll": 1, **c}) <= MOST_ELEMENTS,
+                lambda c: (
+                    f"a thread's code would write out {written(c)} elements; "
+                    f"allowed: {MOST_ELEMENTS}"
+                ),
+            )
+            for n in (5, 6)
+        ),
+    ]

@@ -1,0 +1,63 @@
+"""Blocks that stay for many tiles, what comes ahead to them, and what they keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spaces.cuda.rows.rules.holding import MOST_ELEMENTS
+from spaces.cuda.rows.sizes import RowSizes
+from spaces.cuda.target import CudaTarget
+from spaces.template import Rule
+
+
+def staying_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
+    """Blocks stay where there are more tiles than they; only those copy ahead and keep."""
+    reads = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "unroll")
+
+    def written(c: Any) -> Any:
+        return sizes.turns(c) * c["vector"] * c["thread_rows"]
+
+    return [
+        Rule(
+            "needless_loop",
+            (*reads, "residency", "grid"),
+            lambda c: (
+                (c["grid"] == "tiles")
+                | (sizes.tiles(c) * c["cluster"] > c["residency"] * target.multiprocessors)
+            ),
+            lambda c: (
+                f"{sizes.tiles(c)} tiles are no more than the GPU has room for; "
+                "blocks need no loop over them"
+            ),
+        ),
+        Rule(
+            "stages",
+            ("hold", "ahead", "grid", "stages"),
+            lambda c: (
+                (c["stages"] == 1)
+                | ((c["hold"] != "memory") & (c["ahead"] == 0) & (c["grid"] == "persistent"))
+            ),
+            lambda c: "only blocks that go over tiles copy some ahead, of what is used repeatedly",
+        ),
+        Rule(
+            "common",
+            ("hold", "ahead", "common"),
+            lambda c: (c["common"] == "again") | (c["ahead"] == 0) & (c["hold"] != "memory"),
+            lambda c: "what all rows share stays in registers where elements of rows stay, too",
+        ),
+        Rule(
+            "common_size",
+            ("vector", "row_threads", "thread_rows", "cluster", "unroll", "common"),
+            lambda c: (c["common"] == "again") | (written(c) <= MOST_ELEMENTS),
+            lambda c: (
+                f"what all rows share stays in registers that code names, {written(c)} elements; "
+                f"allowed: {MOST_ELEMENTS}"
+            ),
+        ),
+        Rule(
+            "spared",
+            ("cluster", "grid", "spared"),
+            lambda c: (c["spared"] == 0) | (c["cluster"] > 1) & (c["grid"] == "persistent"),
+            lambda c: "only clusters that stay leave room for fewer of them",
+        ),
+    ]
