@@ -156,7 +156,7 @@ class HopperCode:
         load = [
             _WHEN_EMPTY,
             f"const u32 to = shared + stage * {plan.stage_bytes}, barrier = full + 8 * stage;",
-            f"tw::mbarrier_arrive_expect(barrier, {plan.stage_bytes});",
+            f"tw::mbarrier_arrive_expect(barrier, {plan.loaded_bytes});",
             f"const int depth0 = (first_step + step) * {plan.m.terms};",
             *plan.m.load("to", "m_map", "barrier", "m0", "depth0"),
             *plan.n.load(f"to + {plan.m.bytes}", "n_map", "barrier", "n0", "depth0"),
@@ -166,6 +166,7 @@ class HopperCode:
         def tile() -> list[str]:
             return [
                 *(plan.segments.skip() + plan.segments.find() if plan.segments else []),
+                *(plan.trimmed.count() if plan.trimmed else []),
                 f"const int m0 = {self._corner(0)};",
                 f"const int n0 = {self._corner(1)};",
                 # unrolled, addresses would not fit the few registers of a loading thread
@@ -277,6 +278,7 @@ class HopperCode:
         operands = [o for o in plan.product.numbered if o not in factors]
         return [
             *(plan.segments.find() if plan.segments else []),
+            *(plan.trimmed.count() if plan.trimmed else []),
             f"const {position} {m_axis}0 = {self._corner(0, f'({position})')}{own};",
             f"const {position} {n_axis}0 = {self._corner(1, f'({position})')}{own_slice};",
             *parts(plan.product, operands, number),

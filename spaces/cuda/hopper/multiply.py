@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import repeat
@@ -27,10 +27,12 @@ class MainLoop:
     """Sums up all steps of a tile in ``sums[block][register]``.
 
     Lines read ``steps`` and the ring (``shared``, ``full``, ``empty``, ``stage``, ``phase``), the
-    warpgroup's number ``group`` and the thread's number ``lane`` in its warp.
+    warpgroup's number ``group`` and the thread's number ``lane`` in its warp. Of a tile that is
+    trimmed, ``columns`` along n are multiplied; 0 stands for all.
     """
 
     plan: HopperPlan
+    columns: int = 0
 
     def lines(self, last: Sequence[str]) -> list[str]:
         """The loop; the lines ``last`` come once all products are under way."""
@@ -38,9 +40,25 @@ class MainLoop:
         shape = f"[{plan.blocks}][{plan.registers}]"
         return [
             f"float sums{shape} = {{}}, fresh{shape};" if plan.promotion else f"float sums{shape};",
-            *(self._ahead(last) if plan.number("in_flight") else self._one_by_one(last)),
+            *(self._by_parts(last) if plan.trimmed else self._loop(last)),
             *_settle("sums", plan.blocks),
         ]
+
+    def _loop(self, last: Sequence[str]) -> list[str]:
+        return self._ahead(last) if self.plan.number("in_flight") else self._one_by_one(last)
+
+    def _by_parts(self, last: Sequence[str]) -> list[str]:
+        """A loop for each number of parts that a tile may have."""
+        trimmed = self.plan.trimmed
+        assert trimmed is not None
+        lines, most = ["switch (parts) {"], trimmed.extent // trimmed.part
+        for parts in range(1, most + 1):
+            lines += [
+                "default: {" if parts == most else f"case {parts}: {{",
+                *indented(replace(self, columns=parts * trimmed.part)._loop(last)),
+                *("  break;", "}"),
+            ]
+        return [*lines, "}"]
 
     def idle(self) -> list[str]:
         """The same for a warpgroup that has nothing to sum up: it reports stages as they come."""
@@ -117,8 +135,11 @@ class MainLoop:
             part, block = indices
             m = part * (plan.m.step_bytes // 16) + block * (plan.m.block_bytes // 16)
             n = part * (plan.n.step_bytes // 16)
+            into = f"{sums}[{block.text}]"
+            if self.columns:
+                into = f"reinterpret_cast<float (&)[{self.columns // 2}]>({into})"
             return [
-                f"tw::{name}({sums}[{block.text}], {(index('m_tile') + m).text}, "
+                f"tw::{name}({into}, {(index('m_tile') + m).text}, "
                 f"{(index('n_tile') + n).text}, ({since} | {part}) != 0);"
             ]
 
@@ -130,7 +151,7 @@ class MainLoop:
         plan = self.plan
         kind, size = ELEMENTS[plan.m.operand.dtype], plan.m.operand.element.bytes
         majors = "".join("n" if tile.runs_deep else "t" for tile in (plan.m, plan.n))
-        shape = f"m{BLOCK}n{plan.tile[1]}k{STEP_BYTES // size}"
+        shape = f"m{BLOCK}n{self.columns or plan.tile[1]}k{STEP_BYTES // size}"
         return f"wgmma_{shape}_f32_{kind}_{kind}_ss" + (f"_{majors}" if size == 2 else "")
 
     def _promote(self) -> list[str]:

@@ -15,7 +15,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Strided
 from spaces.cuda.blocks.gathered import digits
 from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.hopper.segments import segment_tile, why_no_segment
+from spaces.cuda.hopper.segments import TrimmedTile, segment_tile, why_no_segment
 from spaces.cuda.hopper.tile import MatrixTile, OperandTile
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.derivation.products.places import Place
@@ -187,15 +187,23 @@ class WindowTile(OperandTile):
 
 
 def placed_tile(
-    product: ImplicitProduct, rank: int, size: int, depth_bytes: int, sharers: int
+    product: ImplicitProduct,
+    rank: int,
+    size: int,
+    depth_bytes: int,
+    sharers: int,
+    part: int = 0,
 ) -> OperandTile:
-    """Tiles of the left (``rank`` 0) or right factor, see :class:`OperandTile`."""
+    """Tiles of the left (``rank`` 0) or right factor, see :class:`OperandTile`; those of rows of a
+    segment may be trimmed to a ``part`` of rows."""
     gathered = product.gathered[rank]
     operand = product.right if rank else product.left
     common = (operand, size, depth_bytes, sharers)
     if rank and product.view.segments:
         return segment_tile(product, common)
     if (matrix := gathered.strided) is not None:
+        if part and not rank:
+            return TrimmedTile(*common, matrix, gathered.deep, part)
         return MatrixTile(*common, matrix, gathered.deep)
     factor = product.view.right if rank else product.view.left
     windows = windows_of(product, factor, gathered.width)

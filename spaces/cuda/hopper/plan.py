@@ -17,7 +17,7 @@ from spaces.cuda.blocks.segments import row_tiles, segments_of
 from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.grid import PersistentGrid
 from spaces.cuda.hopper.places import placed_tile
-from spaces.cuda.hopper.segments import SegmentList, list_bytes
+from spaces.cuda.hopper.segments import SegmentList, TrimmedTile, list_bytes
 from spaces.cuda.hopper.sizes import GROUP, HopperSizes
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper.storing.store import TileStore
@@ -151,7 +151,8 @@ class HopperPlan:
         if isinstance(product, PairedProduct) and not along_rows:
             return pair_tile(product, *size)
         if isinstance(product, ImplicitProduct):
-            return placed_tile(product, int(not along_rows), *size)
+            part = int(self.values.get("trimmed_to", 0))
+            return placed_tile(product, int(not along_rows), *size, part)
         if along_rows:
             return ProductTile(product.left, *size, product, product.row)
         return ProductTile(product.right, *size, product, product.column)
@@ -216,6 +217,18 @@ class HopperPlan:
     def stage_bytes(self) -> int:
         """Bytes of a stage: the tile along m, then the one along n."""
         return int(self.sizes.stage_bytes(self.values))
+
+    @property
+    def loaded_bytes(self) -> str:
+        """C text of the bytes of a stage that loads bring."""
+        if self.trimmed is None:
+            return str(self.stage_bytes)
+        return f"{self.m.bytes} + parts * {self.trimmed.part_bytes}"
+
+    @property
+    def trimmed(self) -> TrimmedTile | None:
+        """The tile along n, if only a part of it may be loaded and multiplied."""
+        return self.n if isinstance(self.n, TrimmedTile) else None
 
     @property
     def staging_at(self) -> int:

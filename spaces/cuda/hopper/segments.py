@@ -8,17 +8,21 @@ nothing outside of the arrays is read or written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spaces.algebra.layout import Strided
 from spaces.cuda.blocks.gathered import Gathered
-from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.hopper.tile import MatrixTile, numbered
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.derivation.products.view import Segments
 from spaces.language.program import Operand
 
 WORD = 4
+PARTS = (0, 16, 32, 64)
+"""Rows that tiles of segments are trimmed to; 0 for tiles that are loaded and multiplied whole."""
+MOST_PARTS = 8
+"""Parts of a tile: what multiplies as many of them is written out for each number."""
 
 
 def list_bytes(segments: Segments | None) -> int:
@@ -132,6 +136,49 @@ class SegmentTile(MatrixTile):
     @property
     def _matrix(self) -> tuple[str, str]:
         return "3d", ", segment"
+
+
+@dataclass(frozen=True)
+class TrimmedTile(MatrixTile):
+    """Tiles of rows of a segment in parts of ``part`` rows, of which only the first ``parts``, a C
+    variable, are loaded and multiplied: those that have rows."""
+
+    part: int
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """What one load moves: a part."""
+        whole = super().tensor_map
+        return replace(whole, box=(whole.box[0], self.part))
+
+    def count(self) -> list[str]:
+        """Lines that declare ``parts`` of the tile from ``first_row`` to ``end_row``."""
+        return [f"const int parts = (end_row - first_row + {self.part - 1}) / {self.part};"]
+
+    @property
+    def part_bytes(self) -> int:
+        """Bytes of a part."""
+        return self.part * self.depth_bytes
+
+    def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
+        """Lines by which one thread loads the parts; sharers, numbered ``rank``, in turn."""
+        place, at = f"{to} + part * {self.part_bytes}", f"{depth}, {start} + part * {self.part}"
+        call = f"tma_load_2d({place}, &{tensor_map}, {barrier}, {at})"
+        if self.sharers > 1:
+            everybody = (1 << self.sharers) - 1
+            call = f"tma_multicast_2d({place}, &{tensor_map}, {barrier}, {everybody}, {at})"
+        first = "(int)rank" if self.sharers > 1 else "0"
+        return [
+            "#pragma unroll 1",
+            f"for (int part = {first}; part < parts; part += {self.sharers}) tw::{call};",
+        ]
+
+
+def trims_of(product: Tiled) -> bool:
+    """Whether tiles can be trimmed: those of rows in segments, each of which runs deep."""
+    return isinstance(product, ImplicitProduct) and bool(
+        product.view.segments and product.gathered[0].deep
+    )
 
 
 def segment_tile(product: ImplicitProduct, common: tuple[Operand, int, int, int]) -> SegmentTile:

@@ -24,7 +24,7 @@ TILE = ("block_m", "block_n", "swapped")
 CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
 """Tiles of a cluster along m and n."""
 
-SKEWED = 2
+SKEWED = 3
 """Times that segments may be longer than the longest of a table as it is drawn."""
 
 SPARE_REGISTERS, SPARE_FOR_EPILOGUE = 40, 8
@@ -85,6 +85,13 @@ class HopperSizes:
         """Tiles of a cluster along m and n."""
         m, n = 1 + (c["cluster"] == "2x1"), 1 + (c["cluster"] == "1x2")
         return m, n
+
+    def filled(self, c: Any) -> Any:
+        """Part of tiles along n that is loaded and multiplied: all, where they are not trimmed."""
+        part = c.get("trimmed_to", 0 * c["block_n"])
+        rows = drawn_row_tiles(self.product, np.maximum(part, 1)) * part
+        whole = drawn_row_tiles(self.product, c["block_n"]) * c["block_n"]
+        return np.where(part > 0, rows / whole, 1.0)
 
     def launch_cluster(self, c: Any) -> Any:
         """Blocks of a cluster: its tiles, or those that share the depth of one tile."""

@@ -23,6 +23,7 @@ from spaces.cuda.hopper.multiply import ELEMENTS
 from spaces.cuda.hopper.places import why_no_placed_map
 from spaces.cuda.hopper.plan import HopperPlan
 from spaces.cuda.hopper.rules.every import hopper_rules
+from spaces.cuda.hopper.segments import PARTS, trims_of
 from spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
@@ -97,10 +98,13 @@ class Hopper(Template):
         }
         found = grid_quantities(self.product, self.cuda, self._blocks(sizes, c), walk)
         m, n = sizes.cluster(c)
-        loaded = (c["block_m"] / n + c["block_n"] / m) / (c["block_m"] + c["block_n"])
+        filled = sizes.filled(c)
+        along_n = c["block_n"] / m * filled
+        loaded = (c["block_m"] / n + along_n) / (c["block_m"] + c["block_n"])
         registers = (sizes.results(c) + sizes.spare).astype(np.float64)
         return {
             **found,
+            "flops": found["flops"] * filled,
             "near_bytes": found["near_bytes"] * loaded,
             "registers": registers,
             "register_fraction": registers / sizes.group_registers(c),
@@ -150,6 +154,7 @@ def _decisions(product: Tiled) -> tuple[Decision, ...]:
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", (64 // element, 128 // element)),
         *((Decision("fetch", (False, True)),) if fetched_of(product) else ()),
+        *((Decision("trimmed_to", PARTS),) if trims_of(product) else ()),
         Decision("staging", (0, 1, 2, 4)),
         Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),
         *((Decision("promotion", (0, 1, 2, 4)),) if promotes(product) else ()),

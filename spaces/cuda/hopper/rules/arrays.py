@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.places import whole_channels, why_no_placed_output
+from spaces.cuda.hopper.segments import MOST_PARTS, trims_of
 from spaces.cuda.hopper.sizes import TILE, HopperSizes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.tile import why_no_tensor_map
@@ -28,9 +29,10 @@ def window_rules(product: ImplicitProduct) -> list[Rule]:
     ]
 
 
-def segment_rules() -> list[Rule]:
+def segment_rules(product: Tiled) -> list[Rule]:
     """Tiles of rows next to each other may be of two segments, and have no operand in common."""
     return [
+        *(_trimming_rules() if trims_of(product) else ()),
         Rule(
             "segment_cluster",
             ("swapped", "cluster"),
@@ -39,7 +41,31 @@ def segment_rules() -> list[Rule]:
                 f"tiles of a cluster {c['cluster']} may be of two segments of rows; "
                 f"allowed: 1x1, {'2x1' if c['swapped'] else '1x2'}"
             ),
-        )
+        ),
+    ]
+
+
+def _trimming_rules() -> list[Rule]:
+    return [
+        Rule(
+            "trimmed_rows",
+            ("swapped", "trimmed_to"),
+            lambda c: (c["trimmed_to"] == 0) | c["swapped"],
+            lambda c: "tiles are trimmed along n; swapped, rows are there",
+        ),
+        Rule(
+            "trimmed_parts",
+            ("block_n", "trimmed_to"),
+            lambda c: (
+                (c["trimmed_to"] == 0)
+                | (c["block_n"] % np.maximum(c["trimmed_to"], 1) == 0)
+                & (c["trimmed_to"] < c["block_n"])
+                & (c["block_n"] <= MOST_PARTS * c["trimmed_to"])
+            ),
+            lambda c: (
+                f"a tile of {c['block_n']} is no 2 to {MOST_PARTS} parts of {c['trimmed_to']}"
+            ),
+        ),
     ]
 
 

@@ -29,7 +29,7 @@ def hopper_rules(
     rules = [
         *role_rules(sizes),
         *(window_rules(product) if isinstance(product, ImplicitProduct) else ()),
-        *(segment_rules() if segments_of(product) else ()),
+        *(segment_rules(product) if segments_of(product) else ()),
         *resource_rules(sizes, target),
         *(promotion_rules() if promotes(product) else ()),
         *store_rules(sizes),

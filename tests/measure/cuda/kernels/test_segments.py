@@ -39,6 +39,7 @@ GROUPED = {
     "one row": "grouped_matmul t=1 n=17 k=9 experts=4",
     "more groups than rows": "grouped_matmul t=6 n=40 k=33 experts=50",
     "long": f'grouped_matmul t=210 n=40 k=72 experts=3 b=col epilogue="{BESIDE}"',
+    "wide": "grouped_matmul t=130 n=136 k=72 experts=3 b=col",
     "other names": (
         '"which: int32[i](sorted < 3); y[i,j] = relu(sum[k](w[which[i],j,k] * x[i,k]))" '
         "i=33 j=30 k=16"
@@ -139,7 +140,7 @@ SIMT |= {"depth": 8, "residency": 1, "spread": 4, **ALONE}
 
 HOPPER = {"swapped": False, "block_m": 64, "block_n": 16, "consumers": 1, "residency": 1}
 HOPPER |= {"schedule": "cooperative", "producer_registers": 0, "depth": 32, "cluster": "1x1"}
-HOPPER |= {"staging": 0, "stages": 3, "in_flight": 0, **ALONE, "exchange": "add"}
+HOPPER |= {"staging": 0, "stages": 3, "in_flight": 0, "trimmed_to": 0, **ALONE, "exchange": "add"}
 
 
 def fixed(name: str, kind: str, **changes: int | str) -> Case:
@@ -170,6 +171,13 @@ CASES = {
     ),
     "hopper, staged, transposed": fixed(
         "long", "hopper float16", staging=2, swapped=True, block_n=64, block_m=64
+    ),
+    "hopper, trimmed": fixed("long", "hopper", trimmed_to=16, swapped=True, block_n=80),
+    "hopper, trimmed for both of a cluster": fixed(
+        "wide", "hopper float16", trimmed_to=16, swapped=True, block_n=48, cluster="2x1", depth=64
+    ),
+    "hopper, trimmed in turns": fixed(
+        "wide", "hopper", trimmed_to=16, swapped=True, block_n=32, schedule="pingpong", consumers=2
     ),
     "hopper, few rows": fixed("fused", "hopper", swapped=True, producer_registers=0),
 }
@@ -217,6 +225,16 @@ BUGS = {
         "hopper, staged",
         r"if \(([^)]*\)[^)]*) < end_row &&",
         r"if (\1 + 1 < end_row &&",
+    ),
+    "hopper: a part that is not whole": (
+        "hopper, trimmed",
+        r"- first_row \+ 15\)",
+        "- first_row)",
+    ),
+    "hopper: a part for one block of a cluster": (
+        "hopper, trimmed for both of a cluster",
+        r"barrier, 3, depth0",
+        "barrier, 1, depth0",
     ),
     "hopper: the list before it is made": (
         "hopper",
