@@ -14,10 +14,11 @@ from experiments.operators.exploring.finals import compare
 from experiments.operators.exploring.known import known_schedules
 from experiments.operators.exploring.tensors import inputs_like
 from experiments.operators.references import references
-from experiments.operators.summary import COPY
+from experiments.operators.summary import COPY, UNTUNED
 from experiments.operators.windows import other_layout
 from experiments.rivals import compiled, usable
 from scheduler.machine import roofline
+from scheduler.query import answers
 from spaces.registry import space_for
 from spaces.target import Target, detect_target
 
@@ -44,11 +45,14 @@ def measure(
     space = space_for(workload, target)
     model = roofline(target) if "staged" in space.templates else None  # few of so many are good
     explorer = Explorer(space, tensors, exact, model, case.slack, case.elsewhere)
-    explorer.explore(seconds, known=known_schedules(known, case.name, space))
+    untuned = next(answers(workload, target, None)).schedule
+    explorer.explore(seconds, known=[untuned, *known_schedules(known, case.name, space)])
     rivals, unavailable = usable(
         {"compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")}
     )
     rivals |= {COPY: copy_of(workload.least_bytes), "eager": lambda: reference(**tensors)}
+    if untuned in explorer.seconds:
+        rivals[UNTUNED] = explorer.calls[untuned]
     row: dict[str, Any] = {"bytes": workload.least_bytes}
     row |= {"unavailable": unavailable} if unavailable else {}
     return row | compare(explorer, rivals | other_layout(case, tensors))
