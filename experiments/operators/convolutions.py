@@ -6,7 +6,7 @@
 
 With bias, relu and, where a block ends, its residual, or ``--plain``, without. Each layer is
 searched for so many seconds and then timed in turns with cuDNN's convolution alone, which computes
-none of what follows it, with eager torch and with compiled torch. Writes the results after every
+none of what follows it, with eager torch, with compiled torch and with a copy of as many bytes. Writes the results after every
 layer, and a table beside them; a further call with the same file goes on with layers not in it.
 Needs a GPU.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.operators.exploring.known import add_known, known_schedules
-from experiments.operators.summary import line, table
+from experiments.operators.summary import COPY, line, table
 from experiments.resuming import remaining, resume, write
 from spaces.operators import workload
 from spaces.workloads.workload import Workload
@@ -163,6 +163,7 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
 
     from experiments.operators.exploring.explore import Explorer
     from experiments.operators.exploring.finals import compare, rates
+    from experiments.operators.gpu import copy_of
     from experiments.rivals import compiled, usable
     from scheduler.machine import roofline
     from spaces.registry import space_for
@@ -187,6 +188,7 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
             "compiled": lambda: compiled(lambda **t: fused(layer, *t.values()), tensors),
         }
     )
+    calls[COPY] = copy_of(made.least_bytes)
     row: dict[str, Any] = {"operator": "conv2d"}
     row |= {"unavailable": unavailable} if unavailable else {}
     row |= compare(explorer, calls, rounds=30, seconds=1.0, lead=LEAD, heat=HEAT)
