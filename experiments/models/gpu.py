@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any
@@ -96,8 +96,14 @@ def compare(
     it is time to settle them by ``end`` (of ``time.monotonic``); what is ``known`` is tried first.
     One that cannot be timed, since the host is too busy, has no row."""
     ordered = sorted(operators, key=lambda operator: -operators[operator])
-    contests = [Contest(operator, target, known) for operator in ordered]
-    search(contests, crew, end - SETTLING * len(contests))
+    contests: list[Contest] = []
+
+    def made() -> Iterator[Contest]:
+        for operator in ordered:
+            contests.append(Contest(operator, target, known))
+            yield contests[-1]
+
+    search(made(), crew, end - SETTLING * len(ordered))
     torch.backends.cudnn.benchmark = True
     with torch.no_grad():
         for contest in contests:
@@ -109,7 +115,7 @@ def compare(
                 yield contest.operator, row
 
 
-def search(contests: Sequence[Contest], crew: Executor, end: float) -> None:
+def search(contests: Iterable[Contest], crew: Executor, end: float) -> None:
     """Judge the first schedules of each, then further ones in turn until ``end``."""
     waiting = deque((contest, contest.ask(crew)) for contest in contests)
     while waiting:

@@ -6,9 +6,9 @@
 
 With bias, relu and, where a block ends, its residual, or ``--plain``, without. Each layer is
 searched for so many seconds and then timed in turns with cuDNN's convolution alone, which computes
-none of what follows it, with eager torch, with compiled torch and with a copy of as many bytes. Writes the results after every
-layer, and a table beside them; a further call with the same file goes on with layers not in it.
-Needs a GPU.
+none of what follows it, with eager torch, with compiled torch and with a copy of as many bytes.
+Writes the results after every layer, and a table beside them; a further call with the same file
+goes on with layers not in it. Needs a GPU.
 """
 
 from __future__ import annotations
