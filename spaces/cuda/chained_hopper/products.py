@@ -32,19 +32,22 @@ class Products:
         """Start the scores of the keys of a stage."""
         plan = self.plan
         inside = f"i % {_STEPS} * {2 * TERMS}"
-        right = _descriptor(f"keys + i / {_STEPS} * {plan.keys * PANEL_BYTES} + {inside}")
+        steps, leading = f"i / {_STEPS} * {plan.keys * PANEL_BYTES} + {inside}", 16
         if plan.sizes.lies_along_keys:
-            depth = plan.sizes.depth
-            right = _descriptor(f"keys + i * {TERMS * PANEL_BYTES}", depth * PANEL_BYTES)
-        left = f"region + i / {_STEPS} * {SLICE * PANEL_BYTES} + {inside}"
-        first = "held[i]" if plan.in_registers else _descriptor(left)
+            steps, leading = f"i * {TERMS * PANEL_BYTES}", plan.sizes.depth * PANEL_BYTES
+        keys = f"shared + {plan.keys_at} + {stage} * {plan.key_bytes}"
+        first, rows = "held[i]", []
+        if not plan.in_registers:
+            first = _step("rows", f"i / {_STEPS} * {SLICE * PANEL_BYTES} + {inside}")
+            rows = [f"  const u64 rows = {_descriptor('region', 16)};"]
         return [
             "{",
-            f"  const u32 keys = shared + {plan.keys_at} + {stage} * {plan.key_bytes};",
+            *rows,
+            f"  const u64 keys = {_descriptor(keys, leading)};",
             "  tw::wgmma_fence();",
             "#pragma unroll",
             f"  for (i32 i = 0; i < {plan.sizes.depth // TERMS}; i++)",
-            f"    {plan.score_product}(scores, {first}, {right}, i > 0);",
+            f"    {plan.score_product}(scores, {first}, {_step('keys', steps)}, i > 0);",
             "  tw::wgmma_commit();",
             "}",
         ]
@@ -53,11 +56,11 @@ class Products:
         """Start the sums of the stage in turn."""
         plan = self.plan
         values = f"shared + {plan.values_at} + stage * {plan.value_bytes}"
-        right = _descriptor(f"values + i * {TERMS * PANEL_BYTES}", plan.keys * PANEL_BYTES)
+        right = _step("values", f"i * {TERMS * PANEL_BYTES}")
         return [
             "tw::mbarrier_wait(values_full + 8 * stage, phase);",
             "{",
-            f"  const u32 values = {values};",
+            f"  const u64 values = {_descriptor(values, plan.keys * PANEL_BYTES)};",
             "  tw::wgmma_fence();",
             "#pragma unroll",
             f"  for (i32 i = 0; i < {plan.keys // TERMS}; i++)",
@@ -106,5 +109,11 @@ def piece() -> str:
     return f"i / {_STEPS} * {SLICE * PANEL_BYTES} + {row} + ({chunk} << 4)"
 
 
-def _descriptor(at: str, leading: int = 16) -> str:
+def _descriptor(at: str, leading: int) -> str:
     return f"tw::wgmma_descriptor<{PANEL_BYTES}>({at}, {leading}, {8 * PANEL_BYTES})"
+
+
+def _step(descriptor: str, offset: str) -> str:
+    """C text of the descriptor of what begins so many bytes later: addresses are its lowest bits,
+    in units of 16 bytes, and no address of shared memory leaves them."""
+    return f"{descriptor} + (({offset}) >> 4)"
