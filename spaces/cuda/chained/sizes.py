@@ -9,7 +9,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.tiles import BYTES
-from spaces.cuda.chains.merging import row_words
+from spaces.cuda.chains.merging import SHARERS, row_words
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.residency import BlockResources
 from spaces.cuda.target import WARP
@@ -73,7 +73,8 @@ class ChainedSizes(BlockResources):
     def left_parts_bytes(self, c: Any) -> Any:
         """What the threads of all teams leave: states of their rows and their places, whether they
         have a key, and sums."""
-        return 4 * self.threads(c) * (2 * c["slices"] * row_words(self._states) + self.sums(c))
+        states = 2 * c["slices"] * row_words(self._states) // SHARERS
+        return 4 * self.threads(c) * (states + self.sums(c))
 
     @property
     def _states(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained_hopper.fetching.tiles import PANEL, PANEL_BYTES, SLICE
-from spaces.cuda.chains.merging import row_words
+from spaces.cuda.chains.merging import SHARERS, row_words
 from spaces.cuda.residency import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
@@ -106,9 +106,10 @@ class ChainedSizes:
 
     @property
     def part_bytes(self) -> int:
-        """What a warpgroup has of a part of the keys: of each thread's two rows states and whether
-        they have a key, and sums."""
-        return 4 * GROUP * (2 * row_words(len(self.chained.scalars)) + self.width // 2)
+        """What a warpgroup has of a part of the keys: of each row states and whether it has a key,
+        and sums."""
+        states = 2 * row_words(len(self.chained.scalars)) // SHARERS
+        return 4 * GROUP * (states + self.width // 2)
 
     @property
     def lies_along_keys(self) -> bool:

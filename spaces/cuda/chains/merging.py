@@ -4,8 +4,8 @@ Each block leaves the states and sums of its part in the workspace, every thread
 them is a decision: the last block to come of those that share a tile, which tickets tell, or a
 second kernel, in which many blocks share the sums of a tile. Which part came when makes no
 difference: they are merged in the order of their keys, states first, so that what sums are
-multiplied by is known and all their loads are in flight together. What a thread has of a row's
-states lies together by fours, and its sums by twos, as it has neighbouring columns.
+multiplied by is known and all their loads are in flight together. A row's states lie together by
+fours, once for the four lanes that share it, and a thread's sums by twos, of neighbouring columns.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _MOST_AHEAD = 32
 """Sums of a row that are."""
 TOGETHER = 4
 """Words of a row's states that lie together."""
+SHARERS = 4
+"""Neighbouring threads that share their rows."""
 
 
 @dataclass(frozen=True)
@@ -112,19 +114,17 @@ class PartMerging:
 
     @property
     def _values(self) -> int:
-        """Words of a thread: what each row has, and all sums."""
-        return self.chain.rows * self._row_words + len(self.sums) * (self.left or self.count)
+        """Words of a thread: its share of what each row has, and all sums."""
+        return self._state_words + len(self.sums) * (self.left or self.count)
+
+    @property
+    def _state_words(self) -> int:
+        return self.chain.rows * self._row_words // SHARERS
 
     @property
     def _row_words(self) -> int:
         """Of each row, in whole fours."""
         return row_words(self._states + len(self.chain.placed))
-
-    def _at(self, place: str, together: int) -> str:
-        """Where a thread's own word is that begins so many which lie together."""
-        step = self.room.step
-        own = f" + ({self.crew.thread}) * {(together - 1) * step}"
-        return f"mine + ({place}) * {self.threads * step}{own}"
 
     def _mine(self, part: str, in_block: bool) -> str:
         """Declare where a thread's own of a part are, of a cluster's of this block or of all."""
@@ -135,11 +135,16 @@ class PartMerging:
         return f"{self.room.address} mine = {at};"
 
     def _states_at(self, first: int) -> str:
-        return self._at(f"r * {self._row_words} + {first}", TOGETHER)
+        """Where some states of row ``r`` are."""
+        thread, words = f"(i32)({self.crew.thread})", self._row_words
+        row = f"r * {self.threads // SHARERS * words} + {thread} / {SHARERS} * {words}"
+        return f"mine + ({row} + {first} - {thread}) * {self.room.step}"
 
     def _sums_at(self, n: int) -> str:
-        first = self.chain.rows * self._row_words + n * (self.left or self.count)
-        return self._at(f"{first} + {self.place('i')}", 2)
+        """Where a thread's own sums ``i`` and ``i + 1`` are."""
+        first = self._state_words + n * (self.left or self.count)
+        place = f"({first} + {self.place('i')}) * {self.threads} + (i32)({self.crew.thread})"
+        return f"mine + ({place}) * {self.room.step}"
 
     def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
         head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
@@ -172,8 +177,9 @@ class PartMerging:
             some = ", ".join(values[first : first + TOGETHER])
             rows.append(f"const float states{first}[{TOGETHER}] = {{{some}}};")
             rows.append(self.room.stored(TOGETHER, self._states_at(first), f"states{first}"))
-        if self.has_states:
-            rows = [f"if ({self.has_states}) {{", *indented(rows), "}"]
+        leads = f"({self.crew.thread}) % {SHARERS} == 0"
+        having = f"{self.has_states} && {leads}" if self.has_states else leads
+        rows = [f"if ({having}) {{", *indented(rows), "}"]
         sums = []
         for n, text in enumerate(self.sums):
             sums.append(f"const float two{n}[2] = {{{text('i')}, {text('(i + 1)')}}};")
@@ -265,8 +271,8 @@ class PartMerging:
 
 
 def row_words(states: int) -> int:
-    """Words that a thread leaves of a row: its states, places among them, whether it has a key, and
-    what fills up the last :data:`TOGETHER`."""
+    """Words that are left of a row: its states, places among them, whether it has a key, and what
+    fills up the last :data:`TOGETHER`."""
     return int(round_up(states + 1, TOGETHER))
 
 

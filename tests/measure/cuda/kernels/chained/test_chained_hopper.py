@@ -268,8 +268,8 @@ BUGS = {
     "an edge of the window is no edge": ("window", r"tile >= whole_first", "true"),
     "columns of another block of the cluster": (
         "parts for a cluster",
-        r"8 \+ sharer",
-        "8 + (sharer ^ 1)",
+        r"2 \+ sharer",
+        "2 + (sharer ^ 1)",
     ),
     "a part of the cluster is left out": (
         "parts for a cluster",
