@@ -48,6 +48,7 @@ CHAINS = {
     "routing, words": f'"{ROUTING}" i=64 j=33000 d=256 dtype=bfloat16',
     "routing, by bias": f'"{SCORES}; y[i] = argmax[j](p[i,j] + c[j])" i=130 j=72 d=72 '
     "dtype=bfloat16",
+    "routing, long rows": f'"{ROUTING}" i=200 j=264 d=4096 dtype=bfloat16',
     "loss": '"l: int32[i](index < 9000); z[i,j] = sum[d](x[i,d] * w[j,d]); '
     'y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]" i=200 j=9000 d=136 dtype=bfloat16',
     "attention": "attention b=1 h=4 i=300 j=300 d=128 dtype=bfloat16",
@@ -123,5 +124,22 @@ STAGES = {
     "the largest product": '"s[i,j] = sum[k](a[i,k] * b[k,j]); m[i] = max[j](s[i,j] * s[i,j]); '
     'y[i,j] = a[i,j] / (1 + m[i]); -> m, y" i=120 j=100 k=100',
 }
-CASES: Mapping[str, str] = PRODUCTS | FEW_ROWS | CHAINS | ROWS | KEPT | MAPS | STAGES
+LARGE = {
+    "large product": "matmul m=8192 n=8192 k=4096 dtype=bfloat16",
+    "large batch": "bmm batch=512 m=512 n=512 k=64 dtype=bfloat16",
+    "large experts": "grouped_matmul t=4096 n=2048 k=512 experts=8 dtype=bfloat16 b=col",
+    "large window": "conv2d n=32 c=128 h=28 w=28 o=128 r=3 s=3 padding=1 layout=NHWC dtype=float16 "
+    'epilogue="relu(x + bias[o])"',
+    "large matrix, one row": "matmul m=1 n=32000 k=4096 dtype=bfloat16 b=col",
+    "large routing": f'"{SHARE}" i=4096 j=64 d=2048 dtype=bfloat16',
+    "large attention": "attention b=1 h=16 kv=4 i=4096 j=4096 d=128 mask=causal dtype=bfloat16",
+    "large decode": "attention b=8 h=32 kv=8 i=1 j=2048 d=128 dtype=float16",
+    "large rows": "layernorm r=2048 c=8192 dtype=bfloat16",
+    "large pooling": "max_pool2d n=16 c=64 h=112 w=112 r=3 stride=2 padding=1 dtype=bfloat16",
+    "large turn": '"y[j,i] = x[i,j]" i=2048 j=8192 dtype=bfloat16',
+    "large gates": "gated_matmul m=4096 n=4096 k=2048 dtype=bfloat16",
+    "large norm": "rmsnorm_matmul m=4096 n=2048 k=4096 dtype=bfloat16",
+}
+"""Of models as they are: many blocks, many tiles of each, and offsets beyond small ones."""
+CASES: Mapping[str, str] = PRODUCTS | FEW_ROWS | CHAINS | ROWS | KEPT | MAPS | STAGES | LARGE
 """Texts of workloads by name."""

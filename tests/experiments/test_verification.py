@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from experiments.verification.cases import CASES
+from experiments.verification.cases import CASES, LARGE
 from experiments.verification.judging import judge
 from experiments.verification.outcomes import table, totals
 from experiments.verification.plan import Plan
@@ -22,9 +22,10 @@ SOME = {name: CASES[name] for name in ("turned", "heads", "softmax")}
 
 def test_every_template_has_several_workloads_that_can_be_verified():
     served: Counter[str] = Counter()
-    for text in CASES.values():
+    for name, text in CASES.items():
         work = workload(text)
-        check_telling(work)
+        if name not in LARGE:  # which take seconds
+            check_telling(work)
         served.update(t.name for t in templates_for(H200) if t.refuses(work, H200) is None)
     assert {t.name for t in templates_for(H200)} == served.keys()
     assert min(served.values()) >= 4

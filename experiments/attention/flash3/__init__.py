@@ -1,0 +1,1 @@
+"""FlashAttention-3 as a rival: its own kernels, built without torch's headers."""

@@ -1,0 +1,103 @@
+"""Our best kernels beside FlashAttention-3's and cuDNN's, in turns; see README.md of attention.
+
+    python -m experiments.attention.flash3 FOLDER RESULTS [--only PATTERN] [--minutes 2]
+        [--out FILE]
+
+``FOLDER`` has the libraries that ``build.sh`` makes, ``RESULTS`` is of ``experiments.attention``:
+each case runs the schedule that was the best there. Writes the results after every case. Needs a
+GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from experiments.attention.cases import CASES, AttentionCase
+from experiments.attention.flash3.library import call_of, why_not
+from experiments.attention.rivals import rivals
+from experiments.attention.side_by_side import best_call
+from experiments.attention.tensors import drawn, exact
+from experiments.attention.trying import MOST_ERROR
+from experiments.gpu_matmul.timing import interleave
+from experiments.operators.summary import OURS
+from experiments.resuming import remaining, resume, write
+
+
+def measure(case: AttentionCase, best: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Medians, rates, and the rivals' times over ours; all that is timed was right."""
+    tensors = drawn(case)
+    call, output = call_of(case, tensors, folder)
+    output.fill_(float("nan"))
+    call()
+    wanted = exact(case, tensors)
+    error = float((output.double() - wanted).norm() / wanted.norm())
+    assert error < MOST_ERROR, f"{case.name}: FlashAttention-3 is off by {error}"
+    others, _ = rivals(case, tensors, compiled=False)
+    calls = {OURS: best_call(case, best), "flash3": call, **others}
+    times = interleave(calls, rounds=30, seconds=0.6, heat=0.4)
+    median = {name: statistics.median(found) for name, found in times.items()}
+    return {
+        "error": error,
+        "median_s": median,
+        "tflops": {name: case.flops / t / 1e12 for name, t in median.items()},
+        "ratio": {name: t / median[OURS] for name, t in median.items() if name != OURS},
+        "schedule": best["schedule"],
+    }
+
+
+def table(results: dict[str, Any]) -> str:
+    """Of Markdown: a row a case."""
+    lines = ["| case | us | flash3 | cuDNN | flash3 over ours | cuDNN over ours |"]
+    lines.append("| --- " * 6 + "|")
+    for name, row in results["cases"].items():
+        times = [_number(row["median_s"], n, 1e6, 1) for n in (OURS, "flash3", "cudnn")]
+        ratios = [_number(row["ratio"], n, 1, 2) for n in ("flash3", "cudnn")]
+        lines.append(f"| {' | '.join([name, *times, *ratios])} |")
+    over = [row["ratio"]["flash3"] for row in results["cases"].values()]
+    if over:
+        mean = statistics.geometric_mean(over)
+        lines += ["", f"Over FlashAttention-3: {mean:.2f} geometric mean, {min(over):.2f} least."]
+    return "\n".join(lines) + "\n"
+
+
+def _number(found: dict[str, float], name: str, unit: float, digits: int) -> str:
+    return f"{unit * found[name]:.{digits}f}" if name in found else "-"
+
+
+def main() -> int:
+    options = _options()
+    end = time.monotonic() + 60 * options.minutes
+    known = json.loads(options.results.read_text())["cases"]
+    facts = {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
+    results = resume(options.out, "experiments.attention.flash3", facts)
+    cases = [c for c in CASES if "best" in known.get(c.name, {}) and not why_not(c, options.folder)]
+    for case in remaining(cases, results, options.only, end):
+        row = measure(case, known[case.name], options.folder)
+        results["cases"][case.name] = row
+        write(options.out, results, table)
+        words = ", ".join(f"{name} {1e6 * t:.1f} us" for name, t in row["median_s"].items())
+        print(f"{case.name}: {words}", flush=True)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.attention.flash3")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")
+    parser.add_argument("--minutes", type=float, default=2.0, help="for all of it")
+    parser.add_argument("--out", type=Path, default=Path("flash3.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
