@@ -63,5 +63,5 @@ def _spans(chained: Chained) -> tuple[np.ndarray, np.ndarray]:
 
 def _values(parts: Sequence[Part]) -> dict[str, np.ndarray]:
     """The value of each part in each row, the last part the fastest."""
-    grids = np.indices([part.extent for part in parts]).reshape(len(parts), -1)
-    return {part.name: grid for part, grid in zip(parts, grids, strict=True)}
+    grids = np.indices([part.extent for part in parts])
+    return {part.name: grid.reshape(-1) for part, grid in zip(parts, grids, strict=True)}

@@ -14,6 +14,11 @@ from spaces.workloads.array import Array
 
 TWO = workload("y[r,c] = x[r,c] * 2\nz[r,c] = x[r,c] + b[c]\n-> y, z", r=33, c=40)
 GATHER = workload("embedding", t=12, d=40, words=7)
+PAGES = workload(
+    "n: int32[b](index < 54)\nt: int32[b,4](index < 9)\nk: float32[9,16,8]\nwhere j < n[b]\n"
+    "y[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[t[b,j // 16],j % 16,d])) * v[b,j,e])",
+    b=2, j=53, d=8, e=8,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +100,28 @@ def test_an_index_beyond_its_table_is_refused(gather):
             others[place] = index
             with pytest.raises(InputError, match=f"the index {wrong}; allowed: 0 to 6"):
                 gather(*others)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "says"),
+    [
+        ("n", 54, "n holds the index 54; allowed: 0 to 53"),
+        ("n", -1, "n holds the index -1; allowed: 0 to 53"),
+        ("t", 9, "t holds the index 9; allowed: 0 to 8"),
+    ],
+)
+def test_lengths_and_pages_beyond_a_cache_are_refused(name, wrong, says):
+    """By a call on a CPU, and by what looks at a GPU's arrays before a call."""
+    given = PAGES.make_inputs(0)
+    call = best(PAGES, database=None)
+    call(**given)
+    spoilt = given | {name: np.where(given[name] == given[name].max(), wrong, given[name])}
+    spoilt[name] = spoilt[name].astype(np.int32)
+    with pytest.raises(InputError, match=says):
+        call(**spoilt)
+    (operand,) = (each for each in PAGES.inputs if each.name == name)
+    with pytest.raises(InputError, match=says):
+        DevicePort(operand).check_indices(torch.from_numpy(spoilt[name]))
 
 
 def test_a_slice_is_taken_as_it_lies():

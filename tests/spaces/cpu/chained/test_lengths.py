@@ -51,3 +51,11 @@ def test_a_cache_may_be_empty_and_lengths_beyond_it_are_those_of_all_of_it(tmp_p
         inputs = with_lengths(w, lengths, hidden=0.5)
         found = [complaint(k, library, w, 1, inputs) for k in made_kernels]
         assert found == [""] * len(found), lengths
+
+
+def test_sequences_without_an_axis_of_queries_have_one_each(tmp_path):
+    text = "y[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[b,j,d])) * v[b,j,e])"
+    w = Computation("program", (), made(f"{LENGTHS}where j < n[b]\n{text}", j=KEYS), "")
+    made_kernels = kernels(w, 4)
+    library = compile_kernels(made_kernels, TARGET, tmp_path)
+    assert [complaint(k, library, w, 1) for k in made_kernels] == [""] * len(made_kernels)

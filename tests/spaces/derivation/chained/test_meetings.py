@@ -5,6 +5,7 @@ import pytest
 
 from spaces.derivation.chained.meetings import Meetings
 from spaces.derivation.chained.view import Chained, chained_of
+from spaces.language import program
 from tests.spaces.chained_programs import form
 
 ROWS, KEYS = np.arange(45), np.arange(53)
@@ -39,3 +40,11 @@ def test_meetings_are_those_of_the_pairs_that_count(name):
     sizes = [(rows, keys) for rows in (1, 7, 16, 90, 128) for keys in (1, 8, 53, 64)]
     tiles, scores = Meetings(found).of(*np.array(sizes).T)
     assert list(zip(tiles, scores, strict=True)) == [counted(name, *size) for size in sizes]
+
+
+def test_a_row_for_each_product_meets_its_own_keys():
+    text = "where j <= 20\ny[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[b,j,d])) * v[b,j,e])"
+    found = chained_of(program(text, b=3, j=53, d=8, e=8))
+    assert isinstance(found, Chained)
+    tiles, scores = Meetings(found).of(1, np.array([8, 16, 53]))
+    assert (tiles.tolist(), scores.tolist()) == ([3, 2, 1], [21, 21, 21])

@@ -99,6 +99,14 @@ FLOAT8 = (
     "* u[b,j] * v[b,h // 2,j,e])"
 )
 CASES["keys in float8"] = case(made(FLOAT8, "bfloat16", e=40), ALONE)
+CASES["one query of each sequence"] = case(
+    made(
+        "n: int32[b](index < 54)\nwhere j < n[b]\n"
+        "y[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[b,j,d])) * v[b,j,e])",
+        "float16",
+    ),
+    {**PLAIN, "warps": 1},
+)
 REACHED = f"y[b,h,i,e] = sum[j](softmax[j](0.5 * tanh({SCORE} / 0.5) + bias[j]) * {VALUE})"
 CASES["softcap that is reached"] = case(made(REACHED, "float16"), HELD)
 BROKEN = {
