@@ -25,6 +25,14 @@ PRODUCTS = {
     "dtype=float16",
     "window, few channels": "conv2d n=2 c=3 h=45 w=47 o=64 r=7 s=7 stride=2 padding=3 layout=NHWC "
     "dtype=bfloat16",
+    "window, three channels": "conv2d n=3 c=3 h=33 w=35 o=24 r=3 s=3 stride=2 padding=1 "
+    'layout=NHWC dtype=float16 epilogue="relu(x + bias[o])"',
+    "window, five channels": "conv2d n=2 c=5 h=21 w=23 o=40 r=5 s=5 padding=2 layout=NHWC "
+    "dtype=bfloat16",
+    "window, one channel": "conv2d n=4 c=1 h=29 w=31 o=20 r=5 s=3 layout=NHWC dtype=float16 "
+    "out=float32",
+    "window, dilated": "conv2d n=2 c=6 h=25 w=27 o=48 r=3 s=3 padding=2 dilation=2 layout=NHWC "
+    "dtype=bfloat16",
     "window, channels first": "conv2d n=2 c=24 h=17 w=19 o=40 r=3 s=3 padding=1 dtype=float16",
     "window, float32": "conv2d n=2 c=20 h=13 w=15 o=28 r=3 s=3 padding=1 layout=NHWC",
 }
