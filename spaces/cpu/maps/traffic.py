@@ -20,6 +20,7 @@ from spaces.cpu.maps.registers import Registers
 from spaces.cpu.maps.straight import STRIPS
 from spaces.cpu.maps.tiling import Tiling
 from spaces.cpu.traffic import USABLE, footprints, lines_held, shares, stays_far
+from spaces.derivation.maps.order import ROWS
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.view import Access
 from spaces.derivation.work import Work, work
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 START = 40.0
 """Instructions in whose time a run begins: its page is looked up, and no line of it foreseen."""
+PAGES = 64
+"""Pages that the first table of any core knows."""
 
 
 def map_quantities(template: MapTemplate, columns: Columns) -> dict[str, np.ndarray]:
@@ -135,13 +138,21 @@ class _Traffic:
     @property
     def _starts(self) -> Any:
         """Runs of neighbours that begin: rows of tiles as they are written, and columns as they are
-        read to be turned, which wait twice where they were not asked for ahead."""
+        read to be turned, each as often as one waits for it."""
         tiling, plane = self.tiling, self.plane
         high = np.minimum(tiling.tile_rows, plane.height)
         wide = np.minimum(tiling.tile_columns, plane.width)
-        foreseen = self.values["ahead"] | self.tiling.straight
-        columns = len(plane.turned) * wide * np.where(foreseen, 1.0, 2.0)
-        return self.tiles * (len(plane.view.outputs) * high + columns)
+        waits = np.where(tiling.straight, 1.0, self._waits(wide))
+        return self.tiles * (len(plane.view.outputs) * high + len(plane.turned) * wide * waits)
+
+    def _waits(self, wide: Any) -> Any:
+        """How long columns that are read to be turned are waited for: twice as long where they were
+        not asked for ahead, which helps where stores leave the caches to them; longer where the
+        tile before did not read on to where they begin; and if their pages have no room in the
+        table of a core."""
+        ahead = self.values["ahead"] & self.values["stream"]
+        goes_on = self.values["order"] == ROWS
+        return np.where(ahead, 1, 2) * np.where(goes_on, 1, 3) * np.where(wide > PAGES, 2, 1)
 
     # -- memory ------------------------------------------------------------------------------
 

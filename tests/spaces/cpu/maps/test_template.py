@@ -317,6 +317,27 @@ def test_what_goes_straight_passes_through_no_other_memory(tile, packed):
     assert found["near_footprint"][0] > found["near_footprint"][1]
 
 
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ({"order": "rows"}, {"order": "columns"}),
+        ({"ahead": True}, {"ahead": False}),
+        ({"tile_columns": 64}, {"tile_columns": 128}),
+        ({"stream": False, "ahead": False}, {"stream": False, "ahead": True}),
+    ],
+)
+def test_what_columns_that_are_read_wait_for_counts(better, worse):
+    """The next tile reads on where this one ended, lines are asked for before stores that pass the
+    caches, and no more columns are read at a time than a core knows pages."""
+    w = workload("y[j, i] = relu(x[i, j])", i=2048, j=2048)
+    space = Space(w, machine(), [MapTemplate(w, machine())])
+    values = {"tile_rows": 64, "tile_columns": 64, "order": "rows", "ahead": True, "stream": True}
+    values |= {"unroll": 1, "workers": 1}
+    schedules = [Schedule("map", tuple({**values, **v}.items())) for v in (better, worse)]
+    less, more = space.quantities(space.rows(schedules))["instructions"]
+    assert less < more
+
+
 def test_wild_indices_are_bounded(tmp_path):
     w = workload("t: int32[40](index < 9); y[i, j] = x[t[i], j] + v[t[j]]", i=40, j=40)
     target = machine()
@@ -400,6 +421,7 @@ def test_square_tiles_that_ask_ahead_begin_fewest_runs_of_neighbours():
     template = MapTemplate(w, machine())
     tiles = {"tile_rows": [64, 64, 16, 256], "tile_columns": [64, 64, 256, 16]}
     others = {"ahead": [1, 0, 1, 1], "stream": [1] * 4, "unroll": [2] * 4, "workers": [1] * 4}
+    others |= {"order": ["rows"] * 4}
     columns = {name: np.array(values) for name, values in (tiles | others).items()}
     instructions = template.quantities(columns)["instructions"]
     assert (instructions[1:] > instructions[0]).all()
