@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from costmodel.dataset import Group, SpaceFor, group_examples, place
-from costmodel.features import as_matrix, feature_matrix, features
+from costmodel.features import Column, as_matrix, features
 from costmodel.interfaces import Example
 from costmodel.library import load_xgboost
 from costmodel.roofs.analytic import AnalyticModel
@@ -145,7 +145,7 @@ class XGBoostModel:
             return self._analytic.predict(space, population)
         if not len(population):
             return np.zeros(0), np.zeros(0)
-        matrix = feature_matrix(space, population, trained.names)
+        matrix = as_matrix(self.columns(space, population), trained.names, len(population))
         members, runs = _predict(trained.booster, matrix), validity(trained.validity, matrix)
         spread = runs * trained.error_scale * members.std(axis=1)
         return runs * members.mean(axis=1), np.maximum(spread, LEAST_UNCERTAINTY)
@@ -170,7 +170,7 @@ class XGBoostModel:
         return model
 
     def _train(self, groups: Sequence[Group]) -> Trained:
-        columns = [features(group.space, group.population) for group in groups]
+        columns = [self.columns(group.space, group.population) for group in groups]
         every = list(dict.fromkeys(name for named in columns for name in named))
         matrix = np.concatenate(
             [
@@ -195,6 +195,10 @@ class XGBoostModel:
             rows={(str(g.space.workload), g.name[1]): len(g.latency) for g in groups},
             unseen=unseen,
         )
+
+    def columns(self, space: Space, population: Population) -> dict[str, Column]:
+        """What the trees see of each schedule, by name."""
+        return features(space, population)
 
     def _labels(self, score: np.ndarray) -> np.ndarray:
         """What the trees are to predict of scores in [0, 1]."""

@@ -4,6 +4,7 @@ expects of a kernel."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -18,6 +19,7 @@ from scheduler.tuning.pace import LEAST_BATCH, LEAST_BATCHES, Pace, Pacing
 from scheduler.tuning.transfer import Transfer
 from spaces.backends import backend
 from spaces.errors import InputError
+from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import Target
 
@@ -31,8 +33,8 @@ def default_search(
     space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
 ) -> Search:
     """Evolution under a model that learns; until it has, under the roofline, or under ``model`` if
-    one is given, or one of what is ``known`` of other shapes, with a search that knows nothing for
-    a second opinion."""
+    one is given, or one of what is ``known`` of other shapes, with a search that begins with
+    nothing for a second opinion."""
     from scheduler.strategies.evolutionary import WARM, EvolutionarySearch
     from scheduler.strategies.second_opinion import SECOND, SecondOpinion
 
@@ -42,16 +44,24 @@ def default_search(
         return EvolutionarySearch(space, learned_model(space), guess, seed)
     starters = known.starters if known else ()
     warm = EvolutionarySearch(space, learned_model(space), prior, seed, WARM, starters)
-    second = EvolutionarySearch(space, learned_model(space), guess, seed, SECOND)
+
+    def second(avoided: Sequence[Schedule]) -> Search:
+        model = learned_model(space, prior)
+        return EvolutionarySearch(space, model, guess, seed, SECOND, avoided=avoided)
+
     return SecondOpinion(space, warm, second)
 
 
-def learned_model(space: Space) -> Learner:
-    """A model that learns from what is measured of ``space`` alone."""
-    from costmodel.model import XGBoostModel
+def learned_model(space: Space, adviser: Predictor | None = None) -> Learner:
+    """A model that learns from what is measured of ``space`` alone, and, if there is an adviser,
+    where that is right."""
+    from costmodel.advised import AdvisedModel
+    from costmodel.model import Settings, XGBoostModel
 
     # Half a second of imports, needed only once the first batch is measured.
     threading.Thread(target=_load_early, daemon=True).start()
+    if adviser:
+        return AdvisedModel(adviser, Settings(), only(space))
     return XGBoostModel(space_for=only(space))
 
 

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from costmodel.advised import AdvisedModel
 from costmodel.model import Settings as TreeSettings
 from costmodel.model import XGBoostModel
 from experiments.search.paired import REACHED, TRIALS, compared
@@ -36,6 +37,7 @@ from scheduler.replay.scores import Replays, measures
 from scheduler.strategies.evolutionary import WARM, Evolution, EvolutionarySearch
 from scheduler.strategies.search import Search
 from scheduler.strategies.second_opinion import SECOND, SecondOpinion
+from spaces.schedule import Schedule
 from spaces.space import Space
 
 Kind = TypeVar("Kind", Evolution, TreeSettings)
@@ -63,15 +65,20 @@ class Variant:
         space = recording.space
         is_warm = WARM_ROWS in self.settings and len(siblings) > 0
         prior = roofline(space.target, only(space))
-        evolution = self._applied(SECOND if is_warm else Evolution())
-        cold = EvolutionarySearch(space, self._model(space), prior, seed, evolution)
         if not is_warm:
-            return cold
+            evolution = self._applied(Evolution())
+            return EvolutionarySearch(space, self._model(space), prior, seed, evolution)
         known = transferred(recording, siblings, int(self.settings[WARM_ROWS]), seed)
         warm = EvolutionarySearch(
             space, self._model(space), known.model, seed, self._applied(WARM), known.starters
         )
-        return SecondOpinion(space, warm, cold) if self.settings.get(OPINION, 1) else warm
+
+        def second(avoided: Sequence[Schedule]) -> Search:
+            model = AdvisedModel(known.model, self._applied(TreeSettings()), only(space))
+            settings = self._applied(SECOND)
+            return EvolutionarySearch(space, model, prior, seed, settings, avoided=avoided)
+
+        return SecondOpinion(space, warm, second) if self.settings.get(OPINION, 1) else warm
 
     def _model(self, space: Space) -> XGBoostModel:
         return XGBoostModel(self._applied(TreeSettings()), only(space))

@@ -36,7 +36,8 @@ class Evolution:
     prior, unless these say who predicts better; what it is unsure of counts as ``optimism``
     standard deviations better than it says (an upper confidence bound: Auer, JMLR 3, 2002). Its
     members may agree where none of them knows anything, so a schedule loses as much of ``doubt`` as
-    its likeness to the nearest one that was learned from.
+    its likeness to the nearest one that was learned from, and as much of ``avoidance`` as that to
+    the nearest one that the search is kept away from.
     """
 
     immigrants: int = 2048
@@ -54,6 +55,7 @@ class Evolution:
     caution: float = 8.0
     optimism: float = 0.4
     doubt: float = 0.3
+    avoidance: float = 0.5
 
 
 ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
@@ -77,7 +79,7 @@ class EvolutionarySearch:
     mixed with the prior's as far as the outcomes prove either right
     (``scheduler.strategies.trust``). What is asked depends on nothing but the seed, the schedules
     taken, the outcomes told, and how many of them were told at each ask. ``starters`` are schedules
-    thought to be good, which enter every evolution.
+    thought to be good, which enter every evolution; the search is kept away from ``avoided`` ones.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class EvolutionarySearch:
         seed: int = 0,
         evolution: Evolution | None = None,
         starters: Sequence[Schedule] = (),
+        avoided: Sequence[Schedule] = (),
     ) -> None:
         self._space = space
         self._model = model
@@ -98,6 +101,7 @@ class EvolutionarySearch:
         self._opening_likeness = Likeness(space, by_steps=True)
         self._learned = space.rows([])  # what the model was trained on
         self._starters = space.rows(starters)
+        self._avoided = space.rows(avoided)
         self._due = 1.0  # so many news, and the model is trained
         self._trust = Trust()
         self._forecasts = Forecasts(space, prior)
@@ -182,6 +186,7 @@ class EvolutionarySearch:
             score, mean = trust.mixed(mean, hoped), trust.mixed(mean, learnt)
             spread = trust.mixed(spread, unsure)
             score -= self._evolution.doubt * self._likeness.nearest(rows, self._learned)
+        score = score - self._evolution.avoidance * self._likeness.nearest(rows, self._avoided)
         return _Pool(rows, score, mean, spread, origin)
 
     def _evolve(self, generator: np.random.Generator, population: _Pool) -> _Pool:

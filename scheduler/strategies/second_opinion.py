@@ -5,13 +5,16 @@ schedules lie elsewhere it holds the search among those that are second best, an
 there says so: the models are right about all that they are asked about. So a search from nothing
 is given a trial. Where its schedules are faster than the prior says, the prior does not know this
 space, and it goes on. It learns from what it asked for alone: told all, or given the same
-starters or the same prior, it stays where the first one is.
+starters or the same prior, it stays where the first one is. So it is kept away from there. What
+the prior says is useful all the same, as one feature among those that its model learns from: where
+it misleads as a whole, it may still be right about some decisions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -39,19 +42,27 @@ SECOND = Evolution(guesses=4)
 
 
 class SecondOpinion:
-    """``first``, and for a while ``second`` in its place; a
+    """``first``, and for a while a second search in its place; a
     ``scheduler.strategies.search.Search``.
 
-    ``second`` is told the outcomes of its own schedules alone, and at once, for nothing, if they
-    are known already: so a resumed run finds it as it was. ``first`` learns from all.
+    ``begin`` makes the second one. It is given the fastest of the first ``LATEST`` schedules that
+    were told, none if all of them failed, and is to keep away from that. It is told the outcomes of
+    its own schedules alone, and at once, for nothing, if they are known already: so a resumed run
+    finds it as it was. ``first`` learns from all.
     """
 
-    def __init__(self, space: Space, first: EvolutionarySearch, second: Search) -> None:
-        self._space, self._first, self._second = space, first, second
-        self._own: dict[Schedule, float] = {}  # what ``second`` asked for; seconds, or infinite
+    def __init__(
+        self,
+        space: Space,
+        first: EvolutionarySearch,
+        begin: Callable[[Sequence[Schedule]], Search],
+    ) -> None:
+        self._space, self._first, self._begin = space, first, begin
+        self._opening: dict[Schedule, float] = {}  # the first that were told; seconds, or infinite
+        self._own: dict[Schedule, float] = {}  # the same of what the second asked for
 
     def ask(self, count: int) -> list[Proposed]:
-        """At most ``count`` new schedules, those of ``second`` first."""
+        """At most ``count`` new schedules, those of the second first."""
         asked: list[Proposed] = []
         while more := min(count - len(asked), self._share() - len(self._own)):
             batch = self._second.ask(more)
@@ -63,10 +74,19 @@ class SecondOpinion:
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
         """Outcomes, in any order."""
         self._first.tell(results)
-        self._tell_second([result for result in results if result[0] in self._own])
+        for schedule, latency in results:
+            if len(self._opening) < LATEST and schedule in self._space:
+                self._opening.setdefault(schedule, math.inf if latency is None else latency)
+        if own := [result for result in results if result[0] in self._own]:
+            self._tell_second(own)
+
+    @cached_property
+    def _second(self) -> Search:
+        fastest = min(self._opening, key=self._opening.__getitem__)
+        return self._begin([fastest] if self._opening[fastest] < math.inf else [])
 
     def _share(self) -> int:
-        """How many schedules ``second`` may ask for by now."""
+        """How many schedules the second may ask for by now."""
         if self._first.history.news < LATEST:
             return 0
         return MOST if self._surprise() > MISLED else TRIAL
@@ -75,7 +95,7 @@ class SecondOpinion:
         """By how much of the best speed the trial is faster than ``first`` expected by its prior,
         on the mean, weighed as in ``trust``; 0.0 until all of it is known.
 
-        What ``second`` finds later is no part of the best, so that this does not depend on it.
+        What the second finds later is no part of the best, so that this does not depend on it.
         """
         history = self._first.history
         own = self._space.rows([*self._own])
@@ -92,7 +112,7 @@ class SecondOpinion:
         return float(np.average(surprise, weights=speed + FLOOR))
 
     def _new(self, batch: Sequence[Proposed]) -> list[Proposed]:
-        """Those that nobody asked for before, from now on taken; ``second`` learns what is known
+        """Those that nobody asked for before, from now on taken; the second learns what is known
         of the others."""
         history, new = self._first.history, []
         for proposal in batch:

@@ -12,6 +12,7 @@ from costmodel.model import XGBoostModel
 from scheduler.strategies import evolutionary as evolutionary_module
 from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
 from scheduler.strategies.exhaustive import ExhaustiveSearch
+from scheduler.strategies.likeness import Likeness
 from scheduler.strategies.random_search import RandomSearch
 from scheduler.strategies.registry import factory
 from scheduler.strategies.search import Search
@@ -252,3 +253,17 @@ def test_one_of_each_batch_is_drawn_blindly() -> None:
     search = EvolutionarySearch(space, trees(space), Narrow(), 0)
     elsewhere = [s for _ in range(8) for s in ask(search, 16) if s["rows"] != 8]
     assert 4 <= len(elsewhere) <= 8
+
+
+def test_it_keeps_away_from_what_is_avoided() -> None:
+    """Also where a prior thinks it best, and before anything is measured."""
+    space = hills()
+    rows = space.sample(np.random.default_rng(0), 2000)
+    best = rows[np.argmax(Guess().predict(space, rows)[0])]
+    near = []
+    for avoided in ([], [space.schedule(best)]):
+        search = EvolutionarySearch(space, trees(space), Guess(), 0, avoided=avoided)
+        asked = [s for _ in range(4) for s in ask(search, 16)]
+        near.append(Likeness(space).to(best, space.rows(asked)).mean())
+        assert not set(asked) & set(avoided)
+    assert near[1] < near[0] - 0.1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from scheduler.strategies.search import Proposed, Search
 from scheduler.strategies.second_opinion import LATEST, MISLED, MOST, TRIAL, SecondOpinion
 from scheduler.testing.landscape import Guess, hills, knolls, trees
 from scheduler.testing.search import SearchContract
+from spaces.schedule import Schedule
 from spaces.space import Population, Space
 
 BATCH = 8
@@ -20,9 +23,14 @@ def evolving(space: Space, seed: int = 0) -> EvolutionarySearch:
     return EvolutionarySearch(space, trees(space), Guess(), seed, Evolution(immigrants=128))
 
 
+def away(space: Space, avoided: Sequence[Schedule], seed: int = 0) -> EvolutionarySearch:
+    settings = Evolution(immigrants=128)
+    return EvolutionarySearch(space, trees(space), Guess(), seed, settings, avoided=avoided)
+
+
 def with_second(space: Space) -> SecondOpinion:
     """The second search shows itself by what it asks for: ``enumerated`` schedules."""
-    return SecondOpinion(space, evolving(space), ExhaustiveSearch(space))
+    return SecondOpinion(space, evolving(space), lambda avoided: ExhaustiveSearch(space))
 
 
 def is_second(proposal: Proposed) -> bool:
@@ -31,7 +39,9 @@ def is_second(proposal: Proposed) -> bool:
 
 class TestSecondOpinion(SearchContract):
     def make(self, space: Space, seed: int) -> Search:
-        return SecondOpinion(space, evolving(space, seed), evolving(space, seed + 1))
+        return SecondOpinion(
+            space, evolving(space, seed), lambda avoided: away(space, avoided, seed + 1)
+        )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +111,7 @@ def test_the_second_is_told_what_is_known_of_its_schedules_and_goes_on() -> None
     then = alone.ask(BATCH)
     first = EvolutionarySearch(space, trees(space), Wrong(), 0, Evolution(immigrants=128))
     others = [p.schedule for p in first.ask(LATEST)]
-    search = SecondOpinion(space, first, evolving(space, seed=1))
+    search = SecondOpinion(space, first, lambda avoided: evolving(space, seed=1))
     search.tell([(schedule, 1.0) for schedule in [*trial, *others]])
     assert search.ask(BATCH) == then
 
@@ -115,3 +125,33 @@ def test_nothing_is_asked_twice_while_results_are_awaited() -> None:
     while batch := search.ask(5):
         rest += [proposal.schedule for proposal in batch]
     assert sorted([*told, *rest], key=str) == sorted(space.enumerate(), key=str)
+
+
+def begun(told: Sequence[tuple[Schedule, float | None]], space: Space) -> Sequence[Schedule]:
+    """What the second is to be kept away from once all that is told."""
+    given: list[Sequence[Schedule]] = []
+
+    def begin(avoided: Sequence[Schedule]) -> Search:
+        given.append(avoided)
+        return evolving(space, seed=1)
+
+    search = SecondOpinion(space, evolving(space), begin)
+    search.tell(told)
+    search.ask(BATCH)
+    search.ask(BATCH)
+    [avoided] = given
+    return avoided
+
+
+def test_the_second_is_kept_away_from_the_fastest_of_the_first() -> None:
+    """Not from what a resumed run is told later, which the second may have found."""
+    space = hills()
+    asked = [p.schedule for p in evolving(space).ask(LATEST + 1)]
+    seconds = [2.0] * LATEST + [0.5]
+    seconds[5] = 1.0
+    assert begun(list(zip(asked, seconds, strict=True)), space) == [asked[5]]
+
+
+def test_where_all_failed_nothing_is_avoided() -> None:
+    space = hills()
+    assert begun([(p.schedule, None) for p in evolving(space).ask(LATEST)], space) == []
