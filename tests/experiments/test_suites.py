@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import pytest
 
 from experiments.suites.comparison import CONTENDERS, GRADIENT, LATER, compare
+from experiments.suites.finalists import judged
 from experiments.suites.places import everywhere, processes, side_by_side
 from scheduler.suites.suite import Member, Suite
 from spaces.operators import workload
@@ -38,6 +40,22 @@ def test_both_are_run_and_compared():
         assert [task["weight"] for task in run["tasks"]] == [9.0, 1.0]
         assert run["trials"] == sum(task["trials"] for task in run["tasks"])
     assert json.loads(json.dumps(report))["ratios"] == report["ratios"]
+
+
+def test_who_wins_by_a_lucky_sample_is_regretted():
+    """Of three kernels the second is the fastest; the last has one short sample in turn."""
+    samples = np.tile(np.array([[1.1], [1.0], [1.2]]), (4, 1, 25))
+    samples[:, 2, 7] = 0.9
+    found = judged(samples)
+    assert found["least"] == {3: pytest.approx(0.2)}
+    assert found["lower quartile"] == found["median"] == {3: 0.0}
+
+
+def test_with_more_finalists_the_fastest_is_among_them():
+    times = np.linspace(1.1, 1.0, 30)  # the last is the fastest
+    found = judged(np.tile(times[None, :, None], (3, 1, 5)))["median"]
+    assert list(found) == [8, 20, 30]
+    assert found[8] > found[20] > found[30] == 0.0
 
 
 def test_runs_side_by_side_share_no_core_and_no_run_has_cores_of_two_caches():

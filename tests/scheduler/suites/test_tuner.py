@@ -19,7 +19,14 @@ from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, 
 from scheduler.defaults import default_search
 from scheduler.strategies.random_search import RandomSearch
 from scheduler.strategies.search import Proposed, Search
-from scheduler.suites.allocation import Allocation, by_gradient, by_part, equally, in_turn
+from scheduler.suites.allocation import (
+    CONTENDERS,
+    Allocation,
+    by_gradient,
+    by_part,
+    equally,
+    in_turn,
+)
 from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.suites.shared_model import (
@@ -174,6 +181,18 @@ def test_what_weighs_most_gets_the_most_finalists(tmp_path: Path) -> None:
     light = [count for place, count in enumerate(by_worth) if place not in HEAVY]
     assert max(light) < min(equal) <= min(by_worth[place] for place in HEAVY)
     assert max(by_worth) > 2 * max(equal)
+
+
+def test_of_many_that_are_right_a_share_is_compared_of_what_weighs_little_too(
+    database: Database,
+) -> None:
+    machine = Six()
+    result = tuned(database, machine, trials=960, allocation=in_turn)
+    for place, compared in enumerate(finalists(machine)):
+        if place not in HEAVY:
+            task = result.tasks[place]
+            right = task.trials - sum(task.failures.values())
+            assert compared == int(CONTENDERS * right) > 8
 
 
 def test_equal_shares_are_equal(database: Database) -> None:
