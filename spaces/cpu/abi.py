@@ -30,7 +30,8 @@ static inline long tw_least(long a, long b) { return a < b ? a : b; }
 
 ``buffers`` are in the order of ``Call.arguments`` and aligned to their element at least;
 ``workspace`` is aligned to 64 bytes. ``runtime->parallel(runtime->pool, workers, task, context)``
-calls ``task(context, w)`` for every ``w < workers``, at once, and returns when all have. A kernel
+calls ``task(context, w)`` for every ``w < workers`` and returns when all have run: at the same time
+on as many threads as are free, so that no worker may wait for another. A kernel
 of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its own workers.
 """
 
