@@ -11,7 +11,6 @@ import numpy as np
 
 from spaces.cuda.blocks.traffic import USABLE, Occupancy
 from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.rows.source import widest
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.rows.place import Place
 from spaces.language.tree import Binary, Call, Expression
@@ -20,8 +19,13 @@ from spaces.template import Columns
 from spaces.workloads.array import Array
 from spaces.workloads.workload import Workload
 
-SECTOR = 32
-"""Bytes that L2 gives and takes at a time."""
+SECTOR, LINE = 32, 128
+"""Bytes that L2 gives and takes at a time, and those that L1 finds at a time."""
+LINE_SLOTS = 4
+"""Issue slots that pass while L1 finds a line: one of each scheduler."""
+FULL = 16
+"""Warps that fill the issue slots of a multiprocessor, more or less: fewer wait for each other's
+results. Calibrated, as are the slots of a line, on random schedules of 17 operators on an H200."""
 CALL = 8
 """Instructions of a function, more or less."""
 
@@ -39,14 +43,15 @@ def row_quantities(
     launched = np.where(c["grid"] == "persistent", c["residency"], np.inf)
     occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c), launched)
     operations = np.where(c["passes"] == "online", _work(sizes, True), _work(sizes, False))
-    loads = padded / c["vector"] * _reread(sizes, c) + _accesses(sizes, c, padded)
+    lines = _lines(sizes, c, padded)
     warps = sizes.tiles(c) * threads * c["cluster"] / WARP
+    starved = np.maximum(FULL * WARP / (occupancy.resident * threads), 1.0)
     merges = warps * np.log2(sizes.parts(c) + 1) * CALL * max(sizes.variables, 1)
     main, near = _main_bytes(workload, sizes, target, c), _near_bytes(workload, sizes, target, c)
     quantities = {
         "flops": padded * operations,
         "useful_flops": float(workload.work),
-        "instructions": (padded * operations + loads) / WARP + merges,
+        "instructions": (padded * operations / WARP + merges) * starved + LINE_SLOTS * lines,
         "register_bytes": padded * sizes.element_bytes * (c["hold"] == "shared"),
         "near_bytes": near,
         "middle_bytes": near,
@@ -55,7 +60,7 @@ def row_quantities(
         "epilogue_elements": padded,
         "far_fraction": min(workload.least_bytes / target.l2_bytes, 1e6),
         "vector_fraction": c["vector"] * sizes.element_bytes / 16,
-        "intensity": padded * operations / np.maximum(loads, 1),
+        "intensity": padded * operations / WARP / np.maximum(lines, 1),
         "main_loop_trips": sizes.steps(c),
         "tile_visits": 1.0 * elements / np.maximum(padded, 1) * blocks,
         "synchronisations": (c["row_threads"] > WARP) * 1 + (c["cluster"] > 1) * 2,
@@ -87,18 +92,20 @@ def _near_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any)
     once, tiles = float(workload.least_bytes), sizes.tiles(c) / sizes.chunks(c)
     at_once = np.maximum(target.multiprocessors * c["residency"] // c["cluster"], 1)
     readers = np.where(sizes.keeps_common(c), np.minimum(tiles, at_once), tiles)
-    wasted = sum(array.bytes * (_spread(place, array, c) - 1) for array, place in sizes.streams)
+    runs = [(array.bytes, _run(place, array, c)) for array, place in sizes.streams]
+    wasted = sum(bytes * np.maximum(SECTOR / run - 1, 0) for bytes, run in runs)
     return once + wasted + repeated * _reread(sizes, c) + shared * (readers - 1)
 
 
-def _accesses(sizes: RowSizes, c: Any, padded: Any) -> Any:
-    """Loads and stores of all vectors, or of their elements where these lie apart."""
-    widths = [widest(array, place, sizes.rows.columns) for array, place in sizes.streams]
-    return sum((padded / np.where(width >= c["vector"], c["vector"], 1) for width in widths), 0.0)
+def _lines(sizes: RowSizes, c: Any, padded: Any) -> Any:
+    """Lines that L1 finds for all warps; what is read again lies side by side."""
+    again = padded * sizes.element_bytes / LINE * _reread(sizes, c)
+    sizes_of = [(array.element.bytes, _run(place, array, c)) for array, place in sizes.streams]
+    return again + sum(padded * size / np.minimum(run, LINE) for size, run in sizes_of)
 
 
-def _spread(place: Place, array: Array, c: Any) -> Any:
-    """Bytes of L2's sectors over those that the lanes of a warp want of them at once."""
+def _run(place: Place, array: Array, c: Any) -> Any:
+    """Bytes side by side of what the lanes of a warp want at once."""
     across = c["lanes"] == "rows"
     lanes = np.minimum(np.where(across, c["block_rows"], c["row_threads"]), WARP)
     run: Any = 1
@@ -106,7 +113,7 @@ def _spread(place: Place, array: Array, c: Any) -> Any:
         run = np.where(across, 1, lanes) * c["vector"]
     elif place.rows and place.rows[-1] == 1:
         run = np.where(across, lanes, WARP // lanes)
-    return np.maximum(SECTOR / (run * array.element.bytes), 1.0)
+    return run * array.element.bytes
 
 
 def _main_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:

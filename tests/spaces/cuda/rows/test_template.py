@@ -133,6 +133,21 @@ def test_what_all_rows_share_comes_from_l2_for_each_tile_and_what_is_not_held_fo
     assert quantity(all_, "near_bytes", **kept) == work.least_bytes + 263 * weights
 
 
+def test_lanes_that_read_apart_take_more_lines_and_sectors():
+    """Of a transposition of float32 lanes read one row each, 16 bytes of a sector of 32 and of a
+    line; what they write lies side by side, 128 bytes for one of the four elements."""
+    work = workload("y[j, i] = x[i, j]", i=4096, j=4096)
+    all_ = Space(work, H200, [CudaRows(work, H200)])
+    rows = list(all_.sample(np.random.default_rng(0), 400))
+    found = [all_.schedule(row).values for row in rows]
+    wide = [v["vector"] == 4 and v["block_rows"] >= 32 and v["lanes"] == "rows" for v in found]
+    wanted = np.array(rows)[wide]
+    assert len(wanted)
+    quantities, moved = all_.quantities(wanted), 4096 * 4096 * 4
+    assert (quantities["near_bytes"] == 3 * moved).all()
+    assert (quantities["intensity"] <= moved / 4 * 2 / 32 / (moved / 16 + moved / 128)).all()
+
+
 def test_no_more_persistent_blocks_run_than_are_launched():
     found = [quantity(space("softmax"), "parallelism", grid=g) for g in ("tiles", "persistent")]
     assert found[0] > found[1] == 2 * H200.multiprocessors
