@@ -14,6 +14,7 @@ from scheduler.strategies.random_search import RandomSearch
 from scheduler.strategies.search import Proposed
 from scheduler.suites.suite import Member, Suite
 from scheduler.suites.tuner import SuiteTuner
+from scheduler.tuning import tuner
 from scheduler.tuning.task import UNTUNED
 from scheduler.tuning.tuner import Tuner
 from spaces.cuda.target import cuda_target
@@ -156,3 +157,15 @@ def test_each_workload_of_a_suite_begins_so(database: Database) -> None:
     records = [r for r in database.records(square(96), TARGET) if r.proposal]
     assert records[0].proposal.origin == UNTUNED
     assert first[square(96).key] == records[0].schedule
+
+
+def test_a_search_is_the_one_that_has_the_name(database: Database) -> None:
+    tune(database, trials=24, strategy="random")
+    origins = [record.proposal.origin for record in database.records() if record.proposal]
+    assert set(origins) == {UNTUNED, "random", "finalist"}
+
+
+def test_who_tunes_may_bring_an_executor(database: Database) -> None:
+    machine = Machine()
+    result = tuner.tune(square(64), TARGET, database, 8, executor=machine)
+    assert result.trials == len(machine.searched) == 8
