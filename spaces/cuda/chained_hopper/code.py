@@ -91,7 +91,6 @@ class ChainedHopperCode:
         return [
             f"constexpr int TW_KEYS = {plan.keys};",
             "const u32 shared = tw::shared_base();",
-            *["tw::allow_launch();"] * plan.begins_early,
             "const i32 group = (i32)tw::warp_uniform(threadIdx.x / 128);",
             *(f"const u32 {n} = shared + {at};" for n, (at, _, _) in plan.barriers.items()),
             *self._start(),

@@ -27,6 +27,8 @@ class Ending:
         """All of it."""
         plan, merging = self.plan, self.plan.merging(self.rows.chain)
         outputs = merging.put(self._inside) if plan.merges_later else self._outputs()
+        if plan.begins_early:  # sooner, its blocks would crowd on the few multiprocessors left
+            outputs = ["tw::allow_launch();", *outputs]
         if plan.is_cluster:
             outputs = self._shared_outputs()
         return [
