@@ -37,7 +37,7 @@ class Evolution:
     standard deviations better than it says (an upper confidence bound: Auer, JMLR 3, 2002). Its
     members may agree where none of them knows anything, so a schedule loses as much of ``doubt`` as
     its likeness to the nearest one that was learned from, and as much of ``avoidance`` as that to
-    the nearest one that the search is kept away from.
+    the nearest one that the search is kept away from, until it knows ``avoidance_ends`` outcomes.
     """
 
     immigrants: int = 2048
@@ -56,6 +56,7 @@ class Evolution:
     optimism: float = 0.4
     doubt: float = 0.3
     avoidance: float = 0.5
+    avoidance_ends: int = 16
 
 
 ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
@@ -79,7 +80,8 @@ class EvolutionarySearch:
     mixed with the prior's as far as the outcomes prove either right
     (``scheduler.strategies.trust``). What is asked depends on nothing but the seed, the schedules
     taken, the outcomes told, and how many of them were told at each ask. ``starters`` are schedules
-    thought to be good, which enter every evolution; the search is kept away from ``avoided`` ones.
+    thought to be good, which enter every evolution; at first the search is kept away from
+    ``avoided`` ones.
     """
 
     def __init__(
@@ -186,7 +188,8 @@ class EvolutionarySearch:
             score, mean = trust.mixed(mean, hoped), trust.mixed(mean, learnt)
             spread = trust.mixed(spread, unsure)
             score -= self._evolution.doubt * self._likeness.nearest(rows, self._learned)
-        score = score - self._evolution.avoidance * self._likeness.nearest(rows, self._avoided)
+        if self._history.news < self._evolution.avoidance_ends:
+            score = score - self._evolution.avoidance * self._likeness.nearest(rows, self._avoided)
         return _Pool(rows, score, mean, spread, origin)
 
     def _evolve(self, generator: np.random.Generator, population: _Pool) -> _Pool:

@@ -267,3 +267,16 @@ def test_it_keeps_away_from_what_is_avoided() -> None:
         near.append(Likeness(space).to(best, space.rows(asked)).mean())
         assert not set(asked) & set(avoided)
     assert near[1] < near[0] - 0.1
+
+
+def test_in_the_end_nothing_is_avoided() -> None:
+    space, settings = hills(), Evolution(immigrants=128)
+    told = [(s, outcome(s)) for s in ask(evolutionary(space, 0), settings.avoidance_ends)]
+    for count, alike in ((len(told) - 1, False), (len(told), True)):
+        free, kept = (
+            EvolutionarySearch(space, trees(space), Guess(), 1, settings, avoided=avoided)
+            for avoided in ([], [told[0][0]])
+        )
+        for search in (free, kept):
+            search.tell(told[:count])
+        assert (ask(free, 16) == ask(kept, 16)) == alike
