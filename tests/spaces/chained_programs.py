@@ -77,8 +77,9 @@ def made(text: str, dtype: str = "float32", **changes: int) -> Program:
 
 
 def form(name: str, dtype: str = "float32", **changes: int) -> Program:
-    """One of :data:`FORMS`, its floats of ``dtype``."""
-    text = FORMS[name] if dtype == "float32" else re.sub("float32(?=[\\[(])", dtype, FORMS[name])
+    """One of :data:`FORMS`, its floats of ``dtype`` and its labels among the keys there are."""
+    text = FORMS[name].replace("index < 53", f"index < {changes.get('j', EXTENTS['j'])}")
+    text = text if dtype == "float32" else re.sub("float32(?=[\\[(])", dtype, text)
     return made(text, dtype, **changes)
 
 
