@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.attention.cases import CASES, FIXED, completed
+from experiments.attention.flash3.library import why_not
 from experiments.attention.similar import best_of_similar
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.chained_hopper.template import ChainedHopper
@@ -48,3 +49,13 @@ def test_schedules_of_the_most_similar_case_come_first():
     (case,) = (c for c in CASES if c.name == "causal alibi b1 h32/32 d128 2048 bfloat16")
     found = best_of_similar(case, results)
     assert [values["keys"] for values in found["chained"]] == [1, 0, 2]
+
+
+def test_flash_attention_3_is_asked_for_what_was_built_alone(tmp_path):
+    (tmp_path / "prefill_128.so").touch()
+    found = {case.name: why_not(case, tmp_path) for case in CASES}
+    assert found["causal b1 h32/8 d128 4096 bfloat16"] == ""
+    assert found["causal alibi b1 h32/32 d128 4096 bfloat16"] == "not built for causal alibi"
+    assert found["plain b1 h32/32 d128 4096 float16"] == "not built for float16"
+    assert found["plain b1 h32/8 d128 1x4096 bfloat16"].endswith("decode_128.so")
+    assert found["plain b1 h64/64 d64 4096 bfloat16"].endswith("prefill_64.so")
