@@ -33,12 +33,12 @@ def chained_rules(
 
 
 def why_no_room(
-    sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision]
+    sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision], warps: int = 1
 ) -> str | None:
-    """Why a block has no room for even the least tiles, wherever it has its rows of the left
-    operand; None if it has."""
+    """Why a block has no room for even the least tiles of so many warps, wherever it has its rows
+    of the left operand; None if it has."""
     first, *others = (
-        {d.name: d.values[0] for d in decisions} | {"queries": value}
+        {d.name: d.values[0] for d in decisions} | {"queries": value, "warps": warps}
         for value in decisions[0].values
     )
     rules = storage_rules(sizes, target)

@@ -38,6 +38,8 @@ from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
 MOST_COLUMNS = 256
+TENSOR_CORES = 4
+"""Of a multiprocessor: each multiplies for warps of its own."""
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128)
 
 
@@ -69,6 +71,16 @@ class CudaChained(Template):
             return reason
         template = cls(workload, target)
         return why_no_room(template.sizes, target, template.decisions)
+
+    @classmethod
+    def leaves_idle(cls, workload: Workload, target: CudaTarget) -> str | None:
+        """Why a block has no room for as many warps as a multiprocessor has tensor cores, or as
+        there are rows for, of a workload that it serves; None if it has. Its rows are so long that
+        several kernels may be faster."""
+        template = cls(workload, target)
+        filled = ceil_div(template.sizes.chained.row_count, FRAGMENT)
+        warps = min(TENSOR_CORES, filled)
+        return why_no_room(template.sizes, target, template.decisions, warps)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.chained.traffic``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.hopper_pairs.template import HopperPairs
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.target import CudaTarget
@@ -18,9 +19,9 @@ from spaces.workloads.workload import Workload
 
 @lru_cache(maxsize=64)
 def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
-    """The parts, one if a kernel computes it at once; or why there are none. Rows multiply no
-    matrices here, products of few rows have the template that is for them, and pairs of products
-    are in one kernel anyway."""
+    """The parts, one if a kernel computes it at once and leaves no tensor core idle; or why there
+    are none. Rows multiply no matrices here, products of few rows have the template that is for
+    them, and pairs of products are in one kernel anyway."""
     from spaces.cuda.templates import TEMPLATES  # of which the one that asks is the last
 
     others: list[type[Template]] = [CudaThin, *(t for t in TEMPLATES[:-1] if t is not HopperPairs)]
@@ -29,6 +30,8 @@ def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
 
     def serving(workload: Workload) -> type[Template] | str:
         multiplies = isinstance(workload, Computation) and why_product(workload.program)
-        return (without_rows if multiplies else first)(workload)
+        found = (without_rows if multiplies else first)(workload)
+        idle = found is CudaChained and CudaChained.leaves_idle(workload, target)
+        return idle or found
 
     return partition(program, serving, narrow=True)

@@ -98,6 +98,24 @@ def test_the_longest_rows_that_it_serves_have_tiles(depth):
     assert len(space_for(work, H200).sample(np.random.default_rng(0), 4))
 
 
+@pytest.mark.parametrize(
+    ("rows", "depth", "templates"),
+    [
+        (4096, 1024, ["chained"]),
+        (4096, 2048, ["chained", "staged"]),
+        (16, 2048, ["chained"]),
+        (4096, 4096, ["staged"]),
+    ],
+)
+def test_several_kernels_take_part_where_one_has_no_room_for_a_warp_on_each_tensor_core(
+    rows, depth, templates
+):
+    """That is four of sixteen rows each, or as many as there are rows for."""
+    text = "y[i] = argmax[j](sum[d](x[i,d] * u[j,d]))"
+    work = workload(text, i=rows, j=128, d=depth, **HALF)
+    assert list(space_for(work, H200).templates) == templates
+
+
 def test_tiles_outside_are_counted_as_not_visited():
     whole = workload("attention", b=1, h=8, i=2048, j=2048, d=128, **HALF)
     counts = []
