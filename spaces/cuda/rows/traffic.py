@@ -26,6 +26,11 @@ LINE_SLOTS = 4
 FULL = 16
 """Warps that fill the issue slots of a multiprocessor, more or less: fewer wait for each other's
 results. Calibrated, as are the slots of a line, on random schedules of 17 operators on an H200."""
+SPILLED = 16
+"""How much longer work counts for each further file of registers that its numbers would fill:
+compilers spill, and such kernels are not run."""
+SPARE = 40
+"""Registers of a thread beside its numbers."""
 CALL = 8
 """Instructions of a function, more or less."""
 
@@ -47,11 +52,13 @@ def row_quantities(
     warps = sizes.tiles(c) * threads * c["cluster"] / WARP
     starved = np.maximum(FULL * WARP / (occupancy.resident * threads), 1.0)
     merges = warps * np.log2(sizes.parts(c) + 1) * CALL * max(sizes.variables, 1)
+    work = padded * operations / WARP + merges
+    spilled = 1 + SPILLED * np.maximum(_wanted(sizes, c) / sizes.register_limit(target, c) - 1, 0)
     main, near = _main_bytes(workload, sizes, target, c), _near_bytes(workload, sizes, target, c)
     quantities = {
         "flops": padded * operations,
         "useful_flops": float(workload.work),
-        "instructions": (padded * operations / WARP + merges) * starved + LINE_SLOTS * lines,
+        "instructions": work * starved * spilled + LINE_SLOTS * lines,
         "register_bytes": padded * sizes.element_bytes * (c["hold"] == "shared"),
         "near_bytes": near,
         "middle_bytes": near,
@@ -68,6 +75,15 @@ def row_quantities(
         **occupancy.flight(4 * _flight(sizes, c)),
     }
     return filled(quantities, c["vector"].shape)
+
+
+def _wanted(sizes: RowSizes, c: Any) -> Any:
+    """Registers that a compiler would like: it keeps numbers, and what one sweep made of them, for
+    the next sweep, unless they are unpacked again."""
+    vectors = np.where(sizes.keeps_common(c), sizes.turns(c), sizes.at_once(c))
+    numbers = vectors * c["vector"] * c["thread_rows"] * (sizes.real // 4)
+    both = numbers * np.where(c["unpack"] == "again", 1, 2)
+    return both + sizes.held_words(c) * (c["unpack"] == "again") + sizes.common_words(c) + SPARE
 
 
 def _flight(sizes: RowSizes, c: Any) -> Any:

@@ -148,6 +148,24 @@ def test_lanes_that_read_apart_take_more_lines_and_sectors():
     assert (quantities["intensity"] <= moved / 4 * 2 / 32 / (moved / 16 + moved / 128)).all()
 
 
+def test_numbers_that_fill_more_registers_than_there_are_count_as_more_work():
+    held = {"hold": "registers", "residency": 4}  # 64 elements of a thread, 128 registers
+    once, again = (
+        quantity(space("softmax"), "instructions", **held, unpack=way) for way in ("once", "again")
+    )
+    fits = quantity(space("softmax"), "instructions", **held | {"residency": 2})
+    assert once > 2 * again > again > fits
+
+
+def test_few_warps_leave_issue_slots_idle():
+    """Eight rows of 16 KiB leave room for one block of two warps, four for three blocks of one."""
+    two, three = (
+        quantity(space("softmax"), "instructions", row_threads=8, block_rows=rows, residency=1)
+        for rows in (8, 4)
+    )
+    assert two > 1.2 * three
+
+
 def test_no_more_persistent_blocks_run_than_are_launched():
     found = [quantity(space("softmax"), "parallelism", grid=g) for g in ("tiles", "persistent")]
     assert found[0] > found[1] == 2 * H200.multiprocessors
