@@ -530,6 +530,8 @@ def test_a_search_that_begins_with_what_others_learned_has_a_second_opinion(
         ({"seconds": -1}, "seconds=-1 is out of range"),
         ({"patience": 0}, "patience=0 is out of range"),
         ({"seed": -1}, "seed=-1 is out of range"),
+        ({"search": "luck"}, "unknown search 'luck'; allowed: evolutionary, "),
+        ({"search": "random", "model": "model.json"}, "search=random follows no model"),
         (
             {"suite": "llama-3-8b-decode", "objective": "speedup"},
             "objective=speedup needs a library",
