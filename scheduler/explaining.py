@@ -163,7 +163,7 @@ def explain_workload(database: Database, workload: Workload, target: Target) -> 
         failures=_failures(database, workload, target),
         decisions=separations(group),
         rules=rejections(space),
-        schedule=best.schedule,
+        schedule=space.ordered(best.schedule),
         latency=best.measurement.score,
         levels=levels(space, best.schedule, best.measurement.score, peaks),
         peaks_measured=peaks is not None,

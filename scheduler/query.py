@@ -169,9 +169,9 @@ def _unmeasured(
 
 def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]:
     for record in database.best_few(space.workload, space.target, NEIGHBOURS, space.versions):
-        score = record.measurement.score
-        if record.schedule in space and score is not None:
-            yield Answer(space, record.schedule, score, Provenance.MEASURED, trials, record)
+        schedule, score = space.ordered(record.schedule), record.measurement.score
+        if schedule in space and score is not None:
+            yield Answer(space, schedule, score, Provenance.MEASURED, trials, record)
 
 
 def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answer]:

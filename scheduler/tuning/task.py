@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from costmodel.interfaces import CostModel
@@ -177,7 +178,11 @@ class Task:
                 if record.template_version in self.space.versions and not record.measurement.lost
             ]
         self._claims = Claims(records)
-        sound = [record.measurement for record in records if not record.doubted]
+        sound = [
+            replace(record.measurement, schedule=self.space.ordered(record.schedule))
+            for record in records
+            if not record.doubted
+        ]
         self.board.resume(sound)
         self._before = self.latency
         self._resumed = {measurement.schedule for measurement in sound}

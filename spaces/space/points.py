@@ -55,6 +55,15 @@ class Points:
         )
         return Schedule(template, decisions)
 
+    def ordered(self, schedule: Schedule) -> Schedule:
+        """An equal schedule with its decisions in its template's order, unknown ones at the end."""
+        template = schedule.template
+
+        def place(decision: tuple[str, Value]) -> int:
+            return self.position.get((template, decision[0]), self.width)
+
+        return Schedule(template, tuple(sorted(schedule.decisions, key=place)))
+
     def row(self, schedule: Schedule) -> np.ndarray:
         """The row of a schedule of these decisions."""
         row = np.zeros(self.width, dtype=np.int32)

@@ -66,6 +66,10 @@ class Space:
         """The schedule of one row of a population."""
         return self._points.schedule(row)
 
+    def ordered(self, schedule: Schedule) -> Schedule:
+        """An equal schedule that says its decisions as its template does: records sort them."""
+        return self._points.ordered(schedule)
+
     def row(self, schedule: Schedule) -> np.ndarray:
         """The row of a schedule. :class:`InputError` if it has a value outside the decisions."""
         reason = self._points.why_not(schedule)
@@ -117,7 +121,7 @@ class Space:
         have, the nearest number is taken, or what the rules allow.
         """
         if schedule in self:
-            return schedule
+            return self.ordered(schedule)
         if schedule.template not in self.templates:
             return None
         found = self.complete(self._points.wish(schedule)[None], generator)

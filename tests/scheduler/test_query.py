@@ -49,6 +49,7 @@ def test_measured(database):
     assert (answer.provenance, answer.trials) == (Provenance.MEASURED, 2)
     assert (answer.schedule, answer.latency) == (some_schedule(64, seed=2), 1.0)
     assert answer.gflops == pytest.approx(2 * 64**3 / 1e9)
+    assert answer.schedule.decisions == some_schedule(64, seed=2).decisions  # in their order, too
 
 
 @pytest.mark.parametrize("ask", [query, best])

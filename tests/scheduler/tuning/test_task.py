@@ -121,6 +121,16 @@ def test_the_next_run_does_not_measure_it_again(database: Database) -> None:
     assert origins.count(UNTUNED) == 1
 
 
+def test_what_an_earlier_run_found_says_its_decisions_in_their_order(database: Database) -> None:
+    tune(database)
+    space = space_for(square(64), TARGET)
+    again = Tuner(square(64), TARGET, database, Machine(), batch=8).run(1, seconds=600)
+    assert again.best is not None
+    names = [decision.name for decision in space.templates[again.best.schedule.template].decisions]
+    assert [name for name, _ in again.best.schedule.decisions] == names
+    assert names != sorted(names)
+
+
 def test_a_run_that_goes_on_measures_it_if_none_has(database: Database) -> None:
     answer = query(square(64), TARGET, database)
     space = space_for(square(64), TARGET)

@@ -126,6 +126,20 @@ def test_rows_and_schedules_are_each_others_inverse(schedule):
         assert type(value) in (int, str, bool)
 
 
+def test_decisions_in_any_order_are_put_in_that_of_their_template():
+    space = make_space(Blocks)
+    for schedule in space.enumerate():
+        turned = schedule.decisions[::-1]
+        known = Schedule(schedule.template, turned)
+        assert space.ordered(known) == known
+        assert space.ordered(known).decisions == schedule.decisions
+        assert space.nearest(known, generator(0)).decisions == schedule.decisions
+        more = Schedule(schedule.template, (("unknown", 1), *turned))
+        assert space.ordered(more).decisions == (*schedule.decisions, ("unknown", 1))
+    foreign = Schedule("none", (("b", 1), ("a", 2)))
+    assert space.ordered(foreign).decisions == foreign.decisions
+
+
 def test_complete_follows_valid_preferences_exactly():
     rows = SPACE.rows(VALID)
     assert np.array_equal(SPACE.complete(rows, generator(0)), rows)
