@@ -23,7 +23,7 @@ from measure.records.run import Run, run_from_json
 from measure.tables.earlier import present_form, present_run
 from spaces.errors import InputError
 from spaces.validation.canonical import canonical_json
-from spaces.validation.files import check_place, whole_file
+from spaces.validation.files import output_file
 
 FORMAT = "tilewright-measurements"
 VERSION = 3
@@ -32,19 +32,16 @@ GZIP = b"\x1f\x8b"
 
 
 def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> int:
-    """Write runs and records to ``path``, which appears when it is complete; how many records."""
-    check_place(path, "an export")
+    """Write runs and records to ``path``, see :func:`spaces.validation.files.output_file`; how many
+    records."""
     count = 0
-    try:
-        with whole_file(path) as file:
-            file.write(_line({"format": FORMAT, "version": VERSION}))
-            for run in runs:
-                file.write(_line({"type": "run", **run.to_json()}))
-            for record in records:
-                file.write(_line({"type": "measurement", **record.to_json()}))
-                count += 1
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    with output_file(path, "an export") as file:
+        file.write(_line({"format": FORMAT, "version": VERSION}))
+        for run in runs:
+            file.write(_line({"type": "run", **run.to_json()}))
+        for record in records:
+            file.write(_line({"type": "measurement", **record.to_json()}))
+            count += 1
     return count
 
 

@@ -1,9 +1,11 @@
-"""Files that are there as a whole or not at all, whatever ends the program or the machine."""
+"""Files that are there as a whole or not at all, whatever ends the program or the machine; and
+streams for those that others read at once."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,12 +13,49 @@ from typing import IO
 
 from spaces.errors import InputError
 
+STANDARD_OUTPUT = Path("-")
+
 
 def check_place(path: Path, what: str) -> None:
     """Raise :class:`InputError` where something stands that a file must not take the place of: a
     folder, a device, a pipe. ``what`` names what the file holds."""
     if path.exists() and not path.is_file():
         raise InputError(f"{str(path)!r} is no file; {what} goes to a new file or replaces one")
+
+
+@contextmanager
+def output_file(path: Path, what: str) -> Iterator[IO[bytes]]:
+    """A file to write to ``path``: a stream as it is (:func:`is_stream`), any other place as a
+    :func:`whole_file`. ``what`` names what it holds.
+
+    Raises :class:`InputError` where it cannot be written, and BrokenPipeError where nobody reads a
+    pipe any more.
+    """
+    if not is_stream(path):
+        check_place(path, what)
+    try:
+        with _stream(path) if is_stream(path) else whole_file(path) as file:
+            yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def is_stream(path: Path) -> bool:
+    """Whether what is written to ``path`` goes on at once: to a pipe, a terminal, or standard
+    output, which is called ``-``."""
+    return path == STANDARD_OUTPUT or path.is_fifo() or path.is_char_device()
+
+
+@contextmanager
+def _stream(path: Path) -> Iterator[IO[bytes]]:
+    if path == STANDARD_OUTPUT:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+        return
+    with path.open("wb") as file:
+        yield file
 
 
 def write_whole(

@@ -12,6 +12,7 @@ import typer
 from scheduler.cli.options import AnswerFormat, DatabaseName, Format
 from scheduler.cli.text import counted, say, without_passwords
 from spaces.errors import InputError
+from spaces.validation.files import is_stream
 
 if TYPE_CHECKING:
     from measure.database import Database
@@ -26,7 +27,7 @@ class ExportFormat(StrEnum):
 
 
 def export_command(
-    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    file: Annotated[Path, typer.Argument(help="The file to write, or - for standard output.")],
     db: DatabaseName = "tuning.db",
     format: Annotated[
         ExportFormat | None,
@@ -45,7 +46,8 @@ def export_command(
     """Write every record of the database to a file.
 
     csv and parquet are tables with a typed column for each decision. A data card in Markdown is
-    written beside them, as FILE.md: what the columns are, and where the rows are from.
+    written beside them, as FILE.md: what the columns are, and where the rows are from. A pipe, or
+    standard output, gets the records alone.
     """
     from measure.database import Database
 
@@ -54,7 +56,7 @@ def export_command(
         raise InputError("--features is for tables: --format csv or parquet, not jsonl")
     with Database(db, create=False) as database:
         if format is ExportFormat.JSONL:
-            print(f"{counted(database.export_jsonl(file), 'record')} written to {file}")
+            _tell(file, f"{counted(database.export_jsonl(file), 'record')} written to {file}")
         else:
             _export_table(database, file, format, db, features)
 
@@ -71,7 +73,16 @@ def _export_table(
 
     source = without_passwords(db) if "://" in db else Path(db).name
     count, card = export_table(database, file, str(format), source, features)
-    print(f"{counted(count, 'record')} written to {file}, and what they are to {card}")
+    beside = f", and what they are to {card}" if card else ""
+    _tell(file, f"{counted(count, 'record')} written to {file}{beside}")
+
+
+def _tell(file: Path, outcome: str) -> None:
+    """Print the outcome where no records go."""
+    if is_stream(file):
+        say(outcome.removesuffix(" to -"))
+    else:
+        print(outcome)
 
 
 def import_command(

@@ -21,7 +21,7 @@ PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
 
 def start(*arguments: str, **options) -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": PATHS}
-    return subprocess.Popen([*COMMAND, *arguments], env=environment, text=True, **options)
+    return subprocess.Popen([*COMMAND, *arguments], env=environment, **{"text": True} | options)
 
 
 def without(libraries: set[str], *arguments: str, cwd: Path) -> tuple[int, str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import subprocess
 
 import pytest
 
@@ -10,7 +12,7 @@ from measure.database import Database
 from measure.testing.made_up import attempt, measured
 from scheduler.cli.app import run
 from tests.databases import empty
-from tests.scheduler.cli.command import ask, one_line, without
+from tests.scheduler.cli.command import ask, one_line, start, without
 
 LIBRARIES = {"pandas", "pyarrow", "matplotlib"}
 
@@ -67,6 +69,40 @@ def test_tuning_needs_none_of_the_extras(here):
     assert (code, err) == (0, "")
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_a_pipe_gets_what_a_file_would(known, capsys, kind, name):
+    pytest.importorskip("pyarrow", reason="needs the extra data")
+    ask(capsys, "export", "file", "--format", kind)
+    files = {path.name for path in known.iterdir()}
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": known, "text": False}
+    with start("export", name, "--format", kind, **options) as process:
+        out, err = process.communicate(timeout=150)
+    assert (process.returncode, out) == (0, (known / "file").read_bytes())
+    assert one_line(err.decode()).startswith("tilewright: 1 record written")
+    assert {path.name for path in known.iterdir()} == files
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_a_pipe_that_nobody_reads_ends_an_export_without_a_word(known, kind, name):
+    reading, writing = os.pipe()
+    os.close(reading)
+    options = {"stdout": writing, "stderr": subprocess.PIPE, "cwd": known}
+    with start("export", name, "--format", kind, **options) as process:
+        os.close(writing)
+        _, err = process.communicate(timeout=150)
+    assert (process.returncode, err) == (1, "")
+
+
+def test_exports_go_behind_what_a_file_holds_already(known):
+    (known / "all.jsonl").write_text("before\n")
+    with (known / "all.jsonl").open("a") as file:
+        start("export", "-", cwd=known, stdout=file, stderr=subprocess.DEVNULL).wait(150)
+    before, header, *_ = (known / "all.jsonl").read_text().splitlines()
+    assert (before, "format" in header) == ("before", True)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -74,6 +110,8 @@ def test_tuning_needs_none_of_the_extras(here):
         (("x.xml", "--format", "xml"), "'--format'"),
         (("no/folder/x.csv", "--format", "csv"), "cannot write no/folder/x.csv"),
         ((".", "--format", "csv"), "is no file"),
+        (("/dev/full",), "cannot write /dev/full: No space left"),
+        (("/dev/full", "--format", "csv"), "cannot write /dev/full: No space left"),
         (("x.csv", "--format", "csv", "--db", "missing.db"), "no database at missing.db"),
         (("x.csv", "--format", "csv", "--db", "notes.txt"), "notes.txt cannot be used"),
     ],
