@@ -28,8 +28,8 @@ from measure.cuda.problems import POINTS
 from measure.cuda.trusted import oracle
 from measure.cuda.trusted.evaluating import evaluate
 from measure.drawing.draw import Bounds
-from measure.drawing.program_telling import points, sample
 from measure.drawing.programs import SEARCH_POINTS, ProgramDraw, ProgramInputs
+from measure.drawing.sampling import points, sample
 from spaces.operators import workload
 from spaces.workloads.computation import Computation
 

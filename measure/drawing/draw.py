@@ -73,7 +73,7 @@ def fresh_inputs(
         from measure.drawing.programs import ProgramInputs
 
         return ProgramInputs(workload, seed, pause)
-    raise TypeError(f"neither a contraction nor a program: {workload}")
+    raise _unknown(workload)
 
 
 def are_for(fresh: FreshInputs | Draw | None, workload: Workload) -> bool:
@@ -95,4 +95,17 @@ def one_draw(workload: Workload, seed: int) -> Draw:
 @lru_cache(maxsize=64)
 def check_telling(workload: Workload) -> None:
     """Raise :class:`InputError` if no inputs of ``workload`` are telling."""
-    fresh_inputs(workload, 0)
+    if isinstance(workload, Contraction):
+        from measure.drawing import product_telling
+
+        product_telling.telling(workload)
+    elif isinstance(workload, Computation):
+        from measure.drawing import program_telling
+
+        program_telling.telling(workload.program)
+    else:
+        raise _unknown(workload)
+
+
+def _unknown(workload: Workload) -> TypeError:
+    return TypeError(f"neither a contraction nor a program: {workload}")

@@ -8,32 +8,25 @@ hide them, values are drawn from another range.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import prod
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from measure.drawing.product_telling import ENOUGH, SHARE, powers
-from spaces.derivation.algebra import factors
+from measure.drawing.sampling import points, sample
 from spaces.derivation.rounding.allowance import allowed
-from spaces.derivation.rounding.rows import Rows, row_axes, row_axis
+from spaces.derivation.rounding.reads import places_read
+from spaces.derivation.rounding.rows import Places, Rows, row_axes
 from spaces.errors import InputError
-from spaces.language.evaluation import largest_array
 from spaces.language.inputs import Spread, draw
-from spaces.language.program import Operand, Program, Stage
-from spaces.language.tree import AxisValue, Comparison, Number, Read
+from spaces.language.program import Operand, Program
+from spaces.language.tree import AxisValue, Comparison, Number
 
 SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 17, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
 for half of a reduction may not count in a row; and one row at least."""
-TERMS = 64
-"""Terms of a sum of products that take as long as a point of another stage."""
-READS = 4
-"""Entries that are read for a sum of products and take as long."""
-KEPT = 4
-"""Values of each row axis that a sample has, as far as it has room."""
 FEW = 256
 """Elements of all outputs together, below which mistakes hide in many a draw by chance; more are
 looked at then, of the usual size."""
@@ -92,88 +85,13 @@ def telling(program: Program) -> Telling:
 
 def mistakes_shown(program: Program, inputs: Inputs) -> int:
     """How many of the mistakes that must show do so in a sample of these inputs."""
-    return sum(share > 0 for share in _shares(program, inputs, _coarse(program)))
+    whole = Sample(program, _rows(program), {}, inputs)
+    return sum(share > 0 for share in whole.coarse())
 
 
 def mistakes_planted(program: Program) -> int:
     """How many there are."""
     return sum(1 for _ in _coarse(program))
-
-
-def points(program: Program, sizes: Mapping[str, int] | None = None) -> int:
-    """Of the stage that takes longest to evaluate, those that it reduces over included; of a sum of
-    products, which a BLAS adds up, those of its largest factor, or a few for all its terms. Axes
-    have ``sizes``, by default their extents."""
-    known = sizes or program.extent
-    return max(_points(program, stage, known) for stage in program.stages)
-
-
-def _points(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
-    whole = {**sizes, **{axis: program.extent[axis] for axis in stage.over}}
-    every = prod(whole[axis] for axis in (*stage.axes, *stage.over))
-    if largest_array(program, stage, whole) == every:
-        return every
-    return max(every // TERMS, *_arrays(stage, whole))
-
-
-def _arrays(stage: Stage, sizes: Mapping[str, int]) -> list[int]:
-    """The points of a stage and of each factor of its body."""
-    found = [prod(sizes[axis] for axis in stage.axes)]
-    for factor in factors(stage.body):
-        size = prod(sizes[axis] for axis in factor.axes)
-        found.append(size // READS if isinstance(factor, Read) else size)
-    return found
-
-
-def sizes_of_rows(
-    program: Program, most: int, axes: Collection[str], kept: int = KEPT
-) -> dict[str, int]:
-    """Sizes of all axes for rows of ``most`` points: those of ``axes`` are halved as long as that
-    makes fewer, where it leaves least to do, down to what is ``kept`` of each, or to one."""
-    sizes = dict(program.extent)
-    for least in (kept, 1):
-        while (found := points(program, sizes)) > most:
-            halves = {a: max(least, sizes[a] // 2) for a in axes if sizes[a] > least}
-            fewer = [a for a in halves if points(program, sizes | {a: halves[a]}) < found]
-            if not fewer:
-                break
-            axis = min(fewer, key=lambda a: (_all_points(program, sizes | {a: halves[a]}), a))
-            sizes[axis] = max(halves[axis], sizes[axis] * most // found)
-    return sizes
-
-
-def _all_points(program: Program, sizes: Mapping[str, int]) -> int:
-    return sum(_points(program, stage, sizes) for stage in program.stages)
-
-
-def sample(
-    program: Program, most: int, generator: np.random.Generator, one_axis: bool = False
-) -> Rows | None:
-    """Rows of ``most`` points, but one at least; None for all of them. Along the
-    :func:`row_axis` alone, if ``one_axis``."""
-    axes = [a for a in [row_axis(program)] if a] if one_axis else row_axes(program)
-    if not axes or points(program) <= most:
-        return None
-    sizes, extents = sizes_of_rows(program, most, axes), program.extent
-    fewer = [axis for axis in axes if sizes[axis] < extents[axis]]
-    return Rows({a: _chosen(extents[a], sizes[a], generator) for a in fewer}) if fewer else None
-
-
-def _chosen(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
-    """Tiles begin and end at the first and last value of an axis, and beside powers of two, from
-    both ends: these come first, then random ones."""
-    powers = [2**k for k in range(extent.bit_length())]
-    corners = [
-        0,
-        extent - 1,
-        *(p - d for p in powers for d in (1, 0)),
-        *(extent - p for p in powers),
-    ]
-    inside = [row for row in dict.fromkeys(corners) if row < extent]
-    first = inside if count >= 2 * len(inside) else inside[: count // 2]
-    others = np.setdiff1d(np.arange(extent), first)
-    chosen = generator.choice(others, count - len(first), replace=False)
-    return np.sort(np.concatenate([np.array(first, int), chosen]))
 
 
 def _coarse(program: Program) -> Iterator[Mistake]:
@@ -188,19 +106,32 @@ def _coarse(program: Program) -> Iterator[Mistake]:
             yield Mistake(f"{name} half of {axis} left out", fewer, {})
 
 
-def _fine(program: Program, operand: Operand, inputs: Inputs) -> Iterator[Mistake]:
-    """What had better show of an operand."""
-    for other, name in _others(operand, np.asarray(inputs[operand.name])):
+def _fine(
+    program: Program, operand: Operand, drawn: np.ndarray, places: Places
+) -> Iterator[Mistake]:
+    """What had better show of an operand, which is ``drawn`` at some places."""
+    for other, name in _others(operand, drawn, places):
         yield Mistake(f"{operand.name} {name}", program, {operand.name: other})
 
 
-def _others(operand: Operand, values: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
+def _others(
+    operand: Operand, values: np.ndarray, places: Places
+) -> Iterator[tuple[np.ndarray, str]]:
     for ignored in (0, 1):
         if operand.drawn is None or ignored < operand.drawn.below:
             yield np.broadcast_to(np.array(ignored, values.dtype), values.shape), f"as {ignored}"
     for dimension, extent in enumerate(operand.shape):
         if extent > 1:
-            yield np.roll(values, 1, dimension), f"shifted along dimension {dimension}"
+            shifted = values.take(_before(extent, places.get(dimension)), dimension)
+            yield shifted, f"shifted along dimension {dimension}"
+
+
+def _before(extent: int, places: np.ndarray | None) -> np.ndarray:
+    """Where the place before each one is found, the last one before the first; of ``places``,
+    where that is among them."""
+    if places is None:
+        return np.arange(-1, extent - 1)
+    return np.searchsorted(places, (places - 1) % extent).clip(max=places.size - 1)
 
 
 def _shown(program: Program, spread: Spread) -> tuple[list[float], list[bool]]:
@@ -210,32 +141,77 @@ def _shown(program: Program, spread: Spread) -> tuple[list[float], list[bool]]:
     coarse: list[float] = []
     fine = [False] * len(program.operands)
     for seed in SEEDS_OF_FEW if few and spread.scale == 1 else SEEDS:
-        inputs = draw(program, seed, spread)
-        shares = list(_shares(program, inputs, _coarse(program)))
+        drawn = Sample.drawn(program, seed, spread)
+        shares = list(drawn.coarse())
         before = coarse or [0.0] * len(shares)
         coarse = [min(a, b) or max(a, b) for a, b in zip(before, shares, strict=True)]
         for place, operand in enumerate(program.operands):
-            found = _shares(program, inputs, _fine(program, operand, inputs))
-            fine[place] = fine[place] or any(share > 0 for share in found)
+            fine[place] = fine[place] or any(share > 0 for share in drawn.fine(operand))
         if few and all(coarse) and all(fine):
             break
     return coarse, fine
 
 
-def _shares(program: Program, inputs: Inputs, mistakes: Iterator[Mistake]) -> Iterator[float]:
-    """The share of an output's elements in which each mistake shows, of the output that shows it
-    best."""
+def _rows(program: Program) -> Rows | None:
+    """The ones at which mistakes are looked for; None for all."""
     row = points(program, {**program.extent, **dict.fromkeys(row_axes(program), 1)})
     most = max(SAMPLE, min(ROWS * row, LARGE_SAMPLE))
-    rows = sample(program, most, np.random.default_rng(SEEDS[0]))
-    right = allowed(program, inputs, rows)
-    for mistake in mistakes:
-        if mistake.zeros:
-            low, high = right[mistake.zeros]
-            yield _share((np.zeros(low.shape), np.zeros(low.shape)), (low, high))
-            continue
-        wrong = allowed(mistake.program, {**inputs, **mistake.operands}, rows)
-        yield max(_share(wrong[name], right[name]) for name in right)
+    return sample(program, most, np.random.default_rng(SEEDS[0]))
+
+
+def _places(program: Program, rows: Rows | None) -> dict[str, Places]:
+    """Where operands are needed for these rows, and for mistakes that read the place before."""
+    wanted: dict[str, Places] = {}
+    for name, places in places_read(program, rows or Rows()).items():
+        shape = program.operand[name].shape
+        both = {d: np.union1d(own, (own - 1) % shape[d]) for d, own in places.items()}
+        wanted[name] = {d: own for d, own in both.items() if own.size < shape[d]}
+    return wanted
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows of a program, all if they are None, and its inputs at ``places``."""
+
+    program: Program
+    rows: Rows | None
+    places: Mapping[str, Places]
+    inputs: Inputs
+
+    @staticmethod
+    def drawn(program: Program, seed: int, spread: Spread) -> Sample:
+        """With inputs of which nothing is drawn but what is needed."""
+        rows = _rows(program)
+        places = _places(program, rows)
+        return Sample(program, rows, places, draw(program, seed, spread, places))
+
+    def coarse(self) -> Iterator[float]:
+        """The share of each mistake that must show."""
+        return self._shares(_coarse(self.program))
+
+    def fine(self, operand: Operand) -> Iterator[float]:
+        """Of each that had better show of an operand."""
+        drawn, places = np.asarray(self.inputs[operand.name]), self.places[operand.name]
+        return self._shares(_fine(self.program, operand, drawn, places))
+
+    def _shares(self, mistakes: Iterator[Mistake]) -> Iterator[float]:
+        """Of an output's elements those in which each mistake shows, of the output that shows it
+        best."""
+        right = self._right
+        for mistake in mistakes:
+            if mistake.zeros:
+                low, high = right[mistake.zeros]
+                yield _share((np.zeros(low.shape), np.zeros(low.shape)), (low, high))
+                continue
+            wrong = self._allowed(mistake.program, mistake.operands)
+            yield max(_share(wrong[name], right[name]) for name in right)
+
+    @cached_property
+    def _right(self) -> dict[str, Bounds]:
+        return self._allowed(self.program, {})
+
+    def _allowed(self, program: Program, others: Inputs) -> dict[str, Bounds]:
+        return allowed(program, {**self.inputs, **others}, self.rows, known=self.places)
 
 
 def _share(wrong: Bounds, right: Bounds) -> float:

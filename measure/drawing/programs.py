@@ -21,11 +21,9 @@ from measure.drawing.draw import Bounds
 from measure.drawing.program_telling import (
     mistakes_planted,
     mistakes_shown,
-    points,
-    sample,
-    sizes_of_rows,
     telling,
 )
+from measure.drawing.sampling import points, sample, sizes_of_rows
 from spaces.derivation.rounding.allowance import allowed
 from spaces.derivation.rounding.rows import Rows, row_axes, row_axis
 from spaces.language.inputs import draw

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,15 +24,38 @@ class Spread:
     scale: float = 1.0
 
 
-def draw(program: Program, seed: int, spread: Spread = Spread()) -> dict[str, np.ndarray]:
-    """The same inputs for the same seed, in each operand's dtype, shape and memory order."""
+def draw(
+    program: Program,
+    seed: int,
+    spread: Spread = Spread(),
+    places: Mapping[str, Mapping[int, np.ndarray]] | None = None,
+) -> dict[str, np.ndarray]:
+    """The same inputs for the same seed, in each operand's dtype, shape and memory order.
+
+    Of operands in ``places``, parts with as many entries along some dimensions as there are
+    places: values as they would be there, but not the ones that the whole array has.
+    """
     generator = np.random.default_rng(seed)
     first = next((o.name for o in program.operands if o.drawn is None), "")
     drawn = {}
     for operand in program.operands:
         scale = spread.scale if operand.name == first else 1.0
-        drawn[operand.name] = operand.array(_drawn(generator, operand, spread.normal, scale))
+        wanted = (places or {}).get(operand.name, {})
+        part = _part(operand, {dimension: len(at) for dimension, at in wanted.items()})
+        if operand.drawn and operand.drawn.sorted:
+            whole = _drawn(generator, operand, spread.normal, scale)
+            for dimension, at in wanted.items():
+                whole = whole.take(at, dimension)
+            drawn[operand.name] = part.array(whole)
+        else:
+            drawn[operand.name] = part.array(_drawn(generator, part, spread.normal, scale))
     return drawn
+
+
+def _part(operand: Operand, sizes: Mapping[int, int]) -> Operand:
+    """An operand with other ``sizes`` of some dimensions."""
+    shape = tuple(sizes.get(d, extent) for d, extent in enumerate(operand.shape))
+    return operand if shape == operand.shape else replace(operand, shape=shape, leading=None)
 
 
 def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:

@@ -11,8 +11,8 @@ from measure.cuda.buffers import Buffers
 from measure.cuda.device import DeviceError
 from measure.cuda.trusted import oracle
 from measure.cuda.trusted.programs import expect_program, rows_of_a_piece, rows_operand
-from measure.drawing.program_telling import points
 from measure.drawing.programs import ProgramDraw
+from measure.drawing.sampling import points
 from spaces.derivation.rounding.rows import Rows, row_axis
 
 HELD_POINTS, MOST_HELD = 1 << 14, 1 << 17

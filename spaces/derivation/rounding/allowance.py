@@ -18,7 +18,7 @@ import numpy as np
 from spaces.derivation.rounding.approximate import Approximate, bounds
 from spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
 from spaces.derivation.rounding.reduced_arrays import reduced, summed, whole_body
-from spaces.derivation.rounding.rows import Rows
+from spaces.derivation.rounding.rows import Places, Rows, grid
 from spaces.dtypes import DType
 from spaces.language.evaluation import largest_array
 from spaces.language.program import Program, Stage
@@ -34,15 +34,16 @@ def allowed(
     inputs: Mapping[str, np.ndarray],
     rows: Rows | None = None,
     pause: Callable[[], None] = lambda: None,
+    known: Mapping[str, Places] | None = None,
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The least and the greatest value that each element of each output may have, as float64 arrays
     by the output's name. Both are NaN where the value must be; they are infinite where it may be
     anything. Of ``rows`` alone, if there are any. ``pause`` is called now and then, and may raise
-    to end the work."""
+    to end the work. ``inputs`` may be cut to what is read (:func:`..reads.places_read`): ``known``
+    says to which places."""
     rows = rows or Rows()
-    context = _Context(
-        program, Rules(Arrays(), program.computed_in), rows, rows.places(program), pause
-    )
+    places = {**rows.places(program), **(known or {})}
+    context = _Context(program, Rules(Arrays(), program.computed_in), rows, places, pause)
     arrays = {o.name: Approximate(np.asarray(inputs[o.name])) for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
@@ -52,12 +53,13 @@ def allowed(
 
 @dataclass(frozen=True)
 class _Context:
-    """What all stages share; ``places`` says of the rows, if there are any, where they are."""
+    """What all stages share; ``places`` says where stages and operands are known, if not at all
+    places."""
 
     program: Program
     rules: Rules
     rows: Rows
-    places: Mapping[str, Mapping[int, np.ndarray]]
+    places: Mapping[str, Places]
     pause: Callable[[], None]
 
     def stage(self, stage: Stage, arrays: Mapping[str, Approximate]) -> Approximate:
@@ -67,14 +69,13 @@ class _Context:
         longest = sizes.index(max(sizes)) if sizes else 0
         largest = largest_array(self.program, stage, {a: v.size for a, v in values.items()})
         step = max(1, CHUNK * max(sizes, default=1) // largest)
-        elements = {operand.name: operand.element for operand in self.program.operands}
         pieces = []
         for start in range(0, max(sizes, default=1), step):
             self.pause()
             part = dict(values)
             if sizes:
                 part[stage.axes[longest]] = values[stage.axes[longest]][start : start + step]
-            meaning = ApproximateArrays(self.rules, arrays, _grid(part), elements, self.places)
+            meaning = ApproximateArrays(self.rules, arrays, grid(part), self.program, self.places)
             pieces.append(_piece(self.program, stage, meaning))
         return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
 
@@ -83,14 +84,6 @@ def _stored(rules: Rules, found: Approximate, element: DType) -> tuple[np.ndarra
     low, high = rules.stored(bounds(found, rules.numbers), element)
     shape = found.value.shape
     return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
-
-
-def _grid(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The values of each axis along a dimension of its own."""
-    return {
-        axis: own.reshape([-1 if other == axis else 1 for other in values])
-        for axis, own in values.items()
-    }
 
 
 def _joined(pieces: Sequence[Approximate], dimension: int) -> Approximate:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from spaces.derivation.rounding.approximate import Approximate, Approximation
-from spaces.dtypes import DType
+from spaces.derivation.rounding.rows import Places
+from spaces.language.program import Program
 from spaces.numerics.interval import Interval
 
 
@@ -18,14 +19,14 @@ from spaces.numerics.interval import Interval
 class ApproximateArrays(Approximation):
     """At the points ``axes``, which has an array for each axis that broadcast.
 
-    ``arrays`` are stages, and operands in dtypes of their own, of which ``operands`` tells. Stages
-    that are known at some rows alone are in ``partial``: the rows' dimensions, and which they are.
+    ``arrays`` are stages of ``program``, and operands in dtypes of their own. Those that are known
+    at some places alone are in ``partial``.
     """
 
     arrays: Mapping[str, Approximate]
     axes: Mapping[str, np.ndarray]
-    operands: Mapping[str, DType] = field(default_factory=dict)
-    partial: Mapping[str, Mapping[int, np.ndarray]] = field(default_factory=dict)
+    program: Program
+    partial: Mapping[str, Places] = field(default_factory=dict)
 
     def axis(self, name: str) -> Approximate:
         """The grid's."""
@@ -37,11 +38,11 @@ class ApproximateArrays(Approximation):
         if not indices:
             return self._wide(name, array), True
         at = [np.asarray(index).astype(np.int64, copy=False) for index in indices]
-        for dimension, rows in self.partial.get(name, {}).items():
-            at[dimension] = np.searchsorted(rows, at[dimension])
-        nearest = [np.clip(i, 0, n - 1) for i, n in zip(at, array.value.shape, strict=True)]
+        nearest = [np.clip(i, 0, n - 1) for i, n in zip(at, self._shape(name), strict=True)]
         are_inside = all(map(np.array_equal, at, nearest))
         within = True if are_inside else reduce(np.logical_and, map(np.equal, at, nearest))
+        for dimension, places in self.partial.get(name, {}).items():
+            nearest[dimension] = np.searchsorted(places, nearest[dimension])
         along = [_along(index) for index in nearest]
         if _are_apart(along):
             found = over(array, lambda values: self._apart(values, nearest, along))
@@ -49,11 +50,17 @@ class ApproximateArrays(Approximation):
             found = over(array, lambda values: values[tuple(nearest)])
         return self._wide(name, found), within
 
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """Of the whole array."""
+        if name in self.program.operand:
+            return self.program.operand[name].shape
+        return self.program.shape(self.program.stage[name].axes)
+
     def _wide(self, name: str, found: Approximate) -> Approximate:
         """What was read, in float64, or in int64."""
-        if name not in self.operands:
+        if name not in self.program.operand:
             return found
-        element = self.operands[name]
+        element = self.program.operand[name].element
         if element.is_integer:
             return Approximate(found.value.astype(np.int64))
         wide = found.value.astype(np.float64)

@@ -12,6 +12,9 @@ from spaces.derivation.algebra import factors
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Read
 
+Places = Mapping[int, np.ndarray]
+"""The places at which an array is known, rising, by the dimension along which they lie."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -20,7 +23,7 @@ class Rows:
 
     which: Mapping[str, np.ndarray] = field(default_factory=dict)
 
-    def places(self, program: Program) -> dict[str, dict[int, np.ndarray]]:
+    def places(self, program: Program) -> dict[str, Places]:
         """Of each stage, the dimensions along which it is evaluated at some values, and these."""
         return {
             stage.name: {
@@ -35,6 +38,14 @@ class Rows:
         """The values at which each axis of a stage is evaluated, those that it reduces last."""
         whole = {axis: np.arange(program.extent[axis]) for axis in (*stage.axes, *stage.over)}
         return whole | {a: values for a, values in self.which.items() if a in stage.axes}
+
+
+def grid(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The values of each axis along a dimension of its own."""
+    return {
+        axis: own.reshape([-1 if other == axis else 1 for other in values])
+        for axis, own in values.items()
+    }
 
 
 def row_axes(program: Program) -> tuple[str, ...]:
@@ -64,11 +75,12 @@ def _are_independent(program: Program, axis: str) -> bool:
     return all(
         axis in stage.axes and read.indices[along[read.name]] == AxisValue(axis)
         for stage in program.stages
-        for read in _reads(program, stage)
+        for read in reads(program, stage)
         if read.name in along
     )
 
 
-def _reads(program: Program, stage: Stage) -> Iterator[Read]:
+def reads(program: Program, stage: Stage) -> Iterator[Read]:
+    """Of a stage's body, and of the conditions that bound it."""
     for expression in (stage.body, *program.bounding(stage)):
         yield from expression.reads

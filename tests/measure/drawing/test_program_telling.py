@@ -1,15 +1,17 @@
 """Inputs of a program must be such that a wrong kernel shows; where none can, it is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from measure.drawing.program_telling import (
+    Sample,
     mistakes_planted,
     mistakes_shown,
-    points,
-    sample,
     telling,
 )
+from measure.drawing.sampling import points, sample
 from spaces.errors import InputError
 from spaces.language import program
 from spaces.language.inputs import Spread, draw
@@ -93,3 +95,36 @@ def test_a_sample_has_few_of_many_heads_so_that_few_keys_are_read():
         assert len(found["h"]) <= 4 <= len(found["i"])
         seen |= set(found["h"].tolist())
     assert seen == set(range(8))
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("layernorm", {"r": 8000, "c": 100}),
+        ("embedding", {"t": 4000, "d": 100, "words": 500}),
+        ("grouped_matmul", {"t": 200, "n": 100, "k": 64, "experts": 8}),
+        ("conv2d", {"n": 16, "c": 8, "h": 20, "w": 20, "o": 8, "r": 3, "s": 3, "groups": 8}),
+        ("attention", {"b": 4, "h": 8, "i": 256, "j": 256, "d": 16}),
+    ],
+)
+def test_mistakes_show_alike_in_what_a_sample_reads_and_in_whole_operands(name, sizes):
+    work = operator(name, **sizes)
+    sampled = Sample.drawn(work, 1, Spread())
+    assert any(sampled.places.values())
+    whole = draw(work, 1)
+    part = {}
+    for operand in work.operands:
+        part[operand.name] = whole[operand.name]
+        for dimension, places in sampled.places[operand.name].items():
+            part[operand.name] = part[operand.name].take(places, dimension)
+    some = replace(sampled, inputs=part)
+    every = replace(sampled, inputs=whole, places={o.name: {} for o in work.operands})
+    assert list(some.coarse()) == list(every.coarse())
+    for operand in work.operands:
+        assert list(some.fine(operand)) == list(every.fine(operand))
+
+
+def test_no_more_of_large_operands_is_drawn_than_a_sample_reads():
+    work = operator("grouped_matmul", t=512, n=4096, k=2048, experts=64, dtype="bfloat16")
+    sampled = Sample.drawn(work, 1, Spread())
+    assert sum(array.size for array in sampled.inputs.values()) < 1 << 21

@@ -1,0 +1,97 @@
+"""Some rows of a program at random, as many as the host can evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import prod
+
+import numpy as np
+
+from spaces.derivation.algebra import factors
+from spaces.derivation.rounding.rows import Rows, row_axes, row_axis
+from spaces.language.evaluation import largest_array
+from spaces.language.program import Program, Stage
+from spaces.language.tree import Read
+
+TERMS = 64
+"""Terms of a sum of products that take as long as a point of another stage."""
+READS = 4
+"""Entries that are read for a sum of products and take as long."""
+KEPT = 4
+"""Values of each row axis that a sample has, as far as it has room."""
+
+
+def points(program: Program, sizes: Mapping[str, int] | None = None) -> int:
+    """Of the stage that takes longest to evaluate, those that it reduces over included; of a sum of
+    products, which a BLAS adds up, those of its largest factor, or a few for all its terms. Axes
+    have ``sizes``, by default their extents."""
+    known = sizes or program.extent
+    return max(_points(program, stage, known) for stage in program.stages)
+
+
+def _points(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
+    whole = {**sizes, **{axis: program.extent[axis] for axis in stage.over}}
+    every = prod(whole[axis] for axis in (*stage.axes, *stage.over))
+    if largest_array(program, stage, whole) == every:
+        return every
+    return max(every // TERMS, *_arrays(stage, whole))
+
+
+def _arrays(stage: Stage, sizes: Mapping[str, int]) -> list[int]:
+    """The points of a stage and of each factor of its body."""
+    found = [prod(sizes[axis] for axis in stage.axes)]
+    for factor in factors(stage.body):
+        size = prod(sizes[axis] for axis in factor.axes)
+        found.append(size // READS if isinstance(factor, Read) else size)
+    return found
+
+
+def sizes_of_rows(
+    program: Program, most: int, axes: Collection[str], kept: int = KEPT
+) -> dict[str, int]:
+    """Sizes of all axes for rows of ``most`` points: those of ``axes`` are halved as long as that
+    makes fewer, where it leaves least to do, down to what is ``kept`` of each, or to one."""
+    sizes = dict(program.extent)
+    for least in (kept, 1):
+        while (found := points(program, sizes)) > most:
+            halves = {a: max(least, sizes[a] // 2) for a in axes if sizes[a] > least}
+            fewer = [a for a in halves if points(program, sizes | {a: halves[a]}) < found]
+            if not fewer:
+                break
+            axis = min(fewer, key=lambda a: (_all_points(program, sizes | {a: halves[a]}), a))
+            sizes[axis] = max(halves[axis], sizes[axis] * most // found)
+    return sizes
+
+
+def _all_points(program: Program, sizes: Mapping[str, int]) -> int:
+    return sum(_points(program, stage, sizes) for stage in program.stages)
+
+
+def sample(
+    program: Program, most: int, generator: np.random.Generator, one_axis: bool = False
+) -> Rows | None:
+    """Rows of ``most`` points, but one at least; None for all of them. Along the
+    :func:`row_axis` alone, if ``one_axis``."""
+    axes = [a for a in [row_axis(program)] if a] if one_axis else row_axes(program)
+    if not axes or points(program) <= most:
+        return None
+    sizes, extents = sizes_of_rows(program, most, axes), program.extent
+    fewer = [axis for axis in axes if sizes[axis] < extents[axis]]
+    return Rows({a: _chosen(extents[a], sizes[a], generator) for a in fewer}) if fewer else None
+
+
+def _chosen(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
+    """Tiles begin and end at the first and last value of an axis, and beside powers of two, from
+    both ends: these come first, then random ones."""
+    powers = [2**k for k in range(extent.bit_length())]
+    corners = [
+        0,
+        extent - 1,
+        *(p - d for p in powers for d in (1, 0)),
+        *(extent - p for p in powers),
+    ]
+    inside = [row for row in dict.fromkeys(corners) if row < extent]
+    first = inside if count >= 2 * len(inside) else inside[: count // 2]
+    others = np.setdiff1d(np.arange(extent), first)
+    chosen = generator.choice(others, count - len(first), replace=False)
+    return np.sort(np.concatenate([np.array(first, int), chosen]))
