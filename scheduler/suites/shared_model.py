@@ -35,7 +35,9 @@ TRIED_SHARE = 1 / 4  # share of a batch that such schedules may be
 class SharedModel:
     """Trees that learn from the measurements of all tasks, each in its own space.
 
-    Until there are enough rows, the roofline answers. It is trained anew whenever its rows have
+    All tasks are on one target; what is known of other devices is learned beside it. Labels are of
+    one workload and target each, and the trees see the device's features, so that no latency is
+    compared with that of another device. Until there are enough rows, the roofline answers. It is trained anew whenever its rows have
     grown by half, so that all its training takes little more than the last one.
     """
 
@@ -69,7 +71,8 @@ class SharedModel:
             self._due = int(GROWTH * len(every))
 
     def leaders(self, space: Space) -> list[Schedule]:
-        """The fastest of every other workload, then the second of each, and so on."""
+        """The fastest of every other workload, and of this one on other devices; then the second of
+        each, and so on."""
         own = (space.workload, space.target)
         others = [known for pair, known in self._fastest.items() if pair != own]
         ranked = [sorted(known, key=known.__getitem__) for known in others]
