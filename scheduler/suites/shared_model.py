@@ -37,8 +37,9 @@ class SharedModel:
 
     All tasks are on one target; what is known of other devices is learned beside it. Labels are of
     one workload and target each, and the trees see the device's features, so that no latency is
-    compared with that of another device. Until there are enough rows, the roofline answers. It is trained anew whenever its rows have
-    grown by half, so that all its training takes little more than the last one.
+    compared with that of another device. Until there are enough rows, the roofline answers. It is
+    trained anew whenever its rows have grown by half, so that all its training takes little more
+    than the last one.
     """
 
     def __init__(self, spaces: Sequence[Space]) -> None:

@@ -78,10 +78,8 @@ def _export_table(
 
 
 def _tell(file: Path, outcome: str) -> None:
-    """Print the outcome where no records go."""
-    if is_stream(file):
-        say(outcome.removesuffix(" to -"))
-    else:
+    """Print the outcome; of a stream nothing, for it may be where that would go."""
+    if not is_stream(file):
         print(outcome)
 
 
