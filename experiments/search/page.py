@@ -138,6 +138,25 @@ def _gain(values: np.ndarray) -> str:
     return f"({found.value:+.3f}: {found.low:+.3f} to {found.high:+.3f})"
 
 
+def regrets(file: str, points: Sequence[int] = (64, 128)) -> str:
+    """A line for each search and space in a file of ``results``, and for their mean: how much
+    longer the best so far takes than the fastest schedule."""
+    names = list(dict.fromkeys(line["search"] for line in _lines(file)))
+    rows = []
+    for name in names:
+        found = read(file, name)
+        lost = 1.0 / found.best[:, :, [trials - 1 for trials in points]] - 1.0
+        for space, runs in [*zip(found.spaces, lost, strict=True), ("mean", lost.mean(axis=0))]:
+            workload, _, _ = space.partition(" dtype")
+            rows.append([name, workload, *map(_percent, runs.T)])
+    return table(["search", "space", *map(str, points)], rows)
+
+
+def _percent(values: np.ndarray) -> str:
+    found = mean(100.0 * values)
+    return f"{found.value:.1f} % ({found.low:.1f} to {found.high:.1f})"
+
+
 def opinions(file: str) -> str:
     """A line for each space, in its last evaluation: without a second opinion, with one, the gain
     by seeds, and from nothing where that was replayed."""
@@ -266,6 +285,7 @@ def main() -> None:
         f"## Searches\n\nMeans of {len(known['ours'].spaces)} spaces; the median run's "
         f"evaluations.\n\n{searches(known)}\n![best so far](curves.svg)\n\n"
         f"## Ours on each space, batch 8\n\n{spaces(known['ours'])}\n"
+        f"## Regret on parts of our own CPU space, batch 8\n\n{regrets('cpu')}\n"
         f"## Variants, batch 8\n\n{variants('variants_batch_8')}\n"
         f"## Variants, batch 64\n\n{variants('variants_batch_64')}\n"
         f"## Variants with roots for labels, batch 8\n\n{variants('root_batch_8')}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
+from copy import copy
 from pathlib import Path
 
 from measure.records.jsonl import read_lines
@@ -11,17 +12,19 @@ from measure.records.record import Record
 from scheduler.replay.recording import Outcome, Recording, recording
 from spaces.errors import InputError
 from spaces.registry import space_for
-from spaces.schedule import Schedule
+from spaces.schedule import Schedule, Value
+from spaces.space import Space
+from spaces.template import Decision, Template
 
 
 def export_recordings(path: Path, report: Callable[[str], None]) -> list[Recording]:
     """The recordings in an export, in the order of their first records.
 
     The machine's own failures, doubted records and schedules that today's templates cannot make are
-    left out. Those of one version of each template count, for they were measured alike: today's, or
-    else the one with the most records, which is as good a landscape. ``report`` is told of
-    workloads of which nothing is left. Raises :class:`InputError` if that is all of them, or the
-    file is malformed.
+    left out; a number between those that a decision has today is welcome. Those of one version of
+    each template count, for they were measured alike: today's, or else the one with the most
+    records, which is as good a landscape. ``report`` is told of workloads of which nothing is left.
+    Raises :class:`InputError` if that is all of them, or the file is malformed.
     """
     found: dict[tuple[str, str], list[Record]] = {}
     for _, line in read_lines(path, report):
@@ -41,7 +44,10 @@ def export_recordings(path: Path, report: Callable[[str], None]) -> list[Recordi
 def _recording(records: Sequence[Record]) -> Recording:
     """What was recorded of one workload on one target, with its templates' own quantities."""
     workload, target = records[0].workload, records[0].target
-    space = space_for(workload, target)
+    today = space_for(workload, target)
+    schedules = [record.schedule for record in records]
+    templates = [refined(template, schedules) for template in today.templates.values()]
+    space = Space(workload, target, templates)
     outcomes: dict[Schedule, Outcome] = {}
     versions = _versions(records, space.versions)
     for record in records:
@@ -49,6 +55,28 @@ def _recording(records: Sequence[Record]) -> Recording:
         if record.template_version == versions[schedule.template] and schedule in space:
             outcomes[schedule] = _joined(outcomes.get(schedule), record)
     return recording(f"{workload} on {target.summary}", space.templates.values(), outcomes)
+
+
+def refined(template: Template, schedules: Sequence[Schedule]) -> Template:
+    """``template`` whose decisions may also be the whole numbers that ``schedules`` have between
+    its own: a finer grid, of which its rules judge as they do of its own."""
+    own = [schedule.values for schedule in schedules if schedule.template == template.name]
+    finer = copy(template)
+    finer.decisions = tuple(
+        Decision(d.name, _with_between(d.values, [values.get(d.name) for values in own]))
+        for d in template.decisions
+    )
+    return finer
+
+
+def _with_between(values: tuple[Value, ...], others: Sequence[Value | None]) -> tuple[Value, ...]:
+    """``values`` and those of the ``others`` that lie between them, where all are whole numbers in
+    rising order."""
+    own = [value for value in values if type(value) is int]
+    if len(own) < len(values) or own != sorted(own):
+        return values
+    between = {v for v in others if type(v) is int and own[0] < v < own[-1]}
+    return tuple(sorted({*own, *between}))
 
 
 def _versions(records: Sequence[Record], today: Set[str]) -> dict[str, str]:

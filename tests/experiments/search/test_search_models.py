@@ -5,12 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 from argparse import ArgumentTypeError
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from experiments.search import cost, paired, predicted, ranking, subspaces, variants, warm
+from experiments.search import cost, paired, predicted, ranking, variants, warm
 from experiments.search.results import estimate, write
 from scheduler.replay.formats.foreign import ForeignTarget
 from scheduler.replay.recording import recording
@@ -85,21 +84,6 @@ def test_results_say_when_and_how_they_were_made(tmp_path):
 
 def test_one_repeat_has_no_interval():
     assert estimate(np.ones(1)) == {"mean": 1.0, "low": None, "high": None}
-
-
-def test_a_subspace_has_the_named_values_alone_and_all_of_what_is_not_named():
-    part = subspaces.subspace("128x768x3072", replace(detect_target("cpu"), vector_registers=32))
-    whole = space_for(part.workload, part.target)
-    kept, every = (
-        {d.name: d.values for d in s.templates["contraction"].decisions} for s in (part, whole)
-    )
-    assert kept["block_rows"] == (32, 128)
-    assert {name for name in kept if kept[name] != every[name]} == {
-        "block_depth",
-        "block_rows",
-    }
-    drawn = part.sample(np.random.default_rng(0), 64)
-    assert all(part.schedule(row) in whole for row in drawn)
 
 
 def test_two_replays_are_compared_seed_by_seed(tmp_path):
