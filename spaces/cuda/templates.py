@@ -1,6 +1,7 @@
 """The templates of CUDA kernels."""
 
 from spaces.cuda.chained.template import CudaChained
+from spaces.cuda.chained_deep.template import ChainedDeep
 from spaces.cuda.chained_hopper.template import ChainedHopper
 from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.hopper_pairs.template import HopperPairs
@@ -15,6 +16,6 @@ from spaces.cuda.windows.template import CudaWindows
 from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
-    Hopper, HopperPairs, Mma, Simt, CudaThin, ChainedHopper, CudaChained, CudaRows, CudaKept,
-    CudaWindows, CudaMap, CudaStaged,
+    Hopper, HopperPairs, Mma, Simt, CudaThin, ChainedHopper, CudaChained, ChainedDeep,
+    CudaRows, CudaKept, CudaWindows, CudaMap, CudaStaged,
 )  # fmt: skip

@@ -37,7 +37,8 @@ class ChainedCode:
     entry: str
 
     @cached_property
-    def _operands(self) -> Operands:
+    def operands(self) -> Operands:
+        """What comes to its shared memory."""
         return Operands(self.block)
 
     def kernel(self, arguments: tuple[Argument, ...], functions: frozenset[str]) -> Kernel:
@@ -115,7 +116,7 @@ class ChainedCode:
 
     def _body(self) -> list[str]:
         block, rows = self.block, BlockRows(self.block)
-        loop, ending = self._loop(), Ending(block).lines()  # these say what is known of rows before
+        loop, ending = self.loop(), Ending(block).lines()  # these say what is known of rows before
         return [
             f"constexpr int TW_KEYS = {block.keys};",
             "const u32 shared = tw::shared_base();",
@@ -125,7 +126,7 @@ class ChainedCode:
             *rows.begin(),
             *block.spans.block_lines("first_row", block.rows, "first_key", "last_key"),
             *self._warp_spans(),
-            *self._operands.load_rows(),
+            *self.operands.load_rows(),
             *block.declare_sums(block.pairs),
             *loop,
             *ending,
@@ -149,42 +150,47 @@ class ChainedCode:
             *self.block.spans.whole_lines("warp_row", rows, "whole_first", "whole_last"),
         ]
 
-    def _loop(self) -> list[str]:
+    def loop(self) -> list[str]:
         """All tiles of keys, some steps behind their copies."""
         stages, size = self.block.number("stages"), self.block.stage_bytes
-        ahead, ring = stages - 1, "shared" if self.block.teams == 1 else "ring"
+        ahead, ring = stages - 1, self.ring
         return [
             f"int begin_key = (int)first_key / {self.block.keys} * {self.block.keys};",
-            *self._own_part(),
+            *self.own_part(),
             "#pragma unroll",
             f"for (int step = 0; step < {ahead}; step++) {{",
             f"  const int next_tile = begin_key + step * {self.block.keys};",
             "  if (next_tile < last_key) {",
             f"    const u32 to = {ring} + step * {size};",
-            *indented(indented(self._operands.load_keys("next_tile", "to"))),
+            *indented(indented(self.operands.load_keys("next_tile", "to"))),
             "  }",
             "  tw::cp_async_commit();",
             "}",
-            *self._rows_are_there(ahead),
+            *self.rows_are_there(ahead),
             "int step = 0;",
             f"for (int tile = begin_key; tile < last_key; tile += {self.block.keys}, step++) {{",
             f"  tw::cp_async_wait<{ahead - 1}>();",
-            f"  {self._meeting}",
+            f"  {self.meeting}",
             f"  const int next_tile = tile + {ahead * self.block.keys};",
             "  if (next_tile < last_key) {",
             f"    const u32 to = {ring} + (step + {ahead}) % {stages} * {size};",
-            *indented(indented(self._operands.load_keys("next_tile", "to"))),
+            *indented(indented(self.operands.load_keys("next_tile", "to"))),
             "  }",
             "  tw::cp_async_commit();",
             f"  if (tile < own_last && tile + {self.block.keys} > own_first) {{",
             f"    const u32 stage = {ring} + step % {stages} * {size};",
-            *indented(indented(Multiplying(self.block, self._operands).lines())),
+            *indented(indented(Multiplying(self.block, self.operands).lines())),
             "  }",
             "}",
         ]
 
     @property
-    def _meeting(self) -> str:
+    def ring(self) -> str:
+        """C text of where a team's stages are."""
+        return "shared" if self.block.teams == 1 else "ring"
+
+    @property
+    def meeting(self) -> str:
         """Where a team's threads meet before a tile."""
         if self.block.teams == 1:
             return "tw::sync_block();"
@@ -192,13 +198,13 @@ class ChainedCode:
             return "tw::sync_warp();"
         return f"tw::sync_named(1 + team, {self.block.team_threads});"
 
-    def _rows_are_there(self, ahead: int) -> list[str]:
+    def rows_are_there(self, ahead: int) -> list[str]:
         """Rows in shared memory come by all teams' threads."""
-        if self.block.teams == 1 or self.block.holds_rows:
+        if self.block.teams == 1 or self.block.values["queries"] != "shared":
             return []
         return [f"tw::cp_async_wait<{ahead}>();", "tw::sync_block();"]
 
-    def _own_part(self) -> list[str]:
+    def own_part(self) -> list[str]:
         """An equal share of the tiles, if keys are split over blocks or teams."""
         keys, split, teams = self.block.keys, self.block.split, self.block.teams
         ring = f"const u32 ring = shared + team * {self.block.ring_bytes};"

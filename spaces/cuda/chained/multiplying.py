@@ -31,16 +31,18 @@ class Multiplying:
 
     def lines(self) -> list[str]:
         """One tile of keys: scores, chain, sums."""
-        accumulators = self.block.keys // WIDE
-        return [
-            f"float s[{self.block.slices}][{accumulators}][4] = {{}};",
-            *self._scores(),
-            "const int first = tile + lane % 4 * 2;",
-            *self._weighed(),
-        ]
+        return [self.no_scores(), *self.scores(), *self.weighed()]
+
+    def no_scores(self) -> str:
+        """Scores of no term."""
+        return f"float s[{self.block.slices}][{self.block.keys // WIDE}][4] = {{}};"
+
+    def weighed(self) -> list[str]:
+        """The chain and the sums, from the scores."""
+        return ["const int first = tile + lane % 4 * 2;", *self._weighed()]
 
     def _weighed(self) -> list[str]:
-        """The chain and the sums, once for all tiles if it hides keys, else for whole ones too."""
+        """Both, once for all tiles if it hides keys, else for whole ones too."""
         chain = self.block.chain
         within = self.block.spans.within(self.block.keys)
         if chain.hidden is not None:
@@ -51,11 +53,10 @@ class Multiplying:
         unmasked = indented(self._weigh(chain.tile(masked=False)))
         return [f"if ({' && '.join(within)}) {{", *unmasked, "} else", *masked]
 
-    def _scores(self) -> list[str]:
-        steps = self.block.sizes.depth // FRAGMENT
+    def scores(self) -> list[str]:
+        """Add the terms of the tile in shared memory to the scores."""
         tile = self.operands.right("tile")
         right = self.operands.fragments("b", tile, keys_are_columns=True)
-        left = self.operands.row_fragments
 
         def step(indices: tuple[Index, ...]) -> list[str]:
             (k,) = indices
@@ -63,11 +64,11 @@ class Multiplying:
             lines = [f"u32 b[{right.count}][4];", *right.load("stage", k)]
             if not self.block.holds_rows:
                 lines.append(f"u32 a[{self.block.slices}][4];")
-                lines += left.load(f"shared + {self.block.rings_bytes}", k)
+                lines += self.operands.load_row_fragments(k)
             body = self._multiply("s", held, "b")
             return [*lines, *unrolled(repeat(self.block.slices, right.count * 2), 0, body, "t")]
 
-        return unrolled(repeat(steps), 0, step, "k")
+        return unrolled(repeat(self.operands.steps), 0, step, "k")
 
     def _multiply(self, sums: str, left: str, right: str) -> Body:
         """The lines of one product of fragments."""
@@ -94,10 +95,9 @@ class Multiplying:
             *indented([*chain.lines, *self._correct(chain), *packed.lines]),
             "}",
         ]
-        place = self.operands.right("tile").bytes
+        places = self.operands.matrix_places("stage")
         for n, weighing in enumerate(self._chained.weighings):
-            slices += self._sum(n, weighing.matrix, packed.names[n], place)
-            place += self.operands.matrix(weighing.matrix, "tile").bytes
+            slices += self._sum(n, weighing.matrix, packed.names[n], places[n])
         return slices
 
     def _correct(self, chain: Written) -> list[str]:
@@ -138,7 +138,7 @@ class Multiplying:
         declared = [f"u32 {name}[{steps}][{self.block.slices}][4];" for name in arrays.values()]
         return _Packed(declared, lines, names)
 
-    def _sum(self, n: int, matrix: Expression, weights: str, place: int) -> list[str]:
+    def _sum(self, n: int, matrix: Expression, weights: str, place: str) -> list[str]:
         """Weights times what a matrix has for the keys."""
         tile = self.operands.matrix(matrix, "tile")
         right = self.operands.fragments("v", tile, keys_are_columns=False)
@@ -148,7 +148,7 @@ class Multiplying:
             body = self._multiply(f"sums{n}", f"{weights}[{k.text}]", "v")
             return [
                 f"u32 v[{right.count}][4];",
-                *right.load(f"stage + {place}", k),
+                *right.load(place, k),
                 *unrolled(repeat(self.block.slices, right.count * 2), 0, body, "t"),
             ]
 

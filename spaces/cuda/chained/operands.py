@@ -41,18 +41,30 @@ class Operands:
         ends = part.extent % extent > 0
         return Side((part,), extent, first, ends, whole=not ends)
 
+    @property
+    def depth(self) -> Side:
+        """What a tile has of the terms of a score: all."""
+        return self._side(self._chained.depth, self.block.sizes.depth)
+
+    @property
+    def rows(self) -> Side:
+        """The block's rows."""
+        return Side(self._chained.rows, self.block.rows, "first_row", ends=False)
+
+    @property
+    def steps(self) -> int:
+        """Fragments of a tile along its depth."""
+        return self.depth.extent // FRAGMENT
+
     @cached_property
     def left(self) -> SharedTile:
         """The rows of the left operand."""
-        rows = Side(self._chained.rows, self.block.rows, "first_row", ends=False)
-        depth = self._side(self._chained.depth, self.block.sizes.depth)
-        tile = self._tile(self._chained.left, rows, depth)
+        tile = self._tile(self._chained.left, self.rows, self.depth)
         return replace(tile, threads=self.block.threads, thread=THREAD)
 
     def right(self, tile: str) -> SharedTile:
         """A tile of keys of the right operand."""
-        depth = self._side(self._chained.depth, self.block.sizes.depth)
-        return self._along(self._chained.right, self._keys_side(tile), depth)
+        return self._along(self._chained.right, self._keys_side(tile), self.depth)
 
     def matrix(self, matrix: Expression, tile: str) -> SharedTile:
         """What a matrix has for a tile of keys."""
@@ -85,7 +97,6 @@ class Operands:
         lines = [*self.left.copy(place), "tw::cp_async_commit();"]
         if not self.block.holds_rows:
             return lines
-        steps = self.block.sizes.depth // FRAGMENT
 
         def load(indices: tuple[Index, ...]) -> list[str]:
             (k,) = indices
@@ -93,19 +104,36 @@ class Operands:
 
         return [
             *lines,
-            f"u32 q[{steps}][{self.block.slices}][4];",
+            f"u32 q[{self.steps}][{self.block.slices}][4];",
             "tw::cp_async_wait<0>();",
             "tw::sync_block();",
-            *unrolled(repeat(steps), 0, load, "k"),
+            *unrolled(repeat(self.steps), 0, load, "k"),
             "tw::sync_block();",
         ]
 
+    def load_row_fragments(self, k: Index) -> list[str]:
+        """The fragments ``a`` of a warp's rows in shared memory, for those ``k`` of keys."""
+        return self.row_fragments.load(f"shared + {self.block.rings_bytes}", k)
+
     def load_keys(self, tile: str, stage: str) -> list[str]:
         """Start to move a tile of keys, and of what matrices have for them."""
-        right = self.right(tile)
-        lines, place = right.copy(stage), right.bytes
+        return [*self.right(tile).copy(stage), *self.load_matrices(tile, stage)]
+
+    def load_matrices(self, tile: str, stage: str) -> list[str]:
+        """Start to move what matrices have for a tile of keys."""
+        matrices = [self.matrix(weighing.matrix, tile) for weighing in self._chained.weighings]
+        places = self.matrix_places(stage)
+        copies = (m.copy(place) for m, place in zip(matrices, places, strict=True))
+        return [line for copy in copies for line in copy]
+
+    def matrix_places(self, stage: str) -> list[str]:
+        """Where that is of each matrix: behind the keys."""
+        return self._places(stage, self.right("tile").bytes)
+
+    def _places(self, stage: str, place: int) -> list[str]:
+        """Matrices one behind the other, the first of them at ``place``."""
+        places = []
         for weighing in self._chained.weighings:
-            matrix = self.matrix(weighing.matrix, tile)
-            lines += matrix.copy(f"{stage} + {place}")
-            place += matrix.bytes
-        return lines
+            places.append(f"{stage} + {place}")
+            place += self.matrix(weighing.matrix, "tile").bytes
+        return places

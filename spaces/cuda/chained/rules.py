@@ -12,8 +12,6 @@ from spaces.cuda.target import CudaTarget
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 
-TILE = ("queries", "columns", "slices", "keys", "warps", "teams")
-"""The decisions that sizes depend on, in the order in which they are made."""
 MOST_WARPS = 16
 """Warps of a block's teams."""
 
@@ -23,10 +21,11 @@ def chained_rules(
 ) -> tuple[Rule, ...]:
     """All rules of the template."""
     least = {decision.name: decision.values[0] for decision in decisions}
-    steps = [TILE[: n + 1] for n in range(len(TILE))]
+    tile = sizes.decided
+    steps = [tile[: n + 1] for n in range(len(tile))]
     early = [
         rule
-        for known in (*steps, (*TILE, "stages"), (*TILE, "stages", "residency"))
+        for known in (*steps, (*tile, "stages"), (*tile, "stages", "residency"))
         for rule in judged_early(storage_rules(sizes, target), known, least)
     ]
     return (*_tile_rules(sizes), *early, *_split_rules(sizes, target))
@@ -91,7 +90,7 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
 def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
     keys, most = sizes.chained.key.extent, target.multiprocessors * 8
     return [
-        *split_rules(keys, TILE, sizes.blocks, most),
+        *split_rules(keys, sizes.decided, sizes.blocks, most),
         Rule(
             "needless_merge",
             ("split", "merge"),
@@ -101,7 +100,7 @@ def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         cluster_rule(),
         Rule(
             "cluster_memory",
-            (*TILE, "stages", "merge"),
+            (*sizes.decided, "stages", "merge"),
             lambda c: (
                 (c["merge"] != CLUSTER) | (sizes.left_parts_bytes(c) <= sizes.shared_bytes(c))
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from spaces.derivation.chained.view import Chained
 @dataclass(frozen=True)
 class ChainedSizes(BlockResources):
     """Sizes of schedules of a program, from their decisions."""
+
+    decided: ClassVar[tuple[str, ...]] = (
+        "queries", "columns", "slices", "keys", "warps", "teams",
+    )  # fmt: skip
+    """The decisions that a tile's sizes depend on, in the order in which they are made."""
 
     chained: Chained
 
@@ -62,13 +67,28 @@ class ChainedSizes(BlockResources):
         columns = c["columns"] * len(self.chained.weighings)
         return c["keys"] * (self.depth + columns) * BYTES
 
+    def steps(self, c: Any) -> Any:
+        """Steps in which a tile of keys comes along its depth: it is whole."""
+        return 1 + 0 * c["keys"]
+
+    def terms(self, c: Any) -> Any:
+        """Terms of a score that are multiplied, those of no depth included."""
+        return self.depth + 0 * c["keys"]
+
+    def tile_bytes(self, c: Any) -> Any:
+        """What comes to shared memory for a tile of keys."""
+        return self.stage_bytes(c)
+
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block: rows that are held in registers leave theirs to the stages, and
         all to what teams leave for each other."""
+        return np.maximum(self.tiles_bytes(c), self.left_parts_bytes(c) * (c["teams"] > 1))
+
+    def tiles_bytes(self, c: Any) -> Any:
+        """Shared memory of what comes to a block before its tiles have passed."""
         stages = c["teams"] * c["stages"] * self.stage_bytes(c)
         left = self.left_bytes(c)
-        before = np.where(c["queries"] == "registers", np.maximum(stages, left), stages + left)
-        return np.maximum(before, self.left_parts_bytes(c) * (c["teams"] > 1))
+        return np.where(c["queries"] == "registers", np.maximum(stages, left), stages + left)
 
     def left_parts_bytes(self, c: Any) -> Any:
         """What the threads of all teams leave: states of their rows and their places, whether they

@@ -38,17 +38,18 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     tiles = blocks * visited
     scores = tiles * sizes.rows(c) * c["keys"]
     width = c["columns"] * len(chained.weighings)
-    multiplied = scores * (sizes.depth + width)
+    multiplied = scores * (sizes.terms(c) + width)
     chain = scores * _operations(chained.bare)
     rescaled = np.where(c["rescale"] == "always", 1.0, 0.2) * tiles * sizes.rows(c) * width
     products = multiplied / _PRODUCT
     loads = products / (2 * c["slices"]) * (1 + (c["queries"] == "shared") / c["keys"] * 8)
-    passing = tiles * sizes.stage_bytes(c) + blocks * sizes.left_bytes(c)
+    steps = tiles * sizes.steps(c)
+    passing = tiles * sizes.tile_bytes(c) + blocks * sizes.left_bytes(c)
     least = float(template.workload.least_bytes)
     quantities: dict[str, Any] = {
         "flops": 2 * multiplied + chain,
         "useful_flops": float(template.workload.work),
-        "instructions": products + loads + (chain + rescaled) / WARP + 30.0 * tiles * c["warps"],
+        "instructions": products + loads + (chain + rescaled) / WARP + 30.0 * steps * c["warps"],
         "register_bytes": loads * 512,
         "near_bytes": passing,
         "middle_bytes": passing,
@@ -59,9 +60,9 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
         "far_fraction": min(least / target.l2_bytes, 1e6),
         "vector_fraction": 1.0,
         "intensity": products / np.maximum(loads, 1),
-        "main_loop_trips": np.ceil(visited / c["teams"]),
+        "main_loop_trips": np.ceil(visited / c["teams"]) * sizes.steps(c),
         "tile_visits": tiles,
-        "synchronisations": np.where(c["teams"] > 1, 3, visited),
+        "synchronisations": np.where(c["teams"] > 1, 3, visited * sizes.steps(c)),
         **occupancy.quantities(c["slices"] * c["keys"] // 8),
     }
     quantities["middle_fraction"] = quantities["middle_footprint"] / target.l2_bytes

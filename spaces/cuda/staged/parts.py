@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from spaces.cuda.chained.template import CudaChained
+from spaces.cuda.chained_deep.template import ChainedDeep
 from spaces.cuda.hopper_pairs.template import HopperPairs
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.target import CudaTarget
@@ -21,10 +22,12 @@ from spaces.workloads.workload import Workload
 def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     """The parts, one if a kernel computes it at once and leaves no tensor core idle; or why there
     are none. Rows multiply no matrices here, products of few rows have the template that is for
-    them, and pairs of products are in one kernel anyway."""
+    them, and pairs of products are in one kernel anyway. Chains of deep products are, too, but
+    several kernels may be faster: they multiply as products alone do."""
     from spaces.cuda.templates import TEMPLATES  # of which the one that asks is the last
 
-    others: list[type[Template]] = [CudaThin, *(t for t in TEMPLATES[:-1] if t is not HopperPairs)]
+    alone = (HopperPairs, ChainedDeep)
+    others: list[type[Template]] = [CudaThin, *(t for t in TEMPLATES[:-1] if t not in alone)]
     first = first_of(others, target)
     without_rows = first_of([t for t in others if t is not CudaRows], target)
 

@@ -81,13 +81,11 @@ HEADS = {"b": 1, "h": 2, "i": 64, "j": 128}
         (TWO_VALUES, {**HEADS, "d": 64, "e": 256}, "a thread needs about 320 registers"),
     ],
 )
-def test_what_leaves_a_block_no_room_for_any_tile_is_left_to_several_kernels(
-    text, extents, why, target
-):
+def test_what_leaves_a_block_no_room_for_any_tile_is_left_to_others(text, extents, why, target):
     work = workload(text, **extents, **HALF)
     assert (CudaChained.refuses(work, target) or "").startswith(why)
     space = space_for(work, target)
-    assert list(space.templates) == ["staged"]
+    assert "staged" in space.templates
     assert len(space.sample(np.random.default_rng(0), 4)) == 4
 
 
@@ -99,21 +97,14 @@ def test_the_longest_rows_that_it_serves_have_tiles(depth):
 
 
 @pytest.mark.parametrize(
-    ("rows", "depth", "templates"),
-    [
-        (4096, 1024, ["chained"]),
-        (4096, 2048, ["chained", "staged"]),
-        (16, 2048, ["chained"]),
-        (4096, 4096, ["staged"]),
-    ],
+    ("rows", "depth", "idle"), [(4096, 1024, False), (4096, 2048, True), (16, 2048, False)]
 )
-def test_several_kernels_take_part_where_one_has_no_room_for_a_warp_on_each_tensor_core(
-    rows, depth, templates
-):
+def test_a_block_without_room_for_a_warp_on_each_tensor_core_leaves_some_idle(rows, depth, idle):
     """That is four of sixteen rows each, or as many as there are rows for."""
     text = "y[i] = argmax[j](sum[d](x[i,d] * u[j,d]))"
     work = workload(text, i=rows, j=128, d=depth, **HALF)
-    assert list(space_for(work, H200).templates) == templates
+    assert bool(CudaChained.leaves_idle(work, H200)) == idle
+    assert ("staged" in space_for(work, H200).templates) == idle
 
 
 def test_tiles_outside_are_counted_as_not_visited():

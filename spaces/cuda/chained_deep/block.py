@@ -1,0 +1,40 @@
+"""What is decided and known of a block of a deep chained kernel, beside what any has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.cuda.chained.block import Block
+from spaces.cuda.chained_deep.sizes import SHARED, DeepSizes
+
+
+@dataclass(frozen=True)
+class DeepBlock(Block):
+    """Under the decisions ``values``."""
+
+    sizes: DeepSizes
+
+    @property
+    def depth_step(self) -> int:
+        """Terms of a score that come at a time."""
+        return self.number("depth_step")
+
+    @property
+    def steps(self) -> int:
+        """Steps of the depth."""
+        return int(self.sizes.steps(self.values))
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether all terms of the rows stay in shared memory."""
+        return self.values["queries"] == SHARED
+
+    @property
+    def ring_bytes(self) -> int:
+        """Shared memory of what is on its way to a team."""
+        return int(self.sizes.ring_bytes(self.values))
+
+    @property
+    def matrices(self) -> int:
+        """Where in that matrices begin: behind the stages."""
+        return self.number("stages") * self.stage_bytes

@@ -1,0 +1,91 @@
+"""The CUDA C++ of a deep chained kernel by ``mma.sync``: scores grow step by step of their depth.
+
+A block has rows as any chained one has. What comes to its ring is a step of the depth of a tile of
+keys at a time, with the same step of the rows if there is no room for them to stay: scores stay in
+registers until all steps have passed, then chain and sums follow. The ring runs on from tile to
+tile, so that the next one's steps are on their way while the chain is computed. As task mappings:
+
+    spatial(products, row tiles, slices of the width) * repeat(tiles of keys, steps of the depth)
+        * spatial(warps) * repeat(slices) * (the fragments of a warp)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained.code import ChainedCode
+from spaces.cuda.chained.multiplying import Multiplying
+from spaces.cuda.chained_deep.block import DeepBlock
+from spaces.cuda.chained_deep.operands import NEXT_DEPTH, STEP, DeepOperands
+
+
+@dataclass(frozen=True)
+class DeepCode(ChainedCode):
+    """The kernel called ``entry`` of a block."""
+
+    block: DeepBlock
+
+    @cached_property
+    def operands(self) -> DeepOperands:
+        """What comes to its shared memory."""
+        return DeepOperands(self.block)
+
+    def loop(self) -> list[str]:
+        """All tiles of keys, and all steps of each, some of them behind their copies."""
+        keys, stages, size = self.block.keys, self.block.number("stages"), self.block.stage_bytes
+        ahead, multiplying = stages - 1, Multiplying(self.block, self.operands)
+        sees = f"tile < own_last && tile + {keys} > own_first"
+        return [
+            f"int begin_key = (int)first_key / {keys} * {keys};",
+            *self.own_part(),
+            f"int next_tile = begin_key, {NEXT_DEPTH} = 0;",
+            "#pragma unroll",
+            f"for (int step = 0; step < {ahead}; step++) {{",
+            *indented(self._copies(f"step * {size}")),
+            "  tw::cp_async_commit();",
+            "}",
+            *self.rows_are_there(ahead),
+            "int step = 0;",
+            f"for (int tile = begin_key; tile < last_key; tile += {keys}) {{",
+            f"  {multiplying.no_scores()}",
+            "  #pragma unroll 1",
+            f"  for (int {STEP} = 0; {STEP} < {self.block.steps}; {STEP}++, step++) {{",
+            f"    tw::cp_async_wait<{ahead - 1}>();",
+            f"    {self.meeting}",
+            *indented(indented(self._copies(f"(step + {ahead}) % {stages} * {size}"))),
+            *indented(indented(self._matrices())),
+            "    tw::cp_async_commit();",
+            f"    if ({sees}) {{",
+            f"      const u32 stage = {self.ring} + step % {stages} * {size};",
+            *indented(indented(indented(multiplying.scores()))),
+            "    }",
+            "  }",
+            f"  if ({sees}) {{",
+            *indented(indented([*self._ring_of_matrices(), *multiplying.weighed()])),
+            "  }",
+            "}",
+        ]
+
+    def _copies(self, stage: str) -> list[str]:
+        """Start the copies of the next step, if there is one, and turn to the one after it."""
+        return [
+            "if (next_tile < last_key) {",
+            f"  const u32 to = {self.ring} + {stage};",
+            *indented(self.operands.load_step("to")),
+            "}",
+            f"{NEXT_DEPTH} += {self.block.depth_step};",
+            f"if ({NEXT_DEPTH} == {self.block.steps * self.block.depth_step}) {{",
+            f"  {NEXT_DEPTH} = 0;",
+            f"  next_tile += {self.block.keys};",
+            "}",
+        ]
+
+    def _matrices(self) -> list[str]:
+        """With the first step, since nobody reads the last tile's any more."""
+        copies = self.operands.load_matrices("tile", self.ring)
+        return [f"if ({STEP} == 0) {{", *indented(copies), "}"] if copies else []
+
+    def _ring_of_matrices(self) -> list[str]:
+        return [f"const u32 stage = {self.ring};"] * bool(self.block.chained.weighings)

@@ -1,0 +1,45 @@
+"""What rules out a schedule of a deep chained kernel, beside what does so for any chained one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.chained.rules import chained_rules
+from spaces.cuda.chained_deep.sizes import DeepSizes
+from spaces.cuda.target import CudaTarget
+from spaces.template import Decision, Rule
+
+
+def deep_rules(
+    sizes: DeepSizes, target: CudaTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    rules = [r for r in chained_rules(sizes, target, decisions) if r.name != "stages_filled"]
+    return (*rules, _stages_filled(sizes), *[_matrices_in_time(sizes)] * bool(sizes.width))
+
+
+def _stages_filled(sizes: DeepSizes) -> Rule:
+    keys = sizes.chained.key.extent
+    return Rule(
+        "stages_filled",
+        ("keys", "depth_step", "stages"),
+        lambda c: (c["stages"] == 2) | (c["stages"] <= sizes.steps(c) * ceil_div(keys, c["keys"])),
+        lambda c: (
+            f"{c['stages']} stages of {c['depth_step']} terms of {c['keys']} keys are more than "
+            f"{sizes.chained.depth.extent} terms of {keys} keys fill"
+        ),
+    )
+
+
+def _matrices_in_time(sizes: DeepSizes) -> Rule:
+    """What comes with a tile's first step is there before its last one."""
+    return Rule(
+        "matrices_in_time",
+        ("depth_step", "stages"),
+        lambda c: c["stages"] <= sizes.steps(c),
+        lambda c: (
+            f"the matrices of a tile come with its first step and are there {c['stages'] - 1} "
+            f"steps later; there are {sizes.steps(c)} of {c['depth_step']} terms"
+        ),
+    )

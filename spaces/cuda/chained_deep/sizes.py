@@ -1,0 +1,52 @@
+"""What schedules of deep chained kernels take: steps of the depth, shared memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.chained.sizes import ChainedSizes
+from spaces.cuda.chained.tiles import BYTES
+
+STAGES, SHARED = "stages", "shared"
+"""Where rows of the left operand are: they come again with each step, or stay, all of them."""
+
+
+@dataclass(frozen=True)
+class DeepSizes(ChainedSizes):
+    """Sizes of schedules of a program, from their decisions."""
+
+    decided: ClassVar[tuple[str, ...]] = (*ChainedSizes.decided, "depth_step")
+
+    def steps(self, c: Any) -> Any:
+        """Steps of the depth."""
+        return ceil_div(self.chained.depth.extent, c["depth_step"])
+
+    def terms(self, c: Any) -> Any:
+        """Terms of all steps."""
+        return self.steps(c) * c["depth_step"]
+
+    def left_bytes(self, c: Any) -> Any:
+        """Shared memory of a block's rows of the left operand, if they stay."""
+        return self.rows(c) * self.terms(c) * BYTES * (c["queries"] == SHARED)
+
+    def stage_bytes(self, c: Any) -> Any:
+        """Shared memory of a step of a tile of keys, and of the rows if they come again."""
+        return (c["keys"] + self.rows(c) * (c["queries"] == STAGES)) * c["depth_step"] * BYTES
+
+    def matrix_bytes(self, c: Any) -> Any:
+        """Shared memory of the matrices' rows for a tile of keys."""
+        return c["keys"] * c["columns"] * len(self.chained.weighings) * BYTES
+
+    def ring_bytes(self, c: Any) -> Any:
+        """Shared memory of a team: all its stages, and matrices once."""
+        return c["stages"] * self.stage_bytes(c) + self.matrix_bytes(c)
+
+    def tile_bytes(self, c: Any) -> Any:
+        """What comes to shared memory for a tile of keys."""
+        return self.steps(c) * self.stage_bytes(c) + self.matrix_bytes(c)
+
+    def tiles_bytes(self, c: Any) -> Any:
+        """Shared memory of all teams' stages, and of rows that stay."""
+        return c["teams"] * self.ring_bytes(c) + self.left_bytes(c)
