@@ -59,6 +59,10 @@ CHAINS = {
     "routing, long rows": f'"{ROUTING}" i=200 j=264 d=4096 dtype=bfloat16',
     "loss": '"l: int32[i](index < 9000); z[i,j] = sum[d](x[i,d] * w[j,d]); '
     'y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]" i=200 j=9000 d=136 dtype=bfloat16',
+    "loss, wide rows": '"l: int32[i](index < 9000); z[i,j] = sum[d](x[i,d] * w[j,d]); '
+    'y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]" i=200 j=9000 d=2056 dtype=bfloat16',
+    "weighed by wide rows": f'"{SCORES}; y[i,e] = sum[j](softmax[j](p[i,j] * 0.02) * v[j,e])" '
+    "i=150 j=500 d=1033 e=72 dtype=float16",
     "attention": "attention b=1 h=4 i=300 j=300 d=128 dtype=bfloat16",
     "attention, causal": "attention b=2 h=4 kv=2 i=257 j=257 d=128 mask=causal dtype=bfloat16",
     "attention, heads of 64": "attention b=2 h=4 i=129 j=1000 d=64 mask=causal dtype=float16",
