@@ -11,9 +11,12 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from costmodel.dataset import Group
 from costmodel.model import XGBoostModel
+from costmodel.roofs.analytic import AnalyticModel
 from measure.database import Database
 from scheduler.cli.app import run
 from spaces.operators import workload
@@ -193,15 +196,25 @@ def test_what_is_malformed_in_a_database_is_passed_over_in_one_line(tuned, here,
         assert capsys.readouterr() == (before, "")
 
 
+def model_against_the_estimate(space) -> XGBoostModel:
+    """A model that has learned that what is estimated to be fast is slow."""
+    rows = space.sample(np.random.default_rng(0), 100)
+    model = XGBoostModel()
+    model.fit_groups([Group(space, rows, 1e-9 / AnalyticModel().latency(space, rows))])
+    return model
+
+
 def test_a_model_ranks_what_is_predicted_and_leads_a_search(tuned, here, capsys):
-    ask(capsys, "train", "--db", str(tuned[0]), "--out", "model.json")
+    small = workload("matmul", m=64, n=64, k=64), target_from_json(tuned[1][0][0]["target"])
+    model = model_against_the_estimate(space_for(*small))
+    model.save(Path("model.json"))
     question = ("query", "matmul", "m=80", "n=72", "k=64", "--db", "no.db", "--format", "json")
     plain, ranked = (
         json.loads(ask(capsys, *question, *more)) for more in ((), ("--model", "model.json"))
     )
     assert plain["provenance"] == ranked["provenance"] == "predicted"
     work, target = workload("matmul", m=80, n=72, k=64), target_from_json(plain["target"])
-    space, model = space_for(work, target), XGBoostModel.load(Path("model.json"))
+    space = space_for(work, target)
     schedules = [Schedule.from_json(answer["schedule"]) for answer in (plain, ranked)]
     scores, _ = model.predict(space, space.rows(schedules))
     assert scores[1] > scores[0]
