@@ -113,8 +113,7 @@ class RowsTemplate(Template):
             self.held is not None and output_to_hold_in(rows, self.element.name) is not None
         )
         streams = outputs_by_element(rows) and self.element.name == "float32"
-        gathers = any(place.gathers for place in rows.places.values())
-        across = rows.rows[-1].extent > 1 and not gathers
+        across = rows.rows[-1].extent > 1 and not rows.gathers
         return (
             Decision("lanes", (COLUMNS, ROWS) if across else (COLUMNS,)),
             Decision("passes", (ONLINE, PLAIN) if fused else (PLAIN,)),

@@ -20,11 +20,12 @@ from spaces.cuda.rows.context import Context
 from spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins, per_row
 from spaces.cuda.rows.outputs import ElementOutputs, row_outputs
 from spaces.cuda.rows.reducers import States, helpers
-from spaces.cuda.rows.source import number_of
+from spaces.cuda.rows.source import ENTRY, number_of
 from spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared_by_rows
 from spaces.cuda.target import WARP
 from spaces.derivation.rows.passes import Pass
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
+from spaces.language.tree import Read
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class RowsCode:
         )
         short = all(output.element.bytes <= 2 for output in program.outputs)
         functions = scalar_math.prelude(scalar_math.FUNCTIONS, by_unit=short)
-        prelude = functions + helpers(self.context.real)
+        entry = ENTRY if self.context.rows.gathers else ""
+        prelude = functions + helpers(self.context.real) + entry
         given = arguments(program.operands, program.outputs)
         return Kernel(
             Source("cuda", prelude, self.source), Call(self.entry, given, launches=(launch,))
@@ -220,7 +222,7 @@ class RowsCode:
             *per_row(context.at_once, [f"row[k] = {inside if context.valid else row};"]),
         ]
 
-    def _gathered(self) -> dict[object, str]:
+    def _gathered(self) -> dict[Read, str]:
         return {read: f"r{self.context.name(read)}[k]" for read in self.context.beside}
 
     def _beside(self) -> list[str]:

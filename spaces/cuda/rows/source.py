@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -9,10 +10,15 @@ from spaces.algebra.index import Index, index
 from spaces.cuda.abi import C_TYPES
 from spaces.derivation.rows.place import Place, Span
 from spaces.derivation.rows.view import Rows
+from spaces.language.tree import Read
 from spaces.workloads.array import Array
 
 PAIRED = ("float16", "bfloat16")
 """Types of which registers hold two."""
+ENTRY = """\
+TW_INLINE int tw_entry(int i, int below) { return i < 0 ? 0 : i < below ? i : below - 1; }
+"""
+"""Entries of tables, bounded so that no read is wild."""
 
 
 def digits(position: str, spans: tuple[Span, ...]) -> list[Index]:
@@ -73,14 +79,21 @@ class Access:
         """32-bit registers of a vector."""
         return self.words * max(1, self.array.element.bytes // 4)
 
-    def start(self, row: str, gathered: dict[object, str]) -> str:
+    def start(self, row: str, gathered: Mapping[Read, str]) -> str:
         """C text of the row's first element, an offset in elements."""
         terms = [str(self.place.offset)] if self.place.offset else []
         for digit, step in zip(digits(row, self.rows.rows), self.place.rows, strict=True):
             if step and digit.value != 0:
                 terms.append(f"(i64){digit} * {step}")
-        terms += [f"(i64){gathered[read]} * {step}" for read, step in self.place.gathers]
+        for read, step in self.place.gathers:
+            terms.append(f"(i64)tw_entry({gathered[read]}, {self._below(read)}) * {step}")
         return " + ".join(terms) or "0"
+
+    def _below(self, table: Read) -> int:
+        """What the entries of a table are below."""
+        drawn = self.rows.program.operand[table.name].drawn
+        assert drawn is not None
+        return drawn.below
 
     def along(self, column: str) -> str:
         """C text of a column's distance from the row's start, in elements."""

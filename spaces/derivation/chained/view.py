@@ -22,7 +22,7 @@ from spaces.derivation.chained.bounds import bounding_forms
 from spaces.derivation.chained.picking import with_picked_sums
 from spaces.derivation.chains.chain import chain
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
-from spaces.derivation.products.forms import Form, axes_of, variable
+from spaces.derivation.products.forms import Form, axes_of, entries, variable
 from spaces.derivation.products.places import Place, place
 from spaces.derivation.products.roles import Roles, roles_of
 from spaces.derivation.products.splitting import Indexing, Part, Split
@@ -286,4 +286,8 @@ class _Reader:
         places = {read: place(self.program, self.indexing, read) for read in operands}
         if outside := [read for read, at in places.items() if at.bounds]:
             raise InputError(f"{outside[0]} may leave its array; rows and keys are read within")
+        for read, at in places.items():
+            for entry in entries(at.offset):
+                if entry.table not in self.program.operand:
+                    raise InputError(f"{read} is read at {entry}, which is computed")
         return places

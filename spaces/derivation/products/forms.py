@@ -124,6 +124,17 @@ def quotients(form: Form) -> Iterator[Quotient]:
                 yield from quotients(inner)
 
 
+def entries(form: Form) -> Iterator[Entry]:
+    """All entries of tables within a form."""
+    for atom, _ in form.terms:
+        if isinstance(atom, Entry):
+            yield atom
+            for inner in atom.indices:
+                yield from entries(inner)
+        elif isinstance(atom, Quotient):
+            yield from entries(atom.dividend)
+
+
 def axes_of(atom: Atom) -> Iterator[str]:
     """The axes that an atom's value may depend on, some perhaps more than once."""
     if isinstance(atom, str):

@@ -151,7 +151,7 @@ def _placed_product(program: Program) -> PlacedProduct:
     summed = Read(found.stage.name, ())
     value = _finished(program, found, last, summed)
     reads = dict.fromkeys(read for read in value.value_reads if read != summed)
-    return PlacedProduct(
+    placed = PlacedProduct(
         program=program,
         batch=found.batch,
         rows=found.rows,
@@ -166,6 +166,10 @@ def _placed_product(program: Program) -> PlacedProduct:
         places={read: _place(program, found, read) for read in reads},
         segments=_segments(program, found),
     )
+    for table in placed.tables:
+        if table.dtype != "int32":
+            raise InputError(f"{table.name} is {table.dtype}, and chooses rows; allowed: int32")
+    return placed
 
 
 def _stages(program: Program) -> tuple[Stage, Roles]:

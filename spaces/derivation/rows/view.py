@@ -76,6 +76,11 @@ class Rows:
         """Whether nothing is reduced, so that a row may be divided."""
         return not self.plain
 
+    @property
+    def gathers(self) -> bool:
+        """Whether entries of tables say where arrays are read."""
+        return any(place.gathers for place in self.places.values())
+
     @cached_property
     def row_count(self) -> int:
         """The number of rows."""
