@@ -100,6 +100,10 @@ def check_bounds(program) -> None:
             "y[i] = sum[j](exp(p[i,j]))",
             "may leave its array",
         ),
+        (
+            "p[i,j] = sum[d](x[i,d] * u[d,j])\na[i] = argmax[j](p[i,j])\ny[i,e] = v[a[i],e]",
+            "v[a[i], e] is read at a[i], which is computed",
+        ),
     ],
 )
 def test_what_is_no_such_program_is_refused_in_words(text, words):

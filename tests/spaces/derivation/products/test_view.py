@@ -117,6 +117,7 @@ REFUSED = {
     "x: float32[4]; y[i,j] = sum[k](inside(x[i+k], 0) * f[k,j]) + j": "the value of the axis j",
     "y[j] = max[i](sum[k](x[i+k] * f[k,j]))": "one sum of products",
     "where k <= i; y[i,j] = sum[k](x[i+k] * f[k,j])": "without conditions",
+    "e: int8[4](index < 3); y[i,j] = sum[k](x[e[i],k] * f[k,j])": "e is int8, and chooses rows",
 }
 
 
