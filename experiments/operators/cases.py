@@ -25,6 +25,10 @@ y[i] = argmax[j](p[i, j])
 m[i] = max[j](p[i, j])
 g[i] = 1 / sum[j](exp(p[i, j] - m[i]))
 -> y, g"""
+LOSS = """l: int32[i](index < j)
+y: float32[i]
+z[i, j] = sum[d](x[i, d] * w[j, d])
+y[i] = logsumexp[j](z[i, j]) - z[i, l[i]]"""
 """Programs without a name; their references are found by their text."""
 
 LARGE = ((8192, 8192), (32768, 1024), (512, 131072))
@@ -38,8 +42,18 @@ NEARLY_EQUAL = 2e-3
 """The share of rows of which two elements may be so near to each other that either is the first."""
 ROUTED_SHAPES = ((4096, 128, 4096), (16384, 64, 2048), (64, 128256, 2048))
 """Tokens, experts or words, and features."""
+LOSS_SHAPES = ((4096, 128256, 4096), (16384, 50257, 768), (16, 128256, 4096), (4096, 128256, 2048))
+"""Tokens, words and features."""
+CPU_LOSS_SHAPES = ((256, 32000, 768), (64, 50257, 768), (1, 128256, 1024), (128, 32000, 4096))
 ROUNDED = 1.5e-2
 """How far sums may be off whose factors are rounded to bfloat16, in seven standard deviations."""
+
+
+def loss(i: int, j: int, d: int, dtype: str) -> Case:
+    """A linear layer with its cross-entropy."""
+    words = case(LOSS, dtype, i=i, j=j, d=d)
+    return replace(words, title=f"loss {i}x{j}x{d} {dtype}", slack=TRUNCATED)
+
 
 GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
     "rows": (
@@ -84,6 +98,7 @@ GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
         )
         for i, j, d in ROUTED_SHAPES
     ),
+    "losses": tuple(loss(*shape, "bfloat16") for shape in LOSS_SHAPES),
 }
 """In the order in which they are measured, the most telling first."""
 
@@ -122,6 +137,7 @@ CPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
         case(TRANSPOSED, "float32", i=512, j=512),
         case(TRANSPOSED, "float32", i=96, j=64),
     ),
+    "losses": tuple(loss(*shape, "float32") for shape in CPU_LOSS_SHAPES),
     "attention": (
         *(case("attention", "float32", b=1, **s, **m) for s in ATTENTIONS for m in MASKS),
         case("attention", "float32", b=1, **DECODE),

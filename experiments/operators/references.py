@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.operators import segments, windows
 from experiments.operators.case import Case
-from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, ROUTED, TRANSPOSED
+from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, LOSS, ROUTED, TRANSPOSED
 
 Tensors = Mapping[str, Any]
 
@@ -82,6 +82,15 @@ def routed(x: Any, u: Any) -> Any:
     wide = torch.promote_types(scores.dtype, torch.float32)
     share, place = torch.softmax(scores, -1, dtype=wide).max(-1)
     return place, share
+
+
+def loss(l: Any, x: Any, w: Any) -> Any:  # noqa: E741
+    """A linear layer with its cross-entropy, its logits in float32 at least."""
+    import torch
+
+    logits = x @ w.t()
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    return torch.nn.functional.cross_entropy(logits.to(wide), l.long(), reduction="none")
 
 
 def rope(x: Any, cosine: Any, sine: Any) -> Any:
@@ -160,6 +169,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     TRANSPOSED: lambda x: x.t().contiguous(),
     FUSED: fused_transposition,
     ROUTED: routed,
+    LOSS: loss,
     CHANNELS_LAST: lambda x: x.permute(0, 2, 3, 1).contiguous(),
     HEADS: lambda x: x.permute(0, 2, 1, 3).contiguous(),
 }
