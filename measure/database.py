@@ -20,7 +20,7 @@ from measure.records.jsonl import write_lines
 from measure.records.record import Record
 from measure.records.run import Run
 from measure.tables.best_known import best_row, rankings
-from measure.tables.engine import for_one_query, for_writing, transaction, usable
+from measure.tables.engine import engines, for_one_query, for_writing, transaction, usable
 from measure.tables.importing import take
 from measure.tables.inserting import beat, insert, insert_runs, pieces
 from measure.tables.likeness.nearest import nearest_pairs
@@ -65,6 +65,7 @@ class Database:
         """
         self._report = report
         self._engine = open_engine(location, create)
+        self._closed = False
         self._reader = Reader(self._engine)
         self._writer = for_writing(self._engine)
         self._asker = for_one_query(self._engine)
@@ -76,8 +77,10 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Close all connections. Idempotent."""
-        self._engine.dispose()
+        """Close all connections, unless others have the database open. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            engines.release(self._engine)
         if complaint := self._reader.complaint():
             self._report(complaint)
 

@@ -23,7 +23,7 @@ from measure.records.jsonl import write_lines
 from measure.records.measurement import ErrorKind, Measurement, Status
 from measure.records.record import Record
 from measure.records.run import Proposal, Run
-from measure.tables.engine import for_writing
+from measure.tables.engine import engines, for_writing
 from measure.tables.opening import open_engine
 from measure.tables.schema import measurements
 from measure.testing.made_up import TARGET
@@ -177,4 +177,4 @@ def _copy(location: str) -> None:
         same = "(SELECT {0} FROM pairs WHERE id = 1)"
         counts = ", ".join(f"{name} = {same.format(name)}" for name in ("trials", "failures"))
         connection.execute(text(f"UPDATE pairs SET {counts} WHERE id > 1"))
-    engine.dispose()
+    engines.release(engine)

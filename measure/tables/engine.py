@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import (
     URL,
     Connection,
     Engine,
+    Pool,
     create_engine,
     event,
     make_url,
@@ -96,13 +99,45 @@ _POOL = {"max_overflow": -1}  # whoever waits for a database holds up nobody els
 _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
 
 
-def engine_of(url: URL, mode: str = "") -> Engine:
-    """The engine of a database; ``mode`` holds the parameters of SQLite's file URI.
+class _Engines:
+    """The engines of this process, one a database, shared by all who have it open.
 
-    Whoever opens a database again gets its engine again, which knows the statements that it has
-    compiled.
+    Whoever opens a database again gets its engine, which knows the statements that it has compiled.
+    Its connections are closed when nobody has it open any more: what is in use when a pool is
+    disposed of stays open until the garbage collector finds it.
     """
-    return _made(url, mode, _file(url))
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users: WeakKeyDictionary[Engine, int] = WeakKeyDictionary()
+        self._inherited: list[Pool] = []
+
+    def take(self, url: URL, mode: str = "") -> Engine:
+        """The engine of a database, in use until it is released; ``mode`` holds the parameters of
+        SQLite's file URI."""
+        with self._lock:
+            engine = _made(url, mode, _file(url))
+            self._users[engine] = self._users.get(engine, 0) + 1
+        return engine
+
+    def release(self, engine: Engine) -> None:
+        """Close its connections if nobody else has it in use."""
+        with self._lock:
+            self._users[engine] -= 1
+            if not self._users[engine]:
+                engine.dispose()
+
+    def begin_child(self) -> None:
+        """In a forked child: use none of the parent's connections, and close none of them."""
+        self._lock = Lock()
+        _made.cache_clear()
+        for engine in self._users:
+            self._inherited.append(engine.pool)
+            engine.dispose(close=False)
+
+
+engines = _Engines()
+os.register_at_fork(after_in_child=engines.begin_child)
 
 
 def _file(url: URL) -> tuple[str, int]:
@@ -126,9 +161,6 @@ def _made(url: URL, mode: str, file: tuple[str, int]) -> Engine:
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
-
-
-os.register_at_fork(after_in_child=_made.cache_clear)  # a child must not use our connections
 
 
 def _postgresql(url: URL) -> Engine:

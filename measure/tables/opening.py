@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, func, inspect, select, text
 
-from measure.tables.engine import BUSY_SECONDS, engine_of, for_writing, name, url_of, usable
+from measure.tables.engine import BUSY_SECONDS, engines, for_writing, name, url_of, usable
 from measure.tables.schema import HEAD, VERSION_TABLE, metadata
 from spaces.errors import InputError, shown
 
@@ -16,7 +16,8 @@ _LOCK = 0x74696C65  # any number, the same in every version: one process migrate
 
 
 def open_engine(location: str | Path, create: bool = True) -> Engine:
-    """The engine of the database at a path (SQLite) or SQLAlchemy URL, at the present schema.
+    """The engine of the database at a path (SQLite) or SQLAlchemy URL, at the present schema, in use
+    until it is released.
 
     A missing or empty database is made, unless ``create`` is false: then it need only be read,
     and may lie where nothing can be written. :class:`InputError` where there is none, or it is
@@ -24,7 +25,7 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
     """
     url = url_of(location)
     if url.get_backend_name() == "postgresql":
-        return _prepared(engine_of(url), create)
+        return _prepared(engines.take(url), create)
     if url.database in (None, "", ":memory:"):
         raise InputError(f"database {location} would be lost on exit; give the path of a file")
     if "\0" in url.database:
@@ -32,7 +33,7 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
     if not create and not Path(url.database).exists():
         raise InputError(f"there is no database at {url.database}")
     try:
-        return _prepared(engine_of(url), create)
+        return _prepared(engines.take(url), create)
     except InputError as error:
         if create or not _for_want_of_writing(error):
             raise
@@ -46,7 +47,7 @@ def _read_only(url: URL) -> Engine:
     SQLite can do without the files that it keeps beside it.
     """
     try:
-        return _prepared(engine_of(url, "mode=ro"), create=False)
+        return _prepared(engines.take(url, "mode=ro"), create=False)
     except InputError as error:
         if not _for_want_of_writing(error):
             raise
@@ -56,16 +57,16 @@ def _read_only(url: URL) -> Engine:
             f"database {url.database} cannot be read here: {log} holds what was written last, and "
             "nothing can be written beside it; copy both to where you may write"
         )
-    return _prepared(engine_of(url, "mode=ro&immutable=1"), create=False)
+    return _prepared(engines.take(url, "mode=ro&immutable=1"), create=False)
 
 
 def _prepared(engine: Engine, create: bool) -> Engine:
-    """``engine``, once its database is at the present schema; else it is closed."""
+    """``engine``, once its database is at the present schema; else it is released."""
     try:
         with usable(engine):
             _prepare(engine, create)
     except BaseException:
-        engine.dispose()
+        engines.release(engine)
         raise
     return engine
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
+import os
 import threading
 from dataclasses import replace
 
@@ -83,6 +85,32 @@ class SharingContract(DatabaseTests):
         assert child.exitcode == 0
         assert database.trials(WORKLOAD, TARGET) == 51
 
+    def test_a_forked_child_may_ask_what_its_parent_has_open(self, database):
+        self.put(database, measured(1, 1.0))
+        context = multiprocessing.get_context("fork")
+        children = [context.Process(target=ask_often, args=(database,)) for _ in range(2)]
+        for child in children:
+            child.start()
+        ask_often(database)
+        for child in children:
+            child.join(60)
+            assert child.exitcode == 0
+
+    def test_threads_that_open_and_close_at_once_leave_no_connection_open(self, new_location):
+        Database(new_location).close()
+        threads = [threading.Thread(target=open_often, args=(new_location,)) for _ in range(8)]
+        gc.collect()
+        gc.disable()
+        try:
+            before = len(os.listdir("/proc/self/fd"))
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(os.listdir("/proc/self/fd")) == before
+        finally:
+            gc.enable()
+
     def test_thousands_of_new_pairs_at_once(self, database):
         """More than one statement takes; the counts of each are right."""
         several = [
@@ -155,6 +183,19 @@ class SharingContract(DatabaseTests):
         assert list(database.records()) == before
         assert self.put(database, measured(9, 0.5)) == [True]
         assert database.best(WORKLOAD, TARGET).schedule == schedule(9)
+
+
+def ask_often(database: Database) -> None:
+    """A hundred questions about one record."""
+    for _ in range(100):
+        assert database.trials(WORKLOAD, TARGET) == 1
+
+
+def open_often(location: str) -> None:
+    """Twenty databases, one after the other, with a question each."""
+    for _ in range(20):
+        with Database(location) as database:
+            assert database.trials(WORKLOAD, TARGET) == 0
 
 
 def write_many(location: str, first: int) -> None:
