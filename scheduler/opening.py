@@ -41,13 +41,3 @@ def as_model(given: CostModel | str | Path) -> CostModel:
     if not hasattr(given, "predict"):
         raise InputError(f"{shown(given)} is no cost model; allowed: a CostModel or a path")
     return given
-
-
-def is_missing(location: str | Path) -> bool:
-    """Whether no file is at ``location``; never of a URL. :class:`InputError` if none can be."""
-    try:
-        return "://" not in str(location) and not Path(location).exists()
-    except OSError as error:  # a name that is too long, for example
-        raise InputError(
-            f"database {shown(str(location))} cannot be used: {error.strerror}"
-        ) from None

@@ -24,7 +24,7 @@ import numpy as np
 from costmodel.draft import drafted
 from costmodel.interfaces import CostModel
 from scheduler.machine import roofline
-from scheduler.opening import as_model, is_missing, opened
+from scheduler.opening import as_model, opened
 from spaces.errors import InputError
 from spaces.operators import as_workload
 from spaces.registry import space_for
@@ -118,7 +118,7 @@ def query(
     """The best answer for ``workload`` on ``target`` that ``database`` allows.
 
     All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
-    path or URL. None is an empty database, and so is a missing file, which is warned of
+    path or URL. None is an empty database; one that is missing or empty is warned of
     (:class:`RuntimeWarning`). A ``model``, or the path of one,
     ranks what has to be predicted; without it the roofline does. Raises :class:`InputError` for
     a foreign or damaged database or model, or if no template serves the workload.
@@ -137,17 +137,20 @@ def answers(
     is transferred, and what is predicted."""
     space = space_for(as_workload(workload), as_target(target))
     ranks = None if model is None else as_model(model)
-    missing = isinstance(database, str | Path) and is_missing(database)
-    if missing:
-        warnings.warn(f"there is no database at {database}", RuntimeWarning, stacklevel=3)
-    if database is None or missing:
+    if database is None:
         yield _predicted(space, 0, ranks)
         return
-    with opened(database, create=False) as known:
-        trials = known.trials(space.workload, space.target)
-        if trials:
-            yield from _measured(space, known, trials)
-        yield from _unmeasured(space, known, trials, ranks)
+    from measure.tables.opening import EmptyDatabaseError
+
+    try:
+        with opened(database, create=False) as known:
+            trials = known.trials(space.workload, space.target)
+            if trials:
+                yield from _measured(space, known, trials)
+            yield from _unmeasured(space, known, trials, ranks)
+    except EmptyDatabaseError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=3)
+        yield _predicted(space, 0, ranks)
 
 
 def untuned(space: Space, database: Database, model: CostModel | None = None) -> list[Schedule]:

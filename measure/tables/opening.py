@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 import time
 from pathlib import Path
 
@@ -15,13 +17,18 @@ from spaces.errors import InputError, shown
 _LOCK = 0x74696C65  # any number, the same in every version: one process migrates at a time
 
 
+class EmptyDatabaseError(InputError):
+    """A database that does not exist, or that nobody has made tables in yet."""
+
+
 def open_engine(location: str | Path, create: bool = True) -> Engine:
-    """The engine of the database at a path (SQLite) or SQLAlchemy URL, at the present schema, in use
-    until it is released.
+    """The engine of the database at a path (SQLite) or SQLAlchemy URL, at the present schema.
+
+    It is in use until it is released.
 
     A missing or empty database is made, unless ``create`` is false: then it need only be read,
-    and may lie where nothing can be written. :class:`InputError` where there is none, or it is
-    foreign, newer than this program, or cannot be used.
+    and may lie where nothing can be written. :class:`EmptyDatabaseError` where there is none,
+    :class:`InputError` where it is foreign, newer than this program, or cannot be used.
     """
     url = url_of(location)
     if url.get_backend_name() == "postgresql":
@@ -30,14 +37,27 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
         raise InputError(f"database {location} would be lost on exit; give the path of a file")
     if "\0" in url.database:
         raise InputError(f"no file can be named {shown(url.database)}, with a zero byte in it")
-    if not create and not Path(url.database).exists():
-        raise InputError(f"there is no database at {url.database}")
+    if not _is_there(url.database) and not create:
+        raise EmptyDatabaseError(f"there is no database at {url.database}")
     try:
         return _prepared(engines.take(url), create)
     except InputError as error:
         if create or not _for_want_of_writing(error):
             raise
     return _read_only(url)
+
+
+def _is_there(path: str) -> bool:
+    """Whether a file has this name; :class:`InputError` if none can, or something else has it."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:  # a name that is too long, for example
+        raise InputError(f"database {shown(path)} cannot be used: {error.strerror}") from None
+    if not stat.S_ISREG(mode):
+        raise InputError(f"database {path} is no file; allowed: the path of a file, or a URL")
+    return True
 
 
 def _read_only(url: URL) -> Engine:
@@ -84,8 +104,8 @@ def _prepare(engine: Engine, create: bool) -> None:
         version = _version(engine, connection, create)
     if version == HEAD:
         if create:
-            with for_writing(engine).begin():
-                return
+            with for_writing(engine).begin() as connection:
+                _check_rights(engine, connection)
         return
     if engine.get_execution_options().get("read_only"):
         raise InputError(
@@ -100,6 +120,26 @@ def _prepare(engine: Engine, create: bool) -> None:
         version = _version(engine, connection, create)  # another process may have been faster
         if version != HEAD:
             _upgrade(engine, connection, version)
+
+
+def _check_rights(engine: Engine, connection: Connection) -> None:
+    """:class:`InputError` if PostgreSQL lets us only read. SQLite has said so already."""
+    if engine.dialect.name != "postgresql":
+        return
+    mode, user, may = connection.execute(text(_RIGHTS)).one()
+    if mode == "on":
+        raise InputError(f"database {name(engine)} can only be read: its server is read-only")
+    if not may:
+        raise InputError(
+            f"database {name(engine)} can only be read by {user}, who may not INSERT into its "
+            "tables; the README has the rights that jobs need"
+        )
+
+
+_RIGHTS = """
+    SELECT current_setting('transaction_read_only'), current_user,
+    has_table_privilege('runs', 'INSERT') AND has_table_privilege('measurements', 'INSERT')
+"""
 
 
 def _write_ahead(engine: Engine) -> None:
@@ -128,8 +168,12 @@ def _version(engine: Engine, connection: Connection, create: bool) -> str | None
     if VERSION_TABLE in tables:
         _refuse_programs(engine, connection)
         return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
-    if tables or not create:
+    if tables:
         raise InputError(f"database {name(engine)} is not a tuning database of tilewright")
+    if not create:
+        raise EmptyDatabaseError(
+            f"database {name(engine)} is empty: nothing was recorded in it yet"
+        )
     return None
 
 

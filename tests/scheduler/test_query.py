@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,6 +63,15 @@ def test_a_missing_database_is_warned_of(tmp_path, monkeypatch, ask):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ask(square(16), "cpu", None).provenance == "predicted"
+
+
+@pytest.mark.parametrize("location", ["sqlite:///missing.db", "empty.db"])
+def test_a_database_that_nobody_has_recorded_in_is_warned_of(tmp_path, monkeypatch, location):
+    """As the file of a tuner is that begins at this moment."""
+    monkeypatch.chdir(tmp_path)
+    Path("empty.db").touch()
+    with pytest.warns(RuntimeWarning, match=r"no database at missing\.db|empty\.db is empty"):
+        assert query(square(16), "cpu", location).provenance == "predicted"
 
 
 def test_transferred_from_the_nearest_shape(database):

@@ -221,6 +221,21 @@ def test_a_role_that_may_only_read_can_change_nothing(roles, location, change):
     assert not record.doubted
 
 
+def test_who_may_only_read_is_told_before_anything_is_measured(server, roles, location):
+    reader, _ = roles
+    with pytest.raises(InputError, match=r"can only be read by reader_of_.*, who may not INSERT"):
+        Database(reader)
+    name = name_of(location)
+    server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on", name)
+    with pytest.raises(InputError, match="can only be read: its server is read-only"):
+        Database(location)
+
+
+def test_a_database_without_tables_is_no_foreign_one(location):
+    with pytest.raises(InputError, match="is empty: nothing was recorded in it yet"):
+        Database(location, create=False)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -118,7 +118,9 @@ def test_a_database_that_brings_programs_is_refused(path, program, says):
     ("location", "says"),
     [
         ("missing/folder/x.db", "cannot be used: unable to open"),
-        (".", "cannot be used: unable to open"),
+        (".", "is no file; allowed: the path of a file"),
+        ("/dev/null", "is no file"),
+        ("x" * 999, "cannot be used: File name too long"),
         ("://", "no database URL"),
         ("postgresql://user:secret@host:port/x", "^that is no database URL"),
         ("sqlite:///a%00b", "no file can be named"),
@@ -132,6 +134,12 @@ def test_locations_that_cannot_be(location, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=says):
         Database(location)
+
+
+@pytest.mark.parametrize("location", [".", "/dev/null", "x" * 999])
+def test_locations_of_no_file_are_said_to_who_reads_too(location):
+    with pytest.raises(InputError, match=r"is no file; allowed|File name too long"):
+        Database(location, create=False)
 
 
 def test_nothing_is_made_where_that_was_not_asked_for(tmp_path):

@@ -72,7 +72,7 @@ def pages(size: str = "16", table: str = "index < 9") -> tuple[str, ...]:
         ((*SMALL, "--format", "yaml"), "for '--format': 'yaml' is not one of 'table', 'json'"),
         ((*SMALL, "--speed"), "No such option: --speed"),
         ((*SMALL, "--db", "notes.txt"), "notes.txt cannot be used"),
-        ((*SMALL, "--db", "."), "cannot be used"),
+        ((*SMALL, "--db", "."), "database . is no file"),
         ((*SMALL, "--db", "mysql://host/x"), "mysql"),
         ((), "Missing argument"),
     ],
