@@ -9,6 +9,7 @@ import pytest
 
 from measure.database import Database
 from tests import databases
+from tests.scheduler.made_up_machine import Clock
 
 
 @pytest.fixture
@@ -16,3 +17,11 @@ def database(tmp_path: Path) -> Iterator[Database]:
     """An empty one."""
     with Database(databases.empty(tmp_path)) as opened:
         yield opened
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time by which tuners go."""
+    made = Clock()
+    monkeypatch.setattr("scheduler.tuning.progress.time", made)
+    return made

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sysconfig
-from pathlib import Path
 
 import pytest
 import torch
 
 from scheduler.functions.cuda_arrays import Likeness, comparable
 from tests.measure.cuda.stub import build_stub, run_with_stub
+from tests.scheduler.functions.headers import needs_header
 
 START = """
 import json, math, os, threading
@@ -123,8 +122,6 @@ except DeviceError as error:
 """
 
 needs_stub = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")
-header = Path(sysconfig.get_path("include"), "Python.h")
-needs_header = pytest.mark.skipif(not header.exists(), reason="there are no headers of Python")
 implementations = pytest.mark.parametrize(
     "compiled", [False, pytest.param(True, marks=needs_header)]
 )

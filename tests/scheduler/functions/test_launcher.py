@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import subprocess
 import sys
-import sysconfig
 import threading
 from contextlib import suppress
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from scheduler.functions import extension, launcher
+from scheduler.functions import launcher
 from scheduler.functions.cuda_arrays import Likeness
-from scheduler.functions.extension import FLAGS
-from scheduler.functions.launcher import SOURCE, PreparedCall, PreparedCalls, compiled_start
+from scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start
+from tests.scheduler.functions.headers import needs_header
 
 DRIVER = """
 #include <unistd.h>
@@ -43,9 +40,6 @@ int watch(unsigned long stream, int *captured) {
   return stream == 96 ? 900 : 0;
 }
 """
-
-HEADER = Path(sysconfig.get_path("include"), "Python.h")
-needs_header = pytest.mark.skipif(not HEADER.exists(), reason="there are no headers of Python")
 
 
 class Call(ctypes.Structure):
@@ -275,46 +269,3 @@ def test_what_is_no_call_of_it_is_an_error():
     yes = SimpleNamespace(alike=lambda *_: True)
     with pytest.raises(TypeError, match="a ticket is the bytes of three pointers"):
         found((yes,), {1: SimpleNamespace(ticket=b"short")}, (), 1)
-
-
-@needs_header
-def test_it_compiles_without_a_warning(tmp_path):
-    include = f"-I{HEADER.parent}"
-    command = ["gcc", *FLAGS, "-Werror", include, SOURCE, "-o", tmp_path / "launcher.so"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.stderr == ""
-
-
-@pytest.fixture
-def compile_afresh(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return compiled_start.__wrapped__
-
-
-@needs_header
-def test_it_is_built_once_and_kept(tmp_path, monkeypatch, compile_afresh):
-    assert compile_afresh()((), {}, (), None) is None
-    (kept,) = tmp_path.rglob("launcher-*")
-    built = kept.stat().st_mtime_ns
-    assert compile_afresh()((), {}, (), None) is None
-    assert kept.stat().st_mtime_ns == built
-
-
-def test_it_is_left_where_it_cannot_be_built(tmp_path, monkeypatch, compile_afresh):
-    broken = tmp_path / "cc"
-    broken.write_text('#!/bin/sh\ncase "$*" in *launcher.c*) exit 1;; esac\nexec gcc "$@"\n')
-    broken.chmod(0o755)
-    for compiler in ("/nonexistent/cc", str(broken)):
-        monkeypatch.setenv("CC", compiler)
-        assert compile_afresh() is None
-    monkeypatch.delenv("CC")
-    monkeypatch.setattr(extension.sysconfig, "get_path", lambda name: str(tmp_path))
-    assert compile_afresh() is None
-    assert not list(tmp_path.rglob("launcher-*"))
-
-
-def test_imports_build_nothing(tmp_path):
-    script = "import scheduler.best, scheduler.functions.cuda_function, scheduler.tuning.tuner"
-    variables = {"XDG_CACHE_HOME": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", script], env=os.environ | variables, check=True)
-    assert list(tmp_path.iterdir()) == []

@@ -3,81 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from measure.cluster.driving.backlog import (
-    LOSSES_ALONE,
-    PIECES_AHEAD,
-    TASK_SECONDS,
-    Backlog,
-)
+from measure.cluster.driving.backlog import PIECES_AHEAD, Backlog
 from measure.cluster.driving.crew import Worker
-from measure.cluster.wire import Stored
 from measure.executor import RUN_TOGETHER
-from measure.records.measurement import ErrorKind, Job, Measurement, Result, Status
-from tests.measure.cluster.simulated import TARGET, WORK, candidate, latency
-
-OTHER = replace(TARGET, model="another")
-TARGETS = {"here": TARGET, "there": OTHER}
-
-
-def worker(id, role="run", target=TARGET):
-    serves = {target.fingerprint}.__contains__
-    return Worker(id, role, lambda asked: serves(asked.fingerprint))
-
-
-def backlog(*workers):
-    made = Backlog()
-    for w in workers or (worker("run"), worker("build", "build")):
-        made.join(w)
-    return made
-
-
-def job(id="one", target=TARGET, **options):
-    return Job(id, WORK, target, **options)
-
-
-def candidates(of, count, prefix=""):
-    return [candidate(f"{of.id}{prefix}{i}", of) for i in range(count)]
-
-
-def outcomes(task):
-    return [Stored(b.candidate, build=task.number) for b in task.attempt.built]
-
-
-def verdicts(task, status=Status.OK, kind=None):
-    return [
-        Measurement(
-            b.candidate.schedule,
-            status,
-            latency(b.candidate.schedule) if kind is None else None,
-            error_kind=kind,
-            round=task.job.round,
-        )
-        for b in task.attempt.built
-    ]
-
-
-def finish(made: Backlog, task, known: list[Result]) -> None:
-    if task.builds:
-        known += made.built(task.number, outcomes(task))
-    else:
-        known += made.ran(task.number, verdicts(task))
-
-
-def drain(made: Backlog, known: list[Result], rounds: int = 2000) -> None:
-    for _ in range(rounds):
-        tasks = made.tasks() + made.assign(0.0)
-        if not tasks:
-            return
-        for task in tasks:
-            finish(made, task, known)
-    raise AssertionError("it never ends")
+from measure.records.measurement import ErrorKind, Result, Status
+from tests.measure.cluster.driving.made_up_work import (
+    OTHER,
+    TARGETS,
+    backlog,
+    candidates,
+    drain,
+    finish,
+    job,
+    outcomes,
+    verdicts,
+    worker,
+)
+from tests.measure.cluster.simulated import TARGET
 
 
 class Cluster(RuleBasedStateMachine):
@@ -278,74 +226,6 @@ def test_work_goes_to_the_workers_of_its_target_only():
     made.join(worker("right build", "build"))
     [task] = made.assign(0.0)
     assert task.worker.id == "right build"
-
-
-def lose(made: Backlog, of: str, times: int) -> list[Result]:
-    """Workers die of one candidate, again and again, all others are measured."""
-    known: list[Result] = []
-    for life in range(times):
-        made.join(worker(f"run-{life}"))
-        tasks = made.assign(0.0)
-        while tasks:
-            for task in tasks:
-                named = [b.candidate.schedule["name"] for b in task.attempt.built]
-                if not task.builds and of in named:
-                    known += made.leave(task.worker.id, "killed", 0.0)
-                else:
-                    finish(made, task, known)
-            tasks = made.assign(0.0)
-    return known
-
-
-def test_a_candidate_that_kills_workers_again_and_again_ends():
-    made = backlog(worker("build", "build"))
-    made.submit(job(), candidates(job(), RUN_TOGETHER))
-    known = lose(made, "one5", 20)
-    assert len(known) == RUN_TOGETHER
-    [culprit] = [r.measurement for r in known if not r.measurement.ok]
-    assert culprit.schedule["name"] == "one5"
-    assert (culprit.status, culprit.error_kind) == (Status.ERROR, ErrorKind.WORKER_LOST)
-    assert culprit.error_text == "killed"
-
-
-def test_workers_that_die_of_something_else_cost_no_candidate():
-    made = backlog(worker("build", "build"))
-    made.submit(job(), candidates(job(), RUN_TOGETHER))
-    known = lose(made, "one5", LOSSES_ALONE)
-    made.join(worker("healthy"))
-    drain(made, known)
-    assert len(known) == RUN_TOGETHER
-    assert all(r.measurement.ok for r in known)
-
-
-def test_what_is_lost_with_its_binaries_is_built_again():
-    made = backlog()
-    made.submit(job(), candidates(job(), 3))
-    known: list[Result] = []
-    [task] = made.assign(0.0)
-    finish(made, task, known)
-    [task] = made.assign(0.0)
-    made.missing(task.number, "gone", 0.0)
-    [again] = made.assign(0.0)
-    assert again.builds
-    drain(made, known)
-    assert sorted(r.measurement.schedule["name"] for r in known) == ["one0", "one1", "one2"]
-
-
-def test_a_worker_at_rest_gets_nothing():
-    made = backlog(worker("build", "build"))
-    made.submit(job(), candidates(job(), 1))
-    made.rest("build", until=10.0)
-    assert made.assign(9.0) == []
-    assert made.assign(10.0)
-
-
-def test_a_worker_that_does_not_answer_is_overdue():
-    made = backlog(worker("build", "build"))
-    made.submit(job(), candidates(job(), 1))
-    [task] = made.assign(0.0)
-    assert made.overdue(TASK_SECONDS - 1) == []
-    assert made.overdue(task.overdue_at) == ["build"]
 
 
 @pytest.mark.parametrize("ending", ["cancel", "drop"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator, Interleaving, verify
+from measure.cuda.emulator import Interleaving, verify
 from measure.records.measurement import ErrorKind
 from spaces.cuda.abi import parameters
 from spaces.kernel import Kernel, Launch, arguments
@@ -40,12 +40,6 @@ def made(body: str = BODY, grid: int = 5, threads: int = 32, cluster: int = 1) -
     source = f'extern "C" __global__ void naive({given}) {{{body}}}'
     launch = Launch((grid, 1, 1), (threads, 1, 1), (cluster, 1, 1))
     return written("cuda", "naive", source, WORK.operands, launch)
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as emulator:
-        yield emulator
 
 
 def test_a_right_kernel_agrees_with_the_reference(emulator):

@@ -1,11 +1,6 @@
 """The generated C, compiled and run over dense grids, against SciPy in float64."""
 
 import ctypes
-import random
-import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -13,67 +8,23 @@ import pytest
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import KNOWN, extremes
-from spaces.cpu.target import FLAGS
-from spaces.cpu.vectors.vector_code import VectorCode
-from spaces.cpu.vectors.vector_math import prelude
-from spaces.epilogue.expression import Epilogue
-from spaces.errors import InputError
 from spaces.language.functions import FUNCTIONS
-from spaces.language.text import Written
-from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read
+from tests.spaces.cpu.vectors.generated import FIRST, SECOND, UNARY, build, call
 
-UNARY = sorted(name for name in FUNCTIONS if FUNCTIONS[name].arity == 1)
 ODD = ("tanh", "erf")
-
 # Lanes, and whether the compiler may contract multiplications and additions.
 VARIANTS = [(4, True), (8, True), (16, True), (8, False)]
-
-_LOOP = """\
-void {name}(const float *a, const float *b, float *c, long n) {{
-  for (long i = 0; i < n; i += TW_LANES)
-    *(any *)(c + i) = {value};
-}}
-"""
-_A, _B = "*(const any *)(a + i)", "*(const any *)(b + i)"
-
-
-def build(
-    folder: Path, lanes: int, flags: list[str], values: dict[str, str], functions, given=None
-) -> ctypes.CDLL:
-    compiler = find_compiler()
-    source = (
-        prelude(functions, lanes, given)
-        + "typedef vf any __attribute__((aligned(4), may_alias));\n"
-    )
-    source += "".join(_LOOP.format(name=name, value=value) for name, value in values.items())
-    (folder / "functions.c").write_text(source)
-    options = [*FLAGS, *filter(None, [compiler.native]), *flags, "-shared", "-fPIC", "-w"]
-    output = folder / "functions.so"
-    command = [compiler.path, *options, str(folder / "functions.c"), "-o", str(output)]
-    subprocess.run(command, check=True, timeout=120)
-    return ctypes.CDLL(str(output))
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda v: f"{v[0]}-{'fma' if v[1] else 'no'}")
 def library(request, tmp_path_factory):
     lanes, contract = request.param
     values = {
-        name: f"tw_{name}({_A})" if name in UNARY else f"tw_{name}({_A}, {_B})"
+        name: f"tw_{name}({FIRST})" if name in UNARY else f"tw_{name}({FIRST}, {SECOND})"
         for name in FUNCTIONS
     }
     flags = [] if contract else ["-ffp-contract=off"]
     return build(tmp_path_factory.mktemp("math"), lanes, flags, values, FUNCTIONS)
-
-
-def call(library: ctypes.CDLL, name: str, *arguments: np.ndarray) -> np.ndarray:
-    count = arguments[0].size
-    padded = np.ones((2, -(-count // 16) * 16), np.float32)
-    for row, argument in zip(padded, arguments, strict=False):
-        row[:count] = argument
-    result = np.empty_like(padded[0])
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*padded, result)]
-    getattr(library, name)(*pointers, ctypes.c_long(result.size))
-    return result[:count]
 
 
 def grid() -> np.ndarray:
@@ -191,7 +142,7 @@ def test_extremes_by_instructions_give_the_second_value_if_either_is_nan(tmp_pat
     for isa in (isa for isa in KNOWN if isa.macros <= macros and extremes(isa.name)):
         (tmp_path / isa.name).mkdir()
         lanes, given = isa.vector_bytes // 4, extremes(isa.name)
-        calls = {name: f"tw_{name}({_A}, {_B})" for name in given}
+        calls = {name: f"tw_{name}({FIRST}, {SECOND})" for name in given}
         library = build(tmp_path / isa.name, lanes, [], calls, ["max", "min"], given)
         np.testing.assert_array_equal(call(library, "lesser", a, b), np.where(a < b, a, b))
         np.testing.assert_array_equal(call(library, "greater", a, b), np.where(a > b, a, b))
@@ -212,104 +163,3 @@ def test_casts_are_exact(library: ctypes.CDLL, name: str, dtype) -> None:
     with np.errstate(all="ignore"):
         exact = x.astype(dtype).astype(np.float32)
     np.testing.assert_array_equal(call(library, name, x), exact)
-
-
-def random_expression(generator: random.Random, depth: int) -> Expression:
-    """Of functions that keep small numbers small, so that float32 follows float64."""
-    if depth == 0 or generator.random() < 0.1:
-        leaf = generator.randrange(4)
-        return [
-            Read("x", ()),
-            Number(round(generator.random() * 2, 3)),
-            Read("a", ()),
-            Read("b", (AxisValue("n"),)),
-        ][leaf]
-
-    def inner() -> Expression:
-        return random_expression(generator, depth - 1)
-
-    match generator.randrange(8):
-        case 0:
-            return Negation(inner())
-        case 1:
-            return Binary("/", inner(), Number(0.5 + generator.randrange(4)))
-        case 2 | 3 | 4:
-            return Binary(generator.choice("+-*"), inner(), inner())
-        case 5:
-            return Call(generator.choice(["min", "max"]), (inner(), inner()))
-        case _:
-            smooth = ["tanh", "sigmoid", "erf", "relu", "gelu", "gelu_tanh", "silu", "abs"]
-            return Call(generator.choice(smooth), (inner(),))
-
-
-@pytest.mark.parametrize("lanes", [4, 8, 16])
-def test_emitted_expressions_compute_what_they_mean(tmp_path: Path, lanes: int) -> None:
-    generator = random.Random(lanes)
-    expressions = [Epilogue(random_expression(generator, 5)) for _ in range(40)]
-    read = {"x": Written(f"({_A})"), "a": Written("tw_set(1.25f)"), "b": Written(f"({_B})")}
-    values = {
-        f"e{i}": f"0.0f + {expression.fold(VectorCode(), read).nested(2)}"
-        for i, expression in enumerate(expressions)
-    }
-    functions = frozenset().union(*(expression.functions for expression in expressions))
-    library = build(tmp_path, lanes, [], values, functions)
-    x, b = np.random.default_rng(4).uniform(-2, 2, (2, 1024)).astype(np.float32)
-    for i, expression in enumerate(expressions):
-        given = {"x": x, "a": np.array(1.25), "b": b}
-        exact = expression.evaluate(x, given)
-        parts = [Epilogue(part) for part in expression.value.walk() if part != AxisValue("n")]
-        scale = max(np.abs(part.evaluate(x, given)).max() for part in parts)
-        error = np.abs(call(library, f"e{i}", x, b) - exact).max()
-        assert error <= 1e-5 * (1 + scale), str(expression)
-
-
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_every_function_is_vector_code_without_branches(tmp_path: Path, name: str) -> None:
-    """Read from the assembly for this machine's own vectors, where that is known: x86."""
-    compiler = find_compiler()
-    if "__x86_64__" not in compiler.macros:
-        pytest.skip("reads x86 assembly")
-    lanes = 16 if "__AVX512F__" in compiler.macros else 8 if "__AVX__" in compiler.macros else 4
-    value = "tw_{}({})".format(name, "a" if name in UNARY else "a, b")
-    source = prelude([name], lanes) + f"vf subject(vf a, vf b) {{ return {value}; }}\n"
-    (tmp_path / "subject.c").write_text(source)
-    command = [compiler.path, *FLAGS, compiler.native, "-Wall", "-Wextra", "-Wno-unused-parameter"]
-    result = subprocess.run(
-        [*command, "-Werror", "-S", "-o", "-", str(tmp_path / "subject.c")],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    instructions = re.findall(r"^\t([a-z]\w*)", result.stdout, flags=re.MULTILINE)
-    assert "ret" in instructions
-    scalar = [
-        i for i in instructions if re.fullmatch(r"j\w+|call|v?(min|max|sqrt|div|mul|add|sub)ss", i)
-    ]
-    assert scalar == []
-
-
-def test_only_what_is_asked_for_is_defined() -> None:
-    text = prelude(["relu"], 8)
-    assert "tw_relu" in text
-    assert "tw_exp" not in text
-    assert "#include" not in prelude(FUNCTIONS, 16)
-    assert prelude(["gelu", "abs"], 8) == prelude({"abs", "gelu"}, 8)
-    assert prelude([], 8).count("TW_INLINE vf") == 1
-
-
-def test_what_is_no_function_of_the_language_is_refused() -> None:
-    with pytest.raises(InputError, match="unknown function 'sinh'"):
-        prelude(["sinh"], 8)
-    with pytest.raises(InputError, match="unknown function 'lesser'"):
-        prelude(["lesser"], 8)
-
-
-def test_generic_flags_and_other_compilers(tmp_path: Path) -> None:
-    """The text is plain: any compiler with vector types takes it, for any machine."""
-    source = tmp_path / "all.c"
-    source.write_text(prelude(FUNCTIONS, 4))
-    compilers = [path for name in ("gcc", "clang", "cc") if (path := shutil.which(name))]
-    for compiler in compilers:
-        command = [compiler, "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-        subprocess.run([*command, str(source)], check=True, timeout=60)

@@ -1,0 +1,50 @@
+"""Generated vector functions, compiled and loaded."""
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from spaces.cpu.compiler import find_compiler
+from spaces.cpu.target import FLAGS
+from spaces.cpu.vectors.vector_math import prelude
+from spaces.language.functions import FUNCTIONS
+
+UNARY = sorted(name for name in FUNCTIONS if FUNCTIONS[name].arity == 1)
+FIRST = "*(const any *)(a + i)"
+SECOND = "*(const any *)(b + i)"
+_LOOP = """\
+void {name}(const float *a, const float *b, float *c, long n) {{
+  for (long i = 0; i < n; i += TW_LANES)
+    *(any *)(c + i) = {value};
+}}
+"""
+
+
+def build(
+    folder: Path, lanes: int, flags: list[str], values: dict[str, str], functions, given=None
+) -> ctypes.CDLL:
+    compiler = find_compiler()
+    source = (
+        prelude(functions, lanes, given)
+        + "typedef vf any __attribute__((aligned(4), may_alias));\n"
+    )
+    source += "".join(_LOOP.format(name=name, value=value) for name, value in values.items())
+    (folder / "functions.c").write_text(source)
+    options = [*FLAGS, *filter(None, [compiler.native]), *flags, "-shared", "-fPIC", "-w"]
+    output = folder / "functions.so"
+    command = [compiler.path, *options, str(folder / "functions.c"), "-o", str(output)]
+    subprocess.run(command, check=True, timeout=120)
+    return ctypes.CDLL(str(output))
+
+
+def call(library: ctypes.CDLL, name: str, *arguments: np.ndarray) -> np.ndarray:
+    count = arguments[0].size
+    padded = np.ones((2, -(-count // 16) * 16), np.float32)
+    for row, argument in zip(padded, arguments, strict=False):
+        row[:count] = argument
+    result = np.empty_like(padded[0])
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*padded, result)]
+    getattr(library, name)(*pointers, ctypes.c_long(result.size))
+    return result[:count]

@@ -1,0 +1,122 @@
+"""Expressions as vector code: what they compute, and what is defined for them."""
+
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaces.cpu.compiler import find_compiler
+from spaces.cpu.target import FLAGS
+from spaces.cpu.vectors.vector_code import VectorCode
+from spaces.cpu.vectors.vector_math import prelude
+from spaces.epilogue.expression import Epilogue
+from spaces.errors import InputError
+from spaces.language.functions import FUNCTIONS
+from spaces.language.text import Written
+from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read
+from tests.spaces.cpu.vectors.generated import FIRST, SECOND, UNARY, build, call
+
+
+def random_expression(generator: random.Random, depth: int) -> Expression:
+    """Of functions that keep small numbers small, so that float32 follows float64."""
+    if depth == 0 or generator.random() < 0.1:
+        leaf = generator.randrange(4)
+        return [
+            Read("x", ()),
+            Number(round(generator.random() * 2, 3)),
+            Read("a", ()),
+            Read("b", (AxisValue("n"),)),
+        ][leaf]
+
+    def inner() -> Expression:
+        return random_expression(generator, depth - 1)
+
+    match generator.randrange(8):
+        case 0:
+            return Negation(inner())
+        case 1:
+            return Binary("/", inner(), Number(0.5 + generator.randrange(4)))
+        case 2 | 3 | 4:
+            return Binary(generator.choice("+-*"), inner(), inner())
+        case 5:
+            return Call(generator.choice(["min", "max"]), (inner(), inner()))
+        case _:
+            smooth = ["tanh", "sigmoid", "erf", "relu", "gelu", "gelu_tanh", "silu", "abs"]
+            return Call(generator.choice(smooth), (inner(),))
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_emitted_expressions_compute_what_they_mean(tmp_path: Path, lanes: int) -> None:
+    generator = random.Random(lanes)
+    expressions = [Epilogue(random_expression(generator, 5)) for _ in range(40)]
+    read = {"x": Written(f"({FIRST})"), "a": Written("tw_set(1.25f)"), "b": Written(f"({SECOND})")}
+    values = {
+        f"e{i}": f"0.0f + {expression.fold(VectorCode(), read).nested(2)}"
+        for i, expression in enumerate(expressions)
+    }
+    functions = frozenset().union(*(expression.functions for expression in expressions))
+    library = build(tmp_path, lanes, [], values, functions)
+    x, b = np.random.default_rng(4).uniform(-2, 2, (2, 1024)).astype(np.float32)
+    for i, expression in enumerate(expressions):
+        given = {"x": x, "a": np.array(1.25), "b": b}
+        exact = expression.evaluate(x, given)
+        parts = [Epilogue(part) for part in expression.value.walk() if part != AxisValue("n")]
+        scale = max(np.abs(part.evaluate(x, given)).max() for part in parts)
+        error = np.abs(call(library, f"e{i}", x, b) - exact).max()
+        assert error <= 1e-5 * (1 + scale), str(expression)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_every_function_is_vector_code_without_branches(tmp_path: Path, name: str) -> None:
+    """Read from the assembly for this machine's own vectors, where that is known: x86."""
+    compiler = find_compiler()
+    if "__x86_64__" not in compiler.macros:
+        pytest.skip("reads x86 assembly")
+    lanes = 16 if "__AVX512F__" in compiler.macros else 8 if "__AVX__" in compiler.macros else 4
+    value = "tw_{}({})".format(name, "a" if name in UNARY else "a, b")
+    source = prelude([name], lanes) + f"vf subject(vf a, vf b) {{ return {value}; }}\n"
+    (tmp_path / "subject.c").write_text(source)
+    command = [compiler.path, *FLAGS, compiler.native, "-Wall", "-Wextra", "-Wno-unused-parameter"]
+    result = subprocess.run(
+        [*command, "-Werror", "-S", "-o", "-", str(tmp_path / "subject.c")],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    instructions = re.findall(r"^\t([a-z]\w*)", result.stdout, flags=re.MULTILINE)
+    assert "ret" in instructions
+    scalar = [
+        i for i in instructions if re.fullmatch(r"j\w+|call|v?(min|max|sqrt|div|mul|add|sub)ss", i)
+    ]
+    assert scalar == []
+
+
+def test_only_what_is_asked_for_is_defined() -> None:
+    text = prelude(["relu"], 8)
+    assert "tw_relu" in text
+    assert "tw_exp" not in text
+    assert "#include" not in prelude(FUNCTIONS, 16)
+    assert prelude(["gelu", "abs"], 8) == prelude({"abs", "gelu"}, 8)
+    assert prelude([], 8).count("TW_INLINE vf") == 1
+
+
+def test_what_is_no_function_of_the_language_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown function 'sinh'"):
+        prelude(["sinh"], 8)
+    with pytest.raises(InputError, match="unknown function 'lesser'"):
+        prelude(["lesser"], 8)
+
+
+def test_generic_flags_and_other_compilers(tmp_path: Path) -> None:
+    """The text is plain: any compiler with vector types takes it, for any machine."""
+    source = tmp_path / "all.c"
+    source.write_text(prelude(FUNCTIONS, 4))
+    compilers = [path for name in ("gcc", "clang", "cc") if (path := shutil.which(name))]
+    for compiler in compilers:
+        command = [compiler, "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+        subprocess.run([*command, str(source)], check=True, timeout=60)
