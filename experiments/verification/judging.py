@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 
 from experiments.verification.plan import Group
 from measure import retrying
@@ -24,26 +24,32 @@ def judge(
     take: Take,
 ) -> None:
     """Judge groups for so many seconds, one at a time on each of the runners, and ``take`` the
-    verdicts of each. What is not judged by then is left; the builder is closed."""
-    asking, ended = threading.Lock(), time.monotonic() + seconds
+    verdicts of each. What is not with a runner by then is left; the builder is closed."""
+    asking, over = threading.Lock(), threading.Event()
 
-    def work(runner: Runner) -> None:
-        while time.monotonic() < ended:
+    def work(runner: Runner, measuring: threading.Lock) -> None:
+        while not over.is_set():
             with asking:
                 group = next(groups, None)
             if group is None:
                 return
             built = _built(builder, group)
-            if time.monotonic() > ended:  # which may have ended the compiler
-                return
-            verdicts = [_verdict(group, found) for found in _measured(runner, built)]
+            with measuring:
+                if over.is_set():  # the compiler was stopped, or what it built is gone
+                    return
+                verdicts = [_verdict(group, found) for found in _measured(runner, built)]
             with asking:
                 take(group, verdicts)
 
     with ThreadPoolExecutor(len(runners)) as threads:
-        working = [threads.submit(work, runner) for runner in runners]
+        measuring = [threading.Lock() for _ in runners]
+        working = [threads.submit(work, *each) for each in zip(runners, measuring, strict=True)]
         wait(working, seconds)
-        builder.close()
+        over.set()
+        with ExitStack() as measured:
+            for lock in measuring:  # what runs reads files that go with the builder
+                measured.enter_context(lock)
+            builder.close()
         for each in working:
             each.result()
 

@@ -31,6 +31,9 @@ LEAST_RATE = 1e11
 STARTS = 3
 """Failed starts of a child in a row before the device is given up."""
 
+OF_THE_MACHINE = (ErrorKind.MEMORY, ErrorKind.DEVICE)
+"""What the child says where others held the memory, or the binary cannot be read."""
+
 HEAT_SECONDS = 0.5
 """Under load an H200's clock stays at its highest for 0.05 to 0.4 seconds; then it is down by an
 eighth, to where the chip draws no more power than it may, and not as much with every kernel. A
@@ -190,7 +193,7 @@ class _Answer:
     def of(event: Mapping[str, Any]) -> _Answer:
         kind = None if event["error_kind"] is None else ErrorKind(event["error_kind"])
         right = Status.SLOW if event["slow"] else Status.OK
-        wrong = Status.LOST if kind is ErrorKind.MEMORY else Status.ERROR  # others may have held it
+        wrong = Status.LOST if kind in OF_THE_MACHINE else Status.ERROR
         return _Answer(
             right if kind is None else wrong,
             kind,

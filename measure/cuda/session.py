@@ -88,7 +88,8 @@ class Session:
         self._buffers.__exit__()
 
     def load(self, trial: Trial) -> None:
-        """Prepare the candidate's call; one that the device does not take gets an error."""
+        """Prepare the candidate's call; one that the device does not take, or whose binary is gone,
+        gets an error."""
         call, addresses = trial.call, dict(self._buffers.addresses)
         try:
             if call.workspace_bytes:
@@ -99,6 +100,9 @@ class Session:
             trial.prepared = self._device.bind(call, trial.binary, addresses)
         except LoadError as error:
             trial.refuse(error)
+        except OSError as error:
+            text = f"cannot read the binary: {error.strerror}"
+            trial.error_kind, trial.error_text = ErrorKind.DEVICE, text
 
     def judge(self, trial: Trial, protocol: TimingProtocol, best: float) -> None:
         """Run the candidate on a poisoned output, twice if it is fast, and look at what it left.

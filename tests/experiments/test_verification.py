@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 
 from experiments.verification.cases import CASES, LARGE
@@ -99,6 +100,39 @@ def test_groups_are_judged_on_several_devices_at_once():
     counted = totals(outcomes)
     assert counted["map"]["right"] + counted["map"]["refused"] >= 30
     assert all(row["refused"] >= 1 for row in counted.values())
+
+
+class Slow(Device):
+    """Takes until the time is up, and looks then for what it is to load."""
+
+    def __init__(self, compiler):
+        self.compiler, self.begun, self.missed = compiler, threading.Event(), False
+
+    def run(self, job, built):
+        self.begun.set()
+        self.missed = self.compiler.is_closed.wait(0.5)
+        return super().run(job, built)
+
+
+class Leaving(Compiler):
+    """Tells when what it built is gone."""
+
+    def __init__(self):
+        self.is_closed = threading.Event()
+
+    def close(self):
+        self.is_closed.set()
+
+
+def test_what_runs_as_time_is_up_keeps_its_binaries_and_is_judged():
+    outcomes = {}
+    plan, compiler = Plan(SOME, H200, 30, outcomes), Leaving()
+    device = Slow(compiler)
+    judge(plan.groups(0), compiler, [device], 0.1, plan.take)
+    assert device.begun.is_set()
+    assert not device.missed
+    assert compiler.is_closed.is_set()
+    assert sum(counted["right"] for counted in totals(outcomes).values()) == 7
 
 
 def test_nothing_is_begun_once_time_is_up():
