@@ -209,10 +209,15 @@ def _answer(address: str, **environment: str) -> subprocess.CompletedProcess[byt
     """What :mod:`measure.cluster.speaking.stranger` says of the cluster, in this environment and
     more.
     """
-    return subprocess.run(
-        [sys.executable, "-m", "measure.cluster.speaking.stranger", address],
-        env={**os.environ, **environment},
-        capture_output=True,
-        timeout=PROBE_SECONDS,
-        check=False,
-    )
+    command = [sys.executable, "-m", "measure.cluster.speaking.stranger", address]
+    try:
+        return subprocess.run(
+            command,
+            env={**os.environ, **environment},
+            capture_output=True,
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        said = f"nothing is said for {PROBE_SECONDS:g} s".encode()
+        return subprocess.CompletedProcess(command, 1, b"", said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 import threading
@@ -19,6 +20,7 @@ from ray._private.ray_constants import KV_NAMESPACE_CLUSTER
 
 from measure.cluster.driving.dispatcher import LostClusterError
 from measure.cluster.executor import RayExecutor
+from measure.cluster.speaking import connection
 from measure.cluster.speaking.connection import connect, host_and_port
 from measure.database import Database
 from measure.testing.executor import collect, submit
@@ -56,6 +58,26 @@ def test_where_nobody_listens_is_no_cluster():
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(InputError, match=f"no Ray cluster answers at {address}: .*refused"):
             RayExecutor(address)
+
+
+def test_what_listens_and_says_nothing_is_no_cluster(monkeypatch):
+    monkeypatch.setattr(connection, "PROBE_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server, environment_as_before():
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        says = f"no Ray cluster answers at {address}: nothing is said for 0.5 s"
+        with pytest.raises(InputError, match=says):
+            connect(address, insecure=False)
+
+
+@contextmanager
+def environment_as_before():
+    """What connecting says to Ray by the environment is forgotten."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def test_what_a_client_server_needs_is_told_where_it_is_missing(monkeypatch):
