@@ -18,14 +18,17 @@ from spaces.derivation.chained.view import Chained
 LINE = 16
 """Floats of a cache line. Rows of scores and sums are that much apart from a power of two, or all
 of them would compete for the same sets of the cache."""
-PANELS, DOTS = "panels", "dots"
+PANELS, DOTS, STEPS = "panels", "dots", "steps"
+DEPTH_STEP = 512
+"""Terms of scores that are packed at a time where a tile of keys is packed in ``STEPS``."""
 IN_PLACE, COPIED = "in_place", "copied"
 
 
 @dataclass(frozen=True)
 class Blocks:
     """Sizes in elements. Those of a schedule may be arrays, one entry a schedule: ``dots`` says
-    that keys are read in place, lanes along the depth, and ``copied`` that the rows that matrices
+    that keys are read in place, lanes along the depth, ``stepped`` that a tile of keys is packed
+    when it is met, a step of its depth at a time, and ``copied`` that the rows that matrices
     have for a tile of keys are copied first."""
 
     chained: Chained
@@ -37,6 +40,7 @@ class Blocks:
     value_rows: Any
     value_vectors: Any
     dots: Any
+    stepped: Any
     copied: Any
 
     @classmethod
@@ -44,8 +48,8 @@ class Blocks:
         """Those of a schedule's decisions, or of columns of many."""
         names = ("rows", "keys", "score_rows", "score_vectors", "value_rows", "value_vectors")
         sizes = {name: values[name] for name in names}
-        dots, copied = values["scores"] == DOTS, values["values"] == COPIED
-        return cls(chained, lanes, **sizes, dots=dots, copied=copied)
+        forms = {"dots": values["scores"] == DOTS, "stepped": values["scores"] == STEPS}
+        return cls(chained, lanes, **sizes, **forms, copied=values["values"] == COPIED)
 
     @property
     def depth(self) -> int:
@@ -73,6 +77,17 @@ class Blocks:
         return round_up(self.depth, self.lanes)
 
     @property
+    def passing_depth(self) -> Any:
+        """Terms that a block's rows have with one tile of keys at a time."""
+        return self.depth - self.stepped * (self.depth - DEPTH_STEP)
+
+    @property
+    def packed(self) -> Any:
+        """Elements of keys that are packed at a time."""
+        every = self.panels * self.panel * self.whole_depth * (1 - self.dots)
+        return every + self.stepped * (self.keys * DEPTH_STEP + LINE - every)
+
+    @property
     def columns(self) -> Any:
         """Columns of a tile of sums."""
         return self.value_vectors * self.lanes
@@ -96,7 +111,7 @@ class Blocks:
         """The name and size of each part of the scratch memory."""
         chained = self.chained
         computed = chained.in_place(chained.right) is None
-        yield "packed", self.panels * self.panel * self.whole_depth * (1 - self.dots)
+        yield "packed", self.packed
         yield "computed", computed * self.panel * self.left_stride
         yield "left", self.rows * self.left_stride
         yield "score", self.rows * self.score_stride

@@ -2,8 +2,9 @@
 
 Packed keys are panels as wide as a tile of scores, lanes along the keys. What is no array with
 steps, such as entries of pages, elements that are scaled, or an expression of several, is computed
-a panel at a time before it is packed. Where a block has few rows, packing costs as much as the
-scores: lanes then run along the depth of keys in place.
+a panel at a time before it is packed. Keys of many terms may be packed a tile at a time, in steps
+of their depth that stay in the caches until all rows of a block have met them. Where a block has
+few rows, packing costs as much as the scores: lanes then run along the depth of keys in place.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cached_property
 from spaces.algebra.layout import row_major, strided
 from spaces.cpu.blocked.packing import RightBlock
 from spaces.cpu.chained.access import Access, copied_row
-from spaces.cpu.chained.blocks import Blocks
+from spaces.cpu.chained.blocks import DEPTH_STEP, Blocks
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.tiles.steps import Stream
@@ -38,7 +39,7 @@ class Keys:
 
     def of_product(self, start: str, end: str) -> list[str]:
         """The lines that pack the keys of a product from ``start``, where a panel begins, on."""
-        if self.blocks.dots:
+        if self.blocks.dots or self.blocks.stepped:
             return []
         b, read = self.blocks, self._read
         if read:
@@ -64,11 +65,30 @@ class Keys:
     def scores(self) -> list[str]:
         """The lines that compute the scores of a block and a tile of keys."""
         b = self.blocks
+        if b.stepped:
+            return self._steps()
         if not b.dots:
             return self._loop("0", "count", b.panel, self._tile)
         whole, *rest = self._dot_tiles
         lines = self._loop("0", f"count / {b.panel} * {b.panel}", b.panel, whole)
         return lines + self._loop(f"count / {b.panel} * {b.panel}", "count", 1, (*rest, whole)[0])
+
+    def _steps(self) -> list[str]:
+        """A tile of keys is packed and multiplied, a step of its depth after the other."""
+        assert self._read
+        chained, b = self.access.chained, self.blocks
+        key, term = (chained.step(self._read, part) for part in (chained.key, chained.depth))
+        source = f"{self.access.of_batch(self._read)} + tile * {key}L + d * {term}L"
+        return [
+            f"for (long d = 0; d < {b.depth}; d += {DEPTH_STEP}) {{",
+            f"  const long terms = tw_least({DEPTH_STEP}, {b.depth} - d);",
+            f"  {self.entry}_pack({source}, packed, terms, count);",
+            f"  for (long v = 0; v < count; v += {b.panel})",
+            f"    for (long r = 0; r < rows; r += {b.score_rows})",
+            f"      {self._tile.name}(left + r * {b.left_stride} + d, packed + v * {DEPTH_STEP}, "
+            "score + r * score_stride + v, terms, d > 0);",
+            "}",
+        ]
 
     def _loop(self, start: str, end: str, step: int, tile: RegisterTile | DotTile) -> list[str]:
         b = self.blocks
@@ -97,10 +117,12 @@ class Keys:
             steps, dtype, panels = (1, b.left_stride), "float32", 1
         else:
             steps = (chained.step(read, chained.depth), chained.step(read, chained.key))
-            dtype, panels = chained.program.operand[read.name].dtype, b.panels
+            dtype = chained.program.operand[read.name].dtype
+            panels = b.keys // b.panel if b.stepped else b.panels
         layout = strided((b.depth, chained.key.extent), steps)
+        depth = DEPTH_STEP if b.stepped else b.whole_depth
         source = Stream(layout, dtype, deep=steps[0] == 1, apart=0)
-        return RightBlock(panels, b.panel, b.whole_depth, b.lanes, "float32", source)
+        return RightBlock(panels, b.panel, depth, b.lanes, "float32", source)
 
     @cached_property
     def _tile(self) -> RegisterTile:

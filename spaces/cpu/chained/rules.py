@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.chained.blocks import DOTS
+from spaces.cpu.chained.blocks import DOTS, STEPS
 from spaces.cpu.sharing import idle_threads
 from spaces.template import Rule
 
@@ -76,10 +78,13 @@ def _tile_rules(template: ChainedTemplate) -> list[Rule]:
 
 
 def block_bytes(template: ChainedTemplate, columns: Any) -> Any:
-    """Bytes of what a block keeps: its rows, scores and sums."""
+    """Bytes of what a block keeps: its rows, scores and sums; of keys in steps, and of its rows
+    then, what a step has."""
     blocks = template.blocks(columns)
     parts = dict(blocks.parts())
-    return 4 * (sum(parts.values()) - parts["packed"])
+    kept = sum(parts.values()) - parts["packed"]
+    step = parts["packed"] - blocks.rows * (blocks.depth - blocks.passing_depth)
+    return 4 * (kept + blocks.stepped * step)
 
 
 def _size_rules(template: ChainedTemplate) -> list[Rule]:
@@ -87,7 +92,7 @@ def _size_rules(template: ChainedTemplate) -> list[Rule]:
     return [
         Rule(
             "block_size",
-            ("rows", "keys", "values"),
+            ("rows", "keys", "scores", "values"),
             lambda c: block_bytes(template, _sizes(c)) <= room,
             lambda c: (
                 f"a block of {c['rows']} rows and {c['keys']} keys takes "
@@ -101,7 +106,9 @@ def _size_rules(template: ChainedTemplate) -> list[Rule]:
 def _sizes(columns: Any) -> dict[str, Any]:
     """The columns with tiles of one, which take no memory of a block."""
     ones = dict.fromkeys(("score_rows", "score_vectors", "value_rows", "value_vectors"), 1)
-    return {**ones, "scores": DOTS, **{name: columns[name] for name in ("rows", "keys", "values")}}
+    scores = np.where(columns["scores"] == STEPS, STEPS, DOTS)
+    sizes = {name: columns[name] for name in ("rows", "keys", "values")}
+    return {**ones, "scores": scores, **sizes}
 
 
 def _worker_rules(template: ChainedTemplate) -> list[Rule]:

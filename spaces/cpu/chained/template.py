@@ -1,7 +1,8 @@
 """The CPU template for chains over the columns of a product: attention, and what is like it.
 
 Decisions: ``rows`` and ``keys``, a block of rows and a tile of the keys that it meets; ``scores``,
-whether keys are packed in panels or read in place; ``values``, whether rows of matrices are; the
+whether keys are packed in panels, all of a product or a tile in ``steps`` of its depth, or read in
+place; ``values``, whether rows of matrices are; the
 register tiles of the scores, ``score_rows`` times ``score_vectors``, and of the sums,
 ``value_rows`` times ``value_vectors``; ``unroll``, vectors of keys in flight along a row;
 ``workers``, threads that share the blocks of rows; and, where there are several, ``splits``, parts
@@ -16,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.cpu.abi import c_kernel
-from spaces.cpu.chained.blocks import COPIED, DOTS, IN_PLACE, PANELS, Blocks
+from spaces.cpu.chained.blocks import COPIED, DEPTH_STEP, DOTS, IN_PLACE, PANELS, STEPS, Blocks
 from spaces.cpu.chained.code import ChainedCode
 from spaces.cpu.chained.prelude import prelude
 from spaces.cpu.chained.rules import chained_rules
@@ -122,6 +123,8 @@ class ChainedTemplate(Template):
         yield PANELS
         if read and chained.step(read, chained.depth) == 1:
             yield DOTS
+        if read and chained.depth.extent >= 2 * DEPTH_STEP:
+            yield STEPS
 
     def _forms_of_matrices(self) -> Iterator[str]:
         chained = self.chained

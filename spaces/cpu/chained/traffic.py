@@ -22,6 +22,7 @@ from spaces.template import Columns
 
 if TYPE_CHECKING:
     from spaces.cpu.chained.template import ChainedTemplate
+    from spaces.cpu.target import CpuTarget
 
 
 def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str, np.ndarray]:
@@ -30,8 +31,10 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
     passes = _Passes.of(template, b)
     quantities = _work(template, passes, columns)
     quantities |= _memory(template, passes, columns)
-    middle = block_bytes(template, columns) + 4.0 * b.keys * (b.depth + passes.width)
-    quantities |= footprints(cpu, 4.0 * b.rows * (b.keys + b.depth), middle)
+    middle = block_bytes(template, columns) + 4.0 * b.keys * (
+        b.depth * (1 - b.stepped) + passes.width
+    )
+    quantities |= footprints(cpu, 4.0 * b.rows * (b.keys + b.passing_depth), middle)
     splits = columns["splits"] if "splits" in columns else np.ones_like(columns["workers"])
     quantities |= even_shares(cpu, columns["workers"], passes.items * splits)
     quantities["synchronisations"] = (columns["workers"] > 1) * (1.0 + (splits > 1))
@@ -108,7 +111,7 @@ def _work(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dict[
     loads = loads + scores * (passes.value_tiles + passes.value_vectors / b.value_rows)
     multiplies = passes.score_steps * b.score_rows * b.score_vectors
     multiplies = multiplies + scores * passes.value_vectors
-    visits = scores / (b.score_rows * b.panel)
+    visits = scores / (b.score_rows * b.panel) * ceil_div(b.depth, b.passing_depth)
     visits = visits + passes.tiles * passes.rows / b.value_rows * passes.value_tiles
     score_registers = b.score_rows * b.score_vectors + b.score_vectors
     value_registers = b.value_rows * b.value_vectors + b.value_vectors
@@ -127,7 +130,7 @@ def _work(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dict[
         "independent_chains": b.score_rows * b.score_vectors,
         "vector_fraction": chained.key.extent / (b.panels * b.panel),
         "intensity": multiplies / np.maximum(loads, 1),
-        "main_loop_trips": b.depth,
+        "main_loop_trips": b.passing_depth,
         "tile_visits": visits,
     }
 
@@ -136,17 +139,31 @@ def _memory(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dic
     """Bytes moved."""
     b, chained, cpu = passes.blocks, template.chained, template.cpu
     sharing = np.minimum(columns["workers"], ceil_div(chained.row_count, b.rows))
-    packing = 8 * float(chained.batches) * chained.key.extent * b.depth * sharing * (1 - b.dots)
+    keys = 4 * float(chained.batches) * chained.key.extent * b.depth
+    packing = 2 * keys * sharing * (1 - b.dots)
+    packing = np.where(b.stepped, keys * ceil_div(chained.row_count, b.rows), packing)
+    again = np.where(
+        b.stepped, (packing - keys) * (keys > cpu.l3_bytes), packing * (packing > cpu.l3_bytes)
+    )
     passing = 4.0 * passes.tiles * b.keys * (b.depth + passes.width)
     least = float(template.workload.least_bytes)
     values = passes.scores / b.value_rows * passes.value_bytes
+    kept = 4 * passes.tiles * block_bytes(template, columns)
     return {
-        "near_bytes": passing + 4 * passes.tiles * block_bytes(template, columns) + values,
+        "near_bytes": passing + kept + values + _again(cpu, passes),
         "middle_bytes": passing,
-        "main_bytes": least + packing * (packing > cpu.l3_bytes),
+        "main_bytes": least + again,
         "packing_bytes": packing,
-        "far_fraction": (least + packing / 2) / cpu.l3_bytes,
+        "far_fraction": (least + packing / 2 * (1 - b.stepped)) / cpu.l3_bytes,
     }
+
+
+def _again(cpu: CpuTarget, passes: _Passes) -> Any:
+    """Bytes that come to L1 for each register tile of scores anew, where it has no room for even
+    one tile's operands."""
+    b = passes.blocks
+    beyond = 4 * (b.score_rows + b.panel) * b.passing_depth > cpu.l1_bytes
+    return beyond * 4.0 * passes.scores * b.depth * (1 / b.panel + 1 / b.score_rows)
 
 
 def _operations(template: ChainedTemplate) -> float:
