@@ -30,6 +30,7 @@ def best(
     database: Database | str | Path | None = "tuning.db",
     model: CostModel | str | Path | None = None,
     verify: bool = False,
+    check_indices: bool | None = None,
 ) -> CpuFunction | CudaFunction:
     """A function that computes ``workload`` by the best schedule known for ``target``.
 
@@ -43,11 +44,16 @@ def best(
     a process of its own, on random inputs, every element against the float64 reference. A wrong
     one is warned of (:class:`RuntimeWarning`) and the next best is taken instead; if none is
     right, that is an :class:`InputError`, as it is where the machine fails and none can be checked.
+
+    With ``check_indices`` each call raises :class:`InputError` for an index beyond its limits, or
+    a sorted table that falls. Without, kernels stay within their arrays: an index beyond its limits
+    is taken to be the nearest. By default a CPU's functions check and a GPU's do not, for there a
+    check copies indices to the host, waits for the device, and cannot be captured in a CUDA graph.
     """
     with closing(answers(workload, target, database, model)) as found:
         answer = _first_right(found) if verify else next(found)
     function = backend(answer.target.kind).part("function")
-    return function(answer.space, answer.schedule, answer.provenance)
+    return function(answer.space, answer.schedule, answer.provenance, check_indices)
 
 
 def _first_right(found: Iterator[Answer]) -> Answer:

@@ -91,4 +91,7 @@ class Template(ABC):
 
     @abstractmethod
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel of a schedule that keeps all rules. Deterministic."""
+        """The kernel of a schedule that keeps all rules. Deterministic.
+
+        Whatever operands of indices hold (:class:`spaces.language.program.Entries`), it ends, and
+        stays within its arrays: no call looks at them first unless that is asked for."""

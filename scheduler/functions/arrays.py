@@ -138,11 +138,6 @@ class IndexPort(Port):
         return address
 
 
-def port_of(operand: Array) -> Port:
-    """What a kernel demands of an array that it reads."""
-    return IndexPort(operand) if holds_indices(operand) else Port(operand)
-
-
 def holds_indices(operand: Array) -> bool:
     """Whether the elements of an operand have to be within limits."""
     return getattr(operand, "drawn", None) is not None

@@ -11,6 +11,7 @@ import numpy as np
 from measure.cpu.binaries import kernel_library
 from measure.cpu.pool import load_pool
 from scheduler.functions.arrays import (
+    IndexPort,
     Port,
     address_of,
     check_apart,
@@ -18,7 +19,6 @@ from scheduler.functions.arrays import (
     in_order,
     is_tensor,
     outputs_of,
-    port_of,
 )
 from scheduler.functions.caller import admit_tensors, caller
 from scheduler.functions.kernel_function import KernelFunction
@@ -44,22 +44,31 @@ class CpuFunction(KernelFunction):
 
     __slots__ = ("__call__",)
     __call__: Callable[..., Any]
+    checks = True
 
-    def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
-        super().__init__(space, schedule, provenance)
+    def __init__(
+        self,
+        space: Space,
+        schedule: Schedule,
+        provenance: str,
+        check_indices: bool | None = None,
+    ) -> None:
+        super().__init__(space, schedule, provenance, check_indices)
         call = self._kernel.call
         assert isinstance(self.target, CpuTarget)
         library = kernel_library(self._kernel.source, self.target)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._entry = prototype((call.entry, library))
         self._runtime = load_pool(self.target.threads)
-        self._inputs = tuple(map(port_of, self.workload.inputs))
+        checked = [self.check_indices and holds_indices(o) for o in self.workload.inputs]
+        kinds = (IndexPort if looked_at else Port for looked_at in checked)
+        self._inputs = tuple(k(o) for k, o in zip(kinds, self.workload.inputs, strict=True))
         self._outputs = tuple(Port(output, output=True) for output in self.workload.outputs)
         self._ports = (*self._inputs, *self._outputs)
         self._buffers = ctypes.c_void_p * len(call.arguments)
         self._idle: list[np.ndarray] = []
         self.__call__ = self._closely
-        if not any(map(holds_indices, self.workload.inputs)):
+        if not any(checked):
             self.__call__ = caller(
                 ctypes.cast(self._entry, ctypes.c_void_p).value or 0,
                 self._runtime,
@@ -70,9 +79,7 @@ class CpuFunction(KernelFunction):
             )
 
     @classmethod
-    def remade(
-        cls, workload: Workload, target: Target, schedule: Schedule, provenance: str
-    ) -> Self:
+    def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:
         """A function like the one of these parts: :class:`InputError` on a machine that is not the
         ``target``."""
         assert isinstance(target, CpuTarget)
@@ -82,7 +89,7 @@ class CpuFunction(KernelFunction):
                 f"this function is for {target.summary}, but here is {here.summary}; "
                 "best() makes one that fits"
             )
-        return super().remade(workload, target, schedule, provenance)
+        return super().remade(workload, target, *parts)
 
     def _closely(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """A call whose arrays may be of any kind: each is checked by its port."""

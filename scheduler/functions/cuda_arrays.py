@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 from scheduler.functions import dlpack
-from scheduler.functions.arrays import Port, check_indices, is_tensor
+from scheduler.functions.arrays import Port, is_tensor
 from spaces.errors import InputError
 from spaces.workloads.array import Array
 
@@ -47,14 +47,6 @@ class DevicePort(Port):
             f"{self.name} is a {type(array).__name__}; allowed: a CUDA torch tensor, or an array "
             "with DLPack or __cuda_array_interface__"
         )
-
-    def check_indices(self, array: Any) -> None:
-        """Raise :class:`InputError` for an index beyond its limit, or one that cannot be read."""
-        if not is_tensor(array):
-            raise InputError(f"{self.name} holds indices; allowed: a torch tensor")
-        if array.is_cuda and sys.modules["torch"].cuda.is_current_stream_capturing():
-            raise InputError(f"{self.name} holds indices, which no capture of a graph can check")
-        check_indices(self.operand, array.cpu().numpy())
 
     def empty_like(self, tensor: Any) -> Any:
         """A new torch tensor that passes, on the GPU of ``tensor``."""

@@ -8,7 +8,14 @@ from measure.cuda.device import DeviceError
 from measure.cuda.launching import bindings, checked, entry_point, load_functions, prepare
 from measure.records.measurement import Candidate, Job, new_job_id
 from measure.registry import builder_for
-from scheduler.functions.arrays import check_apart, holds_indices, in_order, is_tensor, outputs_of
+from scheduler.functions.arrays import (
+    check_apart,
+    check_indices,
+    holds_indices,
+    in_order,
+    is_tensor,
+    outputs_of,
+)
 from scheduler.functions.cuda_arrays import (
     ALIGNMENT,
     DevicePort,
@@ -35,14 +42,22 @@ class CudaFunction(KernelFunction):
     goes to ``out``, or to a new tensor where the first input is one; several outputs are a tuple,
     and ``out`` is a sequence or a mapping by name. Work is queued on
     ``stream`` (its handle), by default on torch's current stream, and may be captured in a CUDA
-    graph; nothing waits for it. Any number of threads may call at once.
+    graph; nothing waits for it, unless indices are checked. Any number of threads may call at once.
 
     For each set of addresses the call is prepared once, tensor maps included, and kept. Every
     array is checked at every call: by its port, or by torch, for likeness to one that passed.
     """
 
-    def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
-        super().__init__(space, schedule, provenance)
+    checks = False
+
+    def __init__(
+        self,
+        space: Space,
+        schedule: Schedule,
+        provenance: str,
+        check_indices: bool | None = None,
+    ) -> None:
+        super().__init__(space, schedule, provenance, check_indices)
         job = Job(new_job_id(), self.workload, self.target)
         self._cubin = _cubin(Candidate(job, schedule, self._kernel))
         self._inputs = tuple(DevicePort(operand) for operand in self.workload.inputs)
@@ -50,7 +65,8 @@ class CudaFunction(KernelFunction):
         self._ports = (*self._inputs, *self._outputs)
         self._count = len(self._inputs)
         self._several = len(self._outputs) > 1
-        self._indices = [n for n, o in enumerate(self.workload.inputs) if holds_indices(o)]
+        indices = [n for n, o in enumerate(self.workload.inputs) if holds_indices(o)]
+        self._checked = indices if self.check_indices else []
         self._has_workspace = self._kernel.call.workspace_bytes > 0
         self._driver = bindings()
         self._functions: dict[int, list[Any]] = {}
@@ -64,13 +80,11 @@ class CudaFunction(KernelFunction):
         self, *arrays: Any, out: Any = None, stream: int | None = None, **named: Any
     ) -> Any:
         """``out``, to be written in the order of the stream. :class:`InputError` for unfit arrays,
-        :class:`measure.cuda.device.DeviceError` if the launch fails.
-
-        Indices are copied to the host and checked, which waits for the device."""
+        :class:`measure.cuda.device.DeviceError` if the launch fails."""
         if named or len(arrays) != self._count:
             arrays = in_order(self._inputs, arrays, named)
-        for place in self._indices:
-            self._inputs[place].check_indices(arrays[place])
+        for place in self._checked:
+            self._check_indices(self._inputs[place], arrays[place], stream)
         if out is None:
             out = self._new_outputs(arrays)
         elif self._several:
@@ -82,6 +96,20 @@ class CudaFunction(KernelFunction):
             if status:
                 checked((self._driver.CUresult(status),))
         return out
+
+    def _check_indices(self, port: DevicePort, array: Any, stream: int | None) -> None:
+        """Copy indices to the host, which waits for the device, and look at them."""
+        if not is_tensor(array):
+            raise InputError(f"{port.name} holds indices to be checked; allowed: a torch tensor")
+        if array.is_cuda:
+            ordinal = device_of(array)
+            self._enter(ordinal)
+            if self._capturing(current_stream(ordinal) if stream is None else stream):
+                raise InputError(
+                    f"{port.name} holds indices, which no capture of a graph can check; "
+                    "best(check_indices=False) makes a function that does not"
+                )
+        check_indices(port.operand, array.cpu().numpy())
 
     def _new_outputs(self, arrays: tuple[Any, ...]) -> Any:
         if not arrays or not is_tensor(arrays[0]):

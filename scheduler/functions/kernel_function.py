@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -14,14 +14,25 @@ from spaces.workloads.workload import Workload
 class KernelFunction:
     """A schedule's kernel as a function of arrays. It can be copied and pickled.
 
-    ``source`` is the kernel's text, ``provenance`` where the schedule is from.
+    ``source`` is the kernel's text, ``provenance`` where the schedule is from. ``check_indices`` is
+    whether each call looks at its indices first; kernels stay within their arrays anyway.
     """
 
-    def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
+    checks: ClassVar[bool]
+    """Whether calls look at their indices unless they are told."""
+
+    def __init__(
+        self,
+        space: Space,
+        schedule: Schedule,
+        provenance: str,
+        check_indices: bool | None = None,
+    ) -> None:
         self.workload = space.workload
         self.target = space.target
         self.schedule = schedule
         self.provenance = provenance
+        self.check_indices = self.checks if check_indices is None else check_indices
         self._kernel = space.lower(schedule)
         self.source = self._kernel.source.text
 
@@ -34,14 +45,13 @@ class KernelFunction:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what it is made of: the schedule, no code. Who unpickles it builds it anew."""
-        return self.remade, (self.workload, self.target, self.schedule, self.provenance)
+        parts = (self.workload, self.target, self.schedule, self.provenance, self.check_indices)
+        return self.remade, parts
 
     @classmethod
-    def remade(
-        cls, workload: Workload, target: Target, schedule: Schedule, provenance: str
-    ) -> Self:
+    def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:
         """A function like the one of these parts."""
-        return cls(space_for(workload, target), schedule, provenance)
+        return cls(space_for(workload, target), *parts)
 
     def __repr__(self) -> str:
         return f"<{self.workload} on {self.target.summary}, {self.provenance}: {self.schedule}>"

@@ -1,12 +1,14 @@
 """Kernels of programs as functions: several outputs, slices and indices."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
 
 from scheduler.best import best
 from scheduler.functions.arrays import Port
-from scheduler.functions.cuda_arrays import DevicePort
+from scheduler.functions.caller import compiled_module
 from spaces.errors import InputError
 from spaces.language.evaluation import evaluate
 from spaces.operators import workload
@@ -111,7 +113,6 @@ def test_an_index_beyond_its_table_is_refused(gather):
     ],
 )
 def test_lengths_and_pages_beyond_a_cache_are_refused(name, wrong, says):
-    """By a call on a CPU, and by what looks at a GPU's arrays before a call."""
     given = PAGES.make_inputs(0)
     call = best(PAGES, database=None)
     call(**given)
@@ -119,9 +120,6 @@ def test_lengths_and_pages_beyond_a_cache_are_refused(name, wrong, says):
     spoilt[name] = spoilt[name].astype(np.int32)
     with pytest.raises(InputError, match=says):
         call(**spoilt)
-    (operand,) = (each for each in PAGES.inputs if each.name == name)
-    with pytest.raises(InputError, match=says):
-        DevicePort(operand).check_indices(torch.from_numpy(spoilt[name]))
 
 
 def test_a_slice_is_taken_as_it_lies():
@@ -145,13 +143,26 @@ def test_large_outputs_begin_at_lines_and_pass(dtype):
     assert bool((tensor.fill_(3) == 3).all())
 
 
-def test_indices_for_a_gpu_are_checked_on_the_host():
-    place = next(n for n, operand in enumerate(GATHER.inputs) if operand.drawn)
-    port = DevicePort(GATHER.inputs[place])
-    right = torch.arange(12, dtype=torch.int32) % 7
-    port.check_indices(right)
-    right[4] = 7
-    with pytest.raises(InputError, match="holds the index 7; allowed: 0 to 6"):
-        port.check_indices(right)
-    with pytest.raises(InputError, match="holds indices; allowed: a torch tensor"):
-        port.check_indices(right.numpy())
+def test_indices_for_a_gpu_are_checked_on_the_host_if_that_is_asked_for():
+    call = best(GATHER, "cuda:sm_90a", None, check_indices=True)
+    given = {name: torch.from_numpy(array) for name, array in GATHER.make_inputs(0).items()}
+    with pytest.raises(InputError, match="is on cpu; allowed: cuda"):
+        call(**given)
+    given["token"][4] = 7
+    with pytest.raises(InputError, match="token holds the index 7; allowed: 0 to 6"):
+        call(**given)
+    with pytest.raises(InputError, match="token holds indices to be checked; allowed: a torch"):
+        call(given["token"].numpy(), given["table"])
+
+
+def test_without_a_check_calls_go_through_c_and_read_the_nearest_entry():
+    call = best(GATHER, database=None, check_indices=False)
+    given = GATHER.make_inputs(0)
+    given["token"][:3] = 2**31 - 1, -(2**31), 7
+    near = given | {"token": given["token"].clip(0, 6)}
+    np.testing.assert_array_equal(call(**given), evaluate(GATHER.program, near)["y"])
+    if (module := compiled_module()) is not None:
+        assert isinstance(call.__call__, module.Caller)
+    made = pickle.loads(pickle.dumps(call))
+    assert not made.check_indices
+    np.testing.assert_array_equal(made(**given), call(**given))
