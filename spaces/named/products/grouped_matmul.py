@@ -19,6 +19,7 @@ def grouped_matmul(
     lines = [f"expert: int32[t](sorted < {experts})", f"A: {dtype}"]
     lines.append(matrix("B", f"{dtype}[{experts}, k, n]", b, batches=1))
     if rows:
+        positive(rows=rows)
         lines.append(f"row: int32[t](index < {rows})")
     row = "row[t]" if rows else "t"
     sums = f"sum[k](A[{row}, k] * B[expert[t], k, n])"

@@ -18,6 +18,16 @@ COUPLED = (
 )
 
 
+GROUPED = ("grouped_matmul", "t=4", "n=4", "k=4")
+
+
+def lengths(entries: str, dtype: str = "int32[b]") -> tuple[str, ...]:
+    """A decode of as many keys as come with a call."""
+    text = f"n: {dtype}({entries}); where j < n[b]; y[b,e] = sum[j](softmax[j](sum[d](q[b,d] "
+    text += "* k[b,j,d])) * v[b,j,e])"
+    return text, "b=2", "j=8", "d=8", "e=8"
+
+
 def pages(size: str = "16", table: str = "index < 9") -> tuple[str, ...]:
     """A decode whose keys are in pages that a table chooses."""
     text = f"t: int32[2,4]({table}); k: float32[9,16,8]; y[b,e] = sum[j](softmax[j](sum[d](q[b,d] "
@@ -43,6 +53,20 @@ def pages(size: str = "16", table: str = "index < 9") -> tuple[str, ...]:
         (pages(size="8"), "index 'j // 8' of dimension 1 runs from 0 to 7"),
         (pages(table="index < 10"), "index 't[b, j // 16]' of dimension 0 runs from 0 to 9"),
         (pages(table="index < -1"), "-1 is out of range; allowed: 1 to 2147483648"),
+        (lengths("index < -1"), "-1 is out of range; allowed: 1 to 2147483648"),
+        (lengths("index < 0"), "0 is out of range; allowed: 1 to 2147483648"),
+        (lengths("index < 9999999999"), "allowed: 1 to 2147483648"),
+        (
+            lengths("index < 9", "int8[1]"),
+            "n[b] in 'where j < n[b]': index 'b' of dimension 0 runs",
+        ),
+        (lengths("index < 900", "int8[b]"), "indices below 900 in int8; allowed: an integer dtype"),
+        ((*HEADS[:3], "i=9", "j=8", "d=8"), "i=9 is out of range; allowed: 1 to 8, the positions"),
+        ((*HEADS[:3], "i=8", "j=-8", "d=8"), "j=-8 is out of range; allowed: above 0"),
+        ((*HEADS, "kv=-2"), "kv=-2 does not divide h=4; allowed: its divisors"),
+        (("embedding", "t=4", "d=4", "words=-1"), "words=-1 is out of range; allowed: above 0"),
+        ((*GROUPED, "experts=-2"), "experts=-2 is out of range; allowed: above 0"),
+        ((*GROUPED, "experts=2", "rows=-2"), "rows=-2 is out of range; allowed: above 0"),
         (
             (COUPLED, "i=4", "j=8", "d=8", "e=8"),
             "s[i // 2, j] is the result of another row; a row reads its own alone, s[i, j]",

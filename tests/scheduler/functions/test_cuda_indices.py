@@ -27,7 +27,8 @@ torch._C._cuda_getCurrentRawStream = lambda device: 64
 
 def aligned(*shape, dtype):
     memory = torch.zeros(1 << 12, dtype=dtype)
-    return memory[-memory.data_ptr() % 64 // dtype.itemsize:][: torch.Size(shape).numel()].view(shape)
+    start = -memory.data_ptr() % 64 // dtype.itemsize
+    return memory[start : start + torch.Size(shape).numel()].view(shape)
 
 call = best("embedding t=12 d=40 words=7", "cuda:sm_90a", None, check_indices=CHECK)
 token, table = aligned(12, dtype=torch.int32), aligned(7, 40, dtype=torch.float32)
