@@ -10,6 +10,11 @@ TRUNCATED = frozenset({"float16", "bfloat16", "tfloat32"})
 """Dtypes whose products tensor cores may add up."""
 
 
+def adds_float8(factors: Sequence[str]) -> bool:
+    """Whether all arrays that terms are products of are float8."""
+    return bool(factors) and all(name.startswith("float8") for name in factors)
+
+
 def error_of_sum(
     terms: int, kind: str, factors: Sequence[str], grown: float, few: float
 ) -> tuple[float, float]:
@@ -30,7 +35,7 @@ def error_of_sum(
     on that is as much as one product, so one that is left out is not seen there.
     """
     unit = dtype(kind).epsilon
-    if factors and all(name.startswith("float8") for name in factors):
+    if adds_float8(factors):
         unit = 2.0**-13
     truncations = 0.0 if TRUNCATED.isdisjoint(factors) else terms / 16.0
     return (2.0 + truncations) * unit, unit * (grown * terms**0.5 + 8.0 * few)

@@ -77,7 +77,7 @@ def _sum(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], F
         if not others:
             return Approximate(value)
         off, squares = others[1 : 1 + len(terms.off)], others[1 + len(terms.off) :]
-        sums = Terms([value], [others[0]], off, squares, terms.unit)
+        sums = Terms([value], [others[0]], off, squares, terms.alike, terms.apart)
         return sum_of_terms(program, stage, meaning, sums)
 
     return states, finish

@@ -41,8 +41,9 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
         [value],
         [added(terms.sizes)],
         [added(part) for part in terms.off],
-        [added(terms.squares)] if terms.unit else (),
-        terms.unit,
+        [added(terms.squares)] if terms.squares else (),
+        terms.alike,
+        terms.apart,
     )
     return sum_of_terms(program, stage, meaning, sums)
 

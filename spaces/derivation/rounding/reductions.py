@@ -17,25 +17,39 @@ from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.dtypes import dtype
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
-from spaces.numerics.adding import error_of_sum
+from spaces.numerics.adding import adds_float8, error_of_sum
 from spaces.numerics.interval import SLACK, Arithmetic, Interval
 
-ROUNDINGS = 2.0
-"""By how many units of the root of all terms' squares rounded factors may be off."""
+ALIKE, APART = 1.0, 2.0
+"""By how many units of a sum factors may be off that are rounded twice, and of the root of all
+terms' squares."""
+
+WALK = 1.5
+"""By how many roots of all terms' squares sums of float8 products are taken to stray from none on
+the way to their value: as :func:`spaces.numerics.allowance.error_of_sums` has it for products."""
+RAISED = 2.0**8
+"""What kernels multiply a factor of at most one by before they round it to float8, so that less of
+it is below the least normal number; and sums by its inverse. float8_e4m3fn reaches 448."""
+ALIKE_FLOAT8, APART_FLOAT8 = 0.5, 1.5
+"""The same of factors that are rounded once, as they are to float8."""
+SPACINGS = {"float8_e4m3fn": 2.0**-9, "float8_e5m2": 2.0**-16}
+"""Between the least numbers of dtypes whose unit is not all that rounding to them costs."""
+_NONE = (0.0, False)
 
 
 @dataclass(frozen=True)
 class Terms:
     """The factors of a sum's terms: of their ``values``, of their ``sizes``, and of several parts
     of how far they may be ``off``; and if some factors may be rounded to fewer bits, those of the
-    ``squares`` of terms, and the ``unit`` of what is rounded to. Of whole numbers there are values
-    alone."""
+    ``squares`` of terms, and by what share of the sum, ``alike``, and of the root of all squares,
+    ``apart``, this is off. Of whole numbers there are values alone."""
 
     values: Sequence[Any]
     sizes: Sequence[Any] = ()
     off: Sequence[Any] = ()
     squares: Sequence[Any] = ()
-    unit: float = 0.0
+    alike: float = 0.0
+    apart: float = 0.0
 
 
 def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Terms:
@@ -55,8 +69,19 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
                 for size, other in zip(sizes[:place], parts[:place], strict=True)
             ]
             off.append([*before, meaning.radius(part), *sizes[place + 1 :]])
-    unit = sum(_unit(program, stage, *each) for each in zip(found, parts, strict=True))
-    return Terms(wide, sizes, off, [size * size for size in sizes] if unit else (), unit)
+    kinds = [_rounded_to(program, stage, *each) for each in zip(found, parts, strict=True)]
+    for place, kind in enumerate(kinds):
+        if spacing := max((SPACINGS.get(name, 0.0) for name in kind), default=0.0):
+            lost = meaning.numbers.constant(spacing / 2 / RAISED)
+            off.append([*sizes[:place], lost, *sizes[place + 1 :]])
+    units = [
+        max(((dtype(n).epsilon, n in SPACINGS) for n in kind), default=_NONE) for kind in kinds
+    ]
+    alike = sum(unit * (ALIKE_FLOAT8 if once else ALIKE) for unit, once in units)
+    apart = sum(unit * (APART_FLOAT8 if once else APART) for unit, once in units)
+    has_squares = alike or adds_float8(_dtypes(program, stage))
+    squares = [size * size for size in sizes] if has_squares else ()
+    return Terms(wide, sizes, off, squares, alike, apart)
 
 
 def sum_of_terms(
@@ -65,21 +90,34 @@ def sum_of_terms(
     """A sum by what those of :class:`Terms` add up to, one number each: the error of adding up,
     how far terms may be off, and what comes of rounding factors.
 
-    Rounding to nearest is off by half a unit of a factor at most, by .29 of one on average over all
-    values, and by chance up or down: terms t are off by up to .29 sqrt(sum(t t)) units in standard
-    deviation together. So twice that root is seven of these, and beyond what few terms can be off
-    at all; where all are rounded alike, they are off by half a unit of their sum.
+    Rounding to nearest is off by half a unit of a factor at most, by .21 of one on average over all
+    values, and by chance up or down: terms t are off by .21 sqrt(sum(t t)) units in standard
+    deviation together. So 1.5 times that root is seven of these, and beyond what few terms can be
+    off at all, and 2 times is seven of two roundings; where all are rounded alike, they are off by
+    half a unit of their sum each time. What is rounded
+    to float8 is off by half its least spacing, too: among terms there :class:`Terms` has these.
     """
     numbers, kind = meaning.numbers, meaning.rules.kind
     (value,), (size,) = sums.values, sums.sizes
     terms = prod(program.shape(stage.over))
-    relative, absolute = error_of_sum(terms, kind, _dtypes(program, stage), 1.0, 1.0)
-    error = numbers.call("abs", [value]) * relative + size * absolute
+    names, magnitude = _dtypes(program, stage), numbers.call("abs", [value])
+    roots = [numbers.call("sqrt", [square]) for square in sums.squares]
+    relative, absolute = error_of_sum(terms, kind, names, 1.0, 1.0)
+    error = magnitude * relative
+    if adds_float8(names):
+        walk = roots[0] * WALK
+        shares = (
+            error_of_sum(terms, kind, names, 1.0, 0.0),
+            error_of_sum(terms, kind, names, 0.0, 1.0),
+        )
+        for share, grown in zip(shares, (magnitude + walk, walk), strict=True):
+            error = error + numbers.least(size, grown) * share[1]
+    else:
+        error = error + size * absolute
     for part in sums.off:
         error = error + part
-    for square in sums.squares:
-        root = numbers.call("sqrt", [square])
-        error = error + (numbers.call("abs", [value]) + root * ROUNDINGS) * sums.unit
+    for root in roots:
+        error = error + magnitude * sums.alike + root * sums.apart
     return within(meaning, value, error + Arithmetic.of(kind).least)
 
 
@@ -128,13 +166,15 @@ def _factors(program: Program, stage: Stage) -> Sequence[Expression]:
     return found
 
 
-def _unit(program: Program, stage: Stage, factor: Expression, found: Approximate) -> float:
-    """The unit of the dtype of the arrays that a factor is multiplied with, to which it may be
-    rounded if it is computed, as tensor cores need it; 0 if it is not."""
+def _rounded_to(
+    program: Program, stage: Stage, factor: Expression, found: Approximate
+) -> Sequence[str]:
+    """The dtypes of the arrays that a factor is multiplied with, to which it may be rounded if it
+    is computed, as tensor cores need it; none if it is not."""
     given = isinstance(factor, Read) and factor.name in program.operand
     if given or found.interval is None or factor.axes.isdisjoint(stage.over):
-        return 0.0
-    return max((dtype(name).epsilon for name in _dtypes(program, stage)), default=0.0)
+        return ()
+    return _dtypes(program, stage)
 
 
 def _dtypes(program: Program, stage: Stage) -> list[str]:

@@ -89,6 +89,10 @@ TEXTS = {
         "a: float8_e4m3fn[i, k]; b: float8_e4m3fn[k, j]\ny[i,j] = sum[k](a[i,k] * b[k,j])",
         {"i": 5, "j": 3, "k": 17},
     ),
+    "factors rounded to eight bits": (
+        "v: float8_e4m3fn[j, d]\np[i,j] = softmax[j](x[i,j])\ny[i,d] = sum[j](p[i,j] * v[j,d])",
+        {"i": 3, "j": 20, "d": 5},
+    ),
     "a sum of all": ("y = sum[a, b](x[a,b] * x[a,b])", {"a": 7, "b": 1100}),
     "products of many": ("y[a] = prod[b](1 + 0.1 * x[a,b] / (2 + x[a,0]))", {"a": 3, "b": 50}),
     "whole outputs": (

@@ -103,6 +103,44 @@ def test_factors_may_be_rounded_once_or_twice_but_no_term_may_be_lost(seed):
     assert judged(rows).mean() < 0.1
 
 
+EIGHT = "p[r,j] = softmax[j](x[r,j])\ny[r,m] = sum[j](p[r,j] * v[j,m])\nx: float32[R,J]\n"
+
+
+def weighed_in_float8(values, raised=256.0, keys=None):
+    """Weights of at most one, rounded once, times the values of these keys."""
+    x, v = (values[name].astype(np.float64) for name in "xv")
+    weights = np.exp(x - x.max(axis=1, keepdims=True))
+    short = (weights * raised).astype(np.float32).astype(values["v"].dtype).astype(np.float64)
+    total = weights.sum(axis=1, keepdims=True)
+    return (short / raised * (1.0 if keys is None else keys)) @ v / total
+
+
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+def test_weights_may_be_rounded_to_float8_but_no_tile_of_them_may_be_lost(kind, scale):
+    made = program(f"{EIGHT}v: {kind}[300,16]".replace("R,J", "64,300"), r=64, j=300, m=16)
+    for seed in range(4):
+        values = draw(made, seed)
+        values["x"] = np.random.default_rng(seed).normal(size=(64, 300)).astype(np.float32) * scale
+        low, high = allowed(made, values)["y"]
+        assert agrees(weighed_in_float8(values), low, high).all()
+        lost = weighed_in_float8(values, keys=(np.arange(300) >= 32) * 1.0)
+        assert not agrees(lost, low, high).all()
+        assert not agrees(weighed_in_float8(values) * 1.5, low, high).all()
+
+
+def test_weights_below_the_range_of_float8_are_raised():
+    """One key has all the weight and nothing to give; the others are small, and many."""
+    made = program(f"{EIGHT}v: float8_e4m3fn[1001,1]".replace("R,J", "2,1001"), r=2, j=1001, m=1)
+    values = draw(made, 0)
+    values["x"] = np.repeat(np.float32([[0, -7.2], [0, -12.6]]), [1, 1000], axis=1)
+    values["v"] = np.ones_like(values["v"])
+    values["v"][0] = 0
+    low, high = allowed(made, values)["y"]
+    assert agrees(weighed_in_float8(values), low, high).all()
+    assert not agrees(weighed_in_float8(values, raised=1.0), low, high).all()
+
+
 def test_factors_that_are_all_rounded_alike_are_allowed():
     """Equal weights: each is off by the same share."""
     text = "p[r,j] = softmax[j](x[r,j])\ny[r] = sum[j](p[r,j] * v[j])\nx: float32[4,700]"
