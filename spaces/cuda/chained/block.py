@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.cuda.blocks.unrolled import THREAD
+from spaces.cuda.chained.kinds import FLOAT8
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.access import Access, key_number
 from spaces.cuda.chains.chain import FragmentChain
@@ -26,15 +27,24 @@ WIDE = 8
 
 @dataclass(frozen=True)
 class Block(SplitKeys):
-    """Under the decisions ``values``; products are multiplied in ``dtype``."""
+    """Under the decisions ``values``."""
 
     sizes: ChainedSizes
     values: Mapping[str, Value]
-    dtype: str
 
     def number(self, name: str) -> int:
         """An integer decision."""
         return int(self.values[name])
+
+    @property
+    def weight_kind(self) -> str:
+        """The dtype in which weights are multiplied."""
+        return str(self.values.get("weights", self.sizes.kinds.weights[0]))
+
+    @property
+    def has_byte_weights(self) -> bool:
+        """Whether that is float8."""
+        return self.weight_kind in FLOAT8
 
     @property
     def chained(self) -> Chained:

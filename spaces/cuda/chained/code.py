@@ -19,6 +19,7 @@ from functools import cached_property
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
 from spaces.cuda.chained.block import Block
+from spaces.cuda.chained.columns import Columns
 from spaces.cuda.chained.ending import Ending
 from spaces.cuda.chained.multiplying import Multiplying
 from spaces.cuda.chained.operands import Operands
@@ -129,6 +130,7 @@ class ChainedCode:
             *self.operands.load_rows(),
             *block.declare_sums(block.pairs),
             *loop,
+            *Columns(block).settle(),
             *ending,
         ]
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.block import WIDE, Block
+from spaces.cuda.chained.block import Block
+from spaces.cuda.chained.columns import Columns
 from spaces.cuda.chained.rows import BlockRows
 from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
@@ -22,12 +23,12 @@ class Ending:
     def lines(self) -> list[str]:
         """Join what lanes have; leave that as a part, or store the outputs of each row."""
         block, merging = self.block, self.block.merging
-        first = ("block_column", "block_column == 0")
+        columns, first = Columns(block), "block_column == 0"
         if block.sharers > 1:
-            column = f"block_column + {block.sharer} * {block.own_pairs * WIDE}"
-            first = (column, f"{first[1]} && {block.sharer} == 0")
+            columns = Columns(block, block.sharer, block.own_pairs)
+            first = f"{first} && {block.sharer} == 0"
         lines = [
-            *self._columns(*first),
+            *self._columns(columns, first),
             *self._each_row([*block.chain.joined_rows(), *self._catch_up()]),
             *(self._join_teams() if block.sharers > 1 else []),
         ]
@@ -38,7 +39,7 @@ class Ending:
             *merging.leave(self._stored),
             *["if (!is_last) return;"] * (merging.split > 1),
             *merging.collect(self._stored),
-            *self._store(block.own_pairs, block.sum_name, self._stored),
+            *self._store(block.own_pairs, block.sum_name, self._stored, columns),
             *["tw::sync_warp();", "tw::cluster_wait();"] * block.is_cluster,
         ]
 
@@ -73,14 +74,15 @@ class Ending:
     def merging_lines(self) -> list[str]:
         """The second kernel's: of a tile, the accumulators that have one number in all slices."""
         block, rows = self.block, BlockRows(self.block)
-        stored = self._store(min(1, block.pairs), "sums", self._own)
+        columns = Columns(block, "group")
+        stored = self._store(min(1, block.pairs), "sums", self._own, columns)
         first = "block_column == 0 && group == 0"
         return [
             f"const int tile_number = (int)blockIdx.x / {self.groups};",
             f"const int group = (int)blockIdx.x % {self.groups};",
             *rows.place("tile_number"),
             *rows.begin(),
-            *self._columns("block_column + group * 8", first),
+            *self._columns(columns, first),
             *block.declare_sums(min(1, block.pairs)),
             *block.later_merging.parts(),
             *block.later_merging.merge(self._own),
@@ -92,17 +94,17 @@ class Ending:
         """Whether row ``r`` of a lane is one of the product."""
         return f"warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4 < {self.block.chained.row_count}"
 
-    def _columns(self, first: str, condition: str) -> list[str]:
+    def _columns(self, columns: Columns, condition: str) -> list[str]:
         return [
-            f"const int column0 = {first} + lane % 4 * 2;",
+            f"const int column0 = {columns.origin};",
             f"const bool is_first = lane % 4 == 0 && {condition};",
         ]
 
-    def _store(self, pairs: int, array: str, inside: str) -> list[str]:
+    def _store(self, pairs: int, array: str, inside: str, columns: Columns) -> list[str]:
         weighings = len(self.block.chained.weighings)
         sums = [f"{array}{n}[r / 2][j][r % 2 * 2 + e]" for n in range(weighings)]
-        stored = Finish(self.block.chain, self.block.row, sums, pairs).lines()
-        return self._each_row([f"if ({inside}) {{", *indented(stored), "}"])
+        finish = Finish(self.block.chain, self.block.row, sums, pairs, columns.of_pair)
+        return self._each_row([f"if ({inside}) {{", *indented(finish.lines()), "}"])
 
     def _each_row(self, body: Sequence[str]) -> list[str]:
         head = f"for (int r = 0; r < {ROWS * self.block.slices}; r++) {{"

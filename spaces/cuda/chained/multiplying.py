@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from spaces.algebra.index import Index
@@ -15,6 +16,7 @@ from spaces.cuda.chains.tile_chain import Written
 from spaces.cuda.mma.code import INSTRUCTIONS
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.derivation.chained.view import Chained
+from spaces.derivation.rounding.reductions import RAISED
 from spaces.language.tree import Expression
 
 
@@ -65,19 +67,19 @@ class Multiplying:
             if not self.block.holds_rows:
                 lines.append(f"u32 a[{self.block.slices}][4];")
                 lines += self.operands.load_row_fragments(k)
-            body = self._multiply("s", held, "b")
+            body = self._multiply("s", held, "b", self.operands.score_kind)
             return [*lines, *unrolled(repeat(self.block.slices, right.count * 2), 0, body, "t")]
 
         return unrolled(repeat(self.operands.steps), 0, step, "k")
 
-    def _multiply(self, sums: str, left: str, right: str) -> Body:
-        """The lines of one product of fragments."""
+    def _multiply(self, sums: str, left: str, right: str, kind: str) -> Body:
+        """The lines of one product of fragments of a dtype."""
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices
             block, half = (j // 2).text, j % 2 * 2
             pair = f"{right}[{block}][{half.text}], {right}[{block}][{(half + 1).text}]"
-            call = f"tw::{INSTRUCTIONS[self.block.dtype]}"
+            call = f"tw::{INSTRUCTIONS[kind]}"
             return [
                 f"const u32 pair[2] = {{{pair}}};",
                 f"{call}({sums}[{i.text}][{j.text}], {left}[{i.text}], pair);",
@@ -120,23 +122,34 @@ class Multiplying:
         places = [weights[weighing.weight]("e") for weighing in self._chained.weighings]
         arrays = {place: f"weights{i}" for i, place in enumerate(dict.fromkeys(places))}
         names = [arrays[place] for place in places]
-        steps = self.block.keys // FRAGMENT
-        kind = C_TYPES[self.block.dtype]
+        steps = self._weight_steps
         lines = []
         for place in weights.values():
             array = arrays.get(place("e"))
             if array is None:
                 continue
-            low, high = place("(k * 8 + i * 2)"), place("(k * 8 + i * 2 + 1)")
             lines += [
                 "#pragma unroll",
                 f"for (int k = 0; k < {steps}; k++)",
                 "  #pragma unroll",
-                "  for (int i = 0; i < 4; i++) "
-                f"{array}[k][f][i] = tw::pack2<{kind}>({low}, {high});",
+                f"  for (int i = 0; i < 4; i++) {array}[k][f][i] = {self._register(place)};",
             ]
         declared = [f"u32 {name}[{steps}][{self.block.slices}][4];" for name in arrays.values()]
         return _Packed(declared, lines, names)
+
+    @property
+    def _weight_steps(self) -> int:
+        """Fragments along the keys of a tile."""
+        return self.block.keys // (FRAGMENT * (1 + self.block.has_byte_weights))
+
+    def _register(self, place: Callable[[str], str]) -> str:
+        """Weights of register ``i`` of fragment ``k``."""
+        kind = C_TYPES[self.block.weight_kind]
+        if not self.block.has_byte_weights:
+            low, high = place("(k * 8 + i * 2)"), place("(k * 8 + i * 2 + 1)")
+            return f"tw::pack2<{kind}>({low}, {high})"
+        places = (place(f"(k * 16 + i / 2 * 8 + i % 2 * 2 + {n})") for n in (0, 1, 4, 5))
+        return f"tw::pack4<{kind}>({', '.join(f'{each} * {RAISED!r}f' for each in places)})"
 
     def _sum(self, n: int, matrix: Expression, weights: str, place: str) -> list[str]:
         """Weights times what a matrix has for the keys."""
@@ -145,14 +158,14 @@ class Multiplying:
 
         def step(indices: tuple[Index, ...]) -> list[str]:
             (k,) = indices
-            body = self._multiply(f"sums{n}", f"{weights}[{k.text}]", "v")
+            body = self._multiply(f"sums{n}", f"{weights}[{k.text}]", "v", self.block.weight_kind)
             return [
                 f"u32 v[{right.count}][4];",
                 *right.load(place, k),
                 *unrolled(repeat(self.block.slices, right.count * 2), 0, body, "t"),
             ]
 
-        return ["{", *indented(unrolled(repeat(self.block.keys // FRAGMENT), 0, step, "k")), "}"]
+        return ["{", *indented(unrolled(repeat(self._weight_steps), 0, step, "k")), "}"]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from spaces.algebra.index import Index
 from spaces.algebra.mapping import repeat
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.chained.block import Block
-from spaces.cuda.chained.tiles import BYTES, SharedTile, Side
-from spaces.cuda.mma.fragments import FRAGMENT, Fragments
+from spaces.cuda.chained.kinds import FLOAT8
+from spaces.cuda.chained.tiles import SharedTile, Side
+from spaces.cuda.mma.byte_fragments import ByteFragments
+from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES, Fragments
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.products.splitting import Part
 from spaces.language.tree import Expression
@@ -27,12 +29,15 @@ class Operands:
     def _chained(self) -> Chained:
         return self.block.chained
 
-    def _tile(self, value: Expression, slow: Side, fast: Side) -> SharedTile:
-        """One that a team moves."""
+    @property
+    def score_kind(self) -> str:
+        """The dtype of scores' factors."""
+        return self.block.sizes.kinds.scores
+
+    def _tile(self, value: Expression, slow: Side, fast: Side, kind: str) -> SharedTile:
+        """One of elements of a dtype that a team moves."""
         block = self.block
-        return SharedTile(
-            block.batch, value, slow, fast, block.dtype, block.team_threads, block.thread
-        )
+        return SharedTile(block.batch, value, slow, fast, kind, block.team_threads, block.thread)
 
     def _keys_side(self, tile: str) -> Side:
         return self._side(self._chained.key, self.block.keys, tile)
@@ -54,42 +59,51 @@ class Operands:
     @property
     def steps(self) -> int:
         """Fragments of a tile along its depth."""
-        return self.depth.extent // FRAGMENT
+        return self.depth.extent * self.block.sizes.score_bytes // FRAGMENT_BYTES
 
     @cached_property
     def left(self) -> SharedTile:
         """The rows of the left operand."""
-        tile = self._tile(self._chained.left, self.rows, self.depth)
+        tile = self._tile(self._chained.left, self.rows, self.depth, self.score_kind)
         return replace(tile, threads=self.block.threads, thread=THREAD)
 
     def right(self, tile: str) -> SharedTile:
         """A tile of keys of the right operand."""
-        return self._along(self._chained.right, self._keys_side(tile), self.depth)
+        return self._along(self._chained.right, self._keys_side(tile), self.depth, self.score_kind)
 
     def matrix(self, matrix: Expression, tile: str) -> SharedTile:
         """What a matrix has for a tile of keys."""
         width = self._side(self._chained.width, self.block.columns, "block_column")
-        return self._along(matrix, self._keys_side(tile), width)
+        return self._along(matrix, self._keys_side(tile), width, self.block.weight_kind)
 
-    def _along(self, value: Expression, keys: Side, other: Side) -> SharedTile:
-        """Keys slow, or fast where the array lies along them."""
-        usual = self._tile(value, keys, other)
-        turned = self._tile(value, other, keys)
-        return turned if not usual.vector and turned.vector else usual
+    def _along(self, value: Expression, keys: Side, other: Side, kind: str) -> SharedTile:
+        """Keys slow, or fast where the array lies along them and ``ldmatrix`` transposes it."""
+        usual = self._tile(value, keys, other, kind)
+        turned = self._tile(value, other, keys, kind)
+        can_turn = kind not in FLOAT8 and not usual.vector and turned.vector
+        return turned if can_turn else usual
 
-    def fragments(self, name: str, tile: SharedTile, keys_are_columns: bool) -> Fragments:
+    def fragments(
+        self, name: str, tile: SharedTile, keys_are_columns: bool
+    ) -> Fragments | ByteFragments:
         """The right operand of a product of all warps."""
-        keys_slow = tile.slow.parts == (self._chained.key,)
         count = (self.block.keys if keys_are_columns else self.block.columns) // FRAGMENT
+        warps, thread = self.block.number("warps"), self.block.thread
+        if self.block.has_byte_weights and not keys_are_columns:
+            return ByteFragments(name, warps, count, tile.layout, thread)
+        keys_slow = tile.slow.parts == (self._chained.key,)
         deep = keys_slow == keys_are_columns
-        warps, thread = (self.block.number("warps"), 1), self.block.thread
-        return Fragments(name, 1, warps, count, tile.layout, deep, BYTES, thread)
+        size = tile.element_bytes
+        return Fragments(name, 1, (warps, 1), count, tile.layout, deep, size, thread)
 
     @property
     def row_fragments(self) -> Fragments:
         """Those of the left operand, of each warp its own."""
         warps, thread = (self.block.number("warps"), 1), self.block.thread
-        return Fragments("a", 0, warps, self.block.slices, self.left.layout, True, BYTES, thread)
+        left = self.left
+        return Fragments(
+            "a", 0, warps, self.block.slices, left.layout, True, left.element_bytes, thread
+        )
 
     def load_rows(self) -> list[str]:
         """The block's rows of the left operand, and into registers if they are to stay there."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spaces.cuda.chained.sizes import ChainedSizes
+from spaces.cuda.chains.chain import RESCALES
 from spaces.cuda.chains.splitting import CLUSTER, MERGES, cluster_rule, split_rules
-from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 from spaces.cuda.residency import storage_rules
 from spaces.cuda.target import CudaTarget
 from spaces.rules.early import judged_early
@@ -28,7 +29,7 @@ def chained_rules(
         for known in (*steps, (*tile, "stages"), (*tile, "stages", "residency"))
         for rule in judged_early(storage_rules(sizes, target), known, least)
     ]
-    return (*_tile_rules(sizes), *early, *_split_rules(sizes, target))
+    return (*_tile_rules(sizes), *early, *_split_rules(sizes, target), *_byte_rules(sizes))
 
 
 def why_no_room(
@@ -83,6 +84,27 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
             ("keys", "stages"),
             lambda c: (c["stages"] == 2) | ((c["stages"] - 1) * c["keys"] < keys),
             lambda c: f"{c['stages']} stages of {c['keys']} keys are more than {keys} keys fill",
+        ),
+    ]
+
+
+def _byte_rules(sizes: ChainedSizes) -> list[Rule]:
+    """Where weights may be float8."""
+    first, *others = sizes.kinds.weights
+    if not others:
+        return []
+    return [
+        Rule(
+            "whole_fragments",
+            ("weights", "keys"),
+            lambda c: (c["weights"] != first) | (c["keys"] % FRAGMENT_BYTES == 0),
+            lambda c: f"{c['keys']} keys are no multiple of {FRAGMENT_BYTES}, which {first} takes",
+        ),
+        Rule(
+            "late_range",
+            ("weights", "rescale"),
+            lambda c: (c["weights"] != first) | (c["rescale"] != RESCALES[-1]),
+            lambda c: f"weights that are corrected {c['rescale']} may leave the range of {first}",
         ),
     ]
 

@@ -3,35 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.chained.tiles import BYTES
+from spaces.cuda.chained.kinds import Kinds, kinds_of
 from spaces.cuda.chains.merging import SHARERS, row_words
-from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 from spaces.cuda.residency import BlockResources
 from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
+from spaces.dtypes import dtype
 
 
 @dataclass(frozen=True)
 class ChainedSizes(BlockResources):
     """Sizes of schedules of a program, from their decisions."""
 
-    decided: ClassVar[tuple[str, ...]] = (
-        "queries", "columns", "slices", "keys", "warps", "teams",
-    )  # fmt: skip
-    """The decisions that a tile's sizes depend on, in the order in which they are made."""
-
     chained: Chained
+
+    @property
+    def decided(self) -> tuple[str, ...]:
+        """The decisions that a tile's sizes depend on, in the order in which they are made."""
+        weights = ("weights",) * (len(self.kinds.weights) > 1)
+        return ("queries", "columns", *weights, "slices", "keys", "warps", "teams")
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """In which dtypes products are multiplied."""
+        found = kinds_of(self.chained)
+        assert found
+        return found
+
+    @property
+    def score_bytes(self) -> int:
+        """Of a factor of a score."""
+        return dtype(self.kinds.scores).bytes
+
+    def weight_bytes(self, c: Any) -> Any:
+        """Of a weight and of what a matrix has for it."""
+        first, *others = self.kinds.weights
+        if not others:
+            return dtype(first).bytes
+        return np.where(c["weights"] == first, dtype(first).bytes, dtype(others[0]).bytes)
 
     @property
     def depth(self) -> int:
         """Terms of a score, filled up to whole fragments."""
-        return round_up(self.chained.depth.extent, FRAGMENT)
+        return round_up(self.chained.depth.extent, FRAGMENT_BYTES // self.score_bytes)
 
     @property
     def width(self) -> int:
@@ -60,12 +82,12 @@ class ChainedSizes(BlockResources):
 
     def left_bytes(self, c: Any) -> Any:
         """Shared memory of a block's rows of the left operand."""
-        return self.rows(c) * self.depth * BYTES
+        return self.rows(c) * self.depth * self.score_bytes
 
     def stage_bytes(self, c: Any) -> Any:
         """Shared memory of a tile of keys, and of the matrices' rows for them."""
         columns = c["columns"] * len(self.chained.weighings)
-        return c["keys"] * (self.depth + columns) * BYTES
+        return c["keys"] * (self.depth * self.score_bytes + columns * self.weight_bytes(c))
 
     def steps(self, c: Any) -> Any:
         """Steps in which a tile of keys comes along its depth: it is whole."""
@@ -110,6 +132,7 @@ class ChainedSizes(BlockResources):
         rows that are held, fragments, states and addresses."""
         weights = max(len(Levels(self.chained).weights), 1)
         scores = c["slices"] * c["keys"] // 2 * weights
-        held = np.where(c["queries"] == "registers", c["slices"] * self.depth // 4, c["slices"] * 4)
+        words = self.depth * self.score_bytes // 8
+        held = np.where(c["queries"] == "registers", c["slices"] * words, c["slices"] * 4)
         states = 2 * c["slices"] * (2 + 2 * self._states)
         return self.sums(c) + scores + held + states + 40

@@ -4,7 +4,8 @@ is like it.
 Decisions: ``warps`` that share a block's rows, ``slices`` of sixteen rows that each has; ``teams``
 of so many warps, each with a part of the keys, which meet in no barrier until they merge what they
 have; ``keys`` of a tile and ``stages`` of tiles on their way to a team; ``columns`` of sums that a
-block has, of all columns or a part; ``queries``, whether rows of the left operand stay in registers
+block has, of all columns or a part; ``weights``, the dtype in which weights are multiplied, where
+they may be float8; ``queries``, whether rows of the left operand stay in registers
 or are read again from shared memory; ``rescale``, whether sums are corrected in every tile, where a
 row's results moved, or where they moved far; ``split``, blocks that share the keys of a tile of
 rows, and ``merge``, who merges their parts, a second ``kernel``, one that begins ``early`` and
@@ -22,7 +23,7 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.block import Block
 from spaces.cuda.chained.code import ChainedCode
 from spaces.cuda.chained.rules import chained_rules, why_no_room
-from spaces.cuda.chained.served import multiplied, why_not_chained
+from spaces.cuda.chained.served import why_not_chained
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chained.traffic import chained_quantities
 from spaces.cuda.chains.chain import RESCALES, can_be_late
@@ -88,9 +89,7 @@ class CudaChained(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        dtype = multiplied(self.sizes.chained)
-        assert dtype
-        code = ChainedCode(Block(self.sizes, schedule.values, dtype), self.entry(schedule))
+        code = ChainedCode(Block(self.sizes, schedule.values), self.entry(schedule))
         given = arguments(self.workload.inputs, self.workload.outputs)
         return code.kernel(given, frozenset(self.workload.functions))
 
@@ -99,9 +98,11 @@ class CudaChained(Template):
         orders = ("rows", "products")
         if chained.bounds:
             orders = (*orders, "rows down", "products down")  # type: ignore[assignment]
+        kinds = self.sizes.kinds.weights
         return (
             Decision("queries", ("shared", "registers")),
             Decision("columns", self._columns()),
+            *[Decision("weights", kinds)] * (len(kinds) > 1),
             Decision("slices", (1, 2, 4)),
             Decision("keys", (16, 32, 48, 64, 80, 96, 128)),
             Decision("warps", (1, 2, 4, 8)),

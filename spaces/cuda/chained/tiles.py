@@ -24,11 +24,13 @@ from spaces.cuda.mma.fragments import swizzled_tile
 from spaces.derivation.chained.text import split
 from spaces.derivation.products.forms import axes_of
 from spaces.derivation.products.splitting import Part
+from spaces.dtypes import dtype
 from spaces.language.tree import Expression, Read
 
-PIECE = 8
-"""Elements of 16 bits that move at a time: 16 bytes."""
-BYTES = 2
+PIECE = 16
+"""Bytes that move at a time."""
+LEAST = 4
+"""Bytes that ``cp.async`` moves at least."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Side:
 
 @dataclass(frozen=True)
 class SharedTile:
-    """A tile of ``value`` in 16-bit elements of ``dtype``, its side ``fast`` contiguous. So many
+    """A tile of ``value`` in elements of ``dtype``, its side ``fast`` contiguous. So many
     ``threads`` move it, of which ``thread`` is one, in C."""
 
     access: Access
@@ -79,14 +81,24 @@ class SharedTile:
     thread: str = THREAD
 
     @property
+    def element_bytes(self) -> int:
+        """Of an element."""
+        return dtype(self.dtype).bytes
+
+    @property
+    def piece(self) -> int:
+        """Elements that move at a time, at most."""
+        return PIECE // self.element_bytes
+
+    @property
     def layout(self) -> Layout:
         """Where elements lie."""
-        return swizzled_tile(self.slow.extent, self.fast.extent, BYTES)
+        return swizzled_tile(self.slow.extent, self.fast.extent, self.element_bytes)
 
     @property
     def bytes(self) -> int:
         """Its size."""
-        return self.slow.extent * self.fast.extent * BYTES
+        return self.slow.extent * self.fast.extent * self.element_bytes
 
     @cached_property
     def vector(self) -> int:
@@ -96,7 +108,7 @@ class SharedTile:
         if self.access.chained.program.operand[self.value.name].dtype != self.dtype:
             return 0
         found = self._together(self.value)
-        return found if found >= 2 else 0
+        return found if found * self.element_bytes >= LEAST else 0
 
     def _together(self, read: Read) -> int:
         """Up to how many entries that a read takes lie one after the other along the fast side,
@@ -108,7 +120,7 @@ class SharedTile:
         gathered = any(part.name in axes_of(atom) for atom, _ in others)
         if gathered or form.coefficient(part.name) != 1:
             return 0
-        return gcd(PIECE, form.constant, part.extent, *(c for _, c in others))
+        return gcd(self.piece, form.constant, part.extent, *(c for _, c in others))
 
     def copy(self, stage: str) -> list[str]:
         """Start to move the tile to the address ``stage``."""
@@ -126,12 +138,12 @@ class SharedTile:
 
     @property
     def _width(self) -> int:
-        return self.vector or PIECE
+        return self.vector or self.piece
 
     def _piece(self, stage: str, i: Index, j: Index) -> list[str]:
         """Move the vector ``j`` of row ``i``."""
         first = j * self._width
-        to = f"{stage} + {self.layout.index([i, first]) * BYTES}"
+        to = f"{stage} + {self.layout.index([i, first]) * self.element_bytes}"
         slow = self.slow.declare(i.text, "s", self.access.integer)
         known = self.access.knowing(self.slow.names("s"))
         if not self.vector:
@@ -139,7 +151,7 @@ class SharedTile:
         assert isinstance(self.value, Read)
         fast = self.fast.declare(first.text, "t", self.access.integer)
         address = known.knowing(self.fast.names("t")).address(self.value)
-        size = self.vector * BYTES
+        size = self.vector * self.element_bytes
         test = self._inside(i, first.text)
         count = f", {test} ? {size} : 0" if test else ""
         return [*slow, *fast, f"tw::cp_async<{size}>({to}, {address}{count});"]
@@ -155,12 +167,12 @@ class SharedTile:
         kind = C_TYPES[self.dtype]
         return [
             *lines,
-            f"{kind} piece[{PIECE}];",
+            f"{kind} piece[{self.piece}];",
             "#pragma unroll",
-            f"for (int v = 0; v < {PIECE}; v++) {{",
+            f"for (int v = 0; v < {self.piece}; v++) {{",
             *indented([*body, f"piece[v] = tw::from_float<{kind}>({value});"]),
             "}",
-            f"tw::store_shared<{PIECE}>({to}, piece);",
+            f"tw::store_shared<{self.piece}>({to}, piece);",
         ]
 
     def _pieces(self, known: Access, first: Index) -> tuple[list[str], dict[Expression, str]]:
@@ -169,17 +181,17 @@ class SharedTile:
         program, lines, found = known.chained.program, list[str](), dict[Expression, str]()
         reads = (n for n in self.value.walk() if isinstance(n, Read) and n in known.chained.places)
         for read in dict.fromkeys(reads):
-            if self._together(read) != PIECE:
+            if self._together(read) != self.piece:
                 continue
             name, element = f"raw{len(found)}", program.operand[read.name].element
             address = known.knowing({self.fast.parts[0].name: "begin"}).address(read)
             lines += [
-                f"{C_TYPES[element.name]} {name}[{PIECE}];",
-                f"tw::load_global<{PIECE}>({name}, {address});",
+                f"{C_TYPES[element.name]} {name}[{self.piece}];",
+                f"tw::load_global<{self.piece}>({name}, {address});",
             ]
             found[read] = f"(float){name}[v]" if element.is_integer else f"tw::to_float({name}[v])"
         if lines:
-            begin = f"tw_least({self.fast.first} + {first.text}, {self.fast.points - PIECE})"
+            begin = f"tw_least({self.fast.first} + {first.text}, {self.fast.points - self.piece})"
             lines.insert(0, f"const {self.access.integer} begin = {begin};")
         return lines, found
 

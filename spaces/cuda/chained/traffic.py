@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CALL = 6
 """Issue slots of a special function, more or less."""
-_PRODUCT = 16 * 8 * 16  # multiply-adds of one instruction
+_PRODUCT = 16 * 8 * 32  # multiply-adds of one instruction, times the bytes of an element
 
 
 def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.ndarray]:
@@ -41,7 +41,8 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     multiplied = scores * (sizes.terms(c) + width)
     chain = scores * _operations(chained.bare)
     rescaled = np.where(c["rescale"] == "always", 1.0, 0.2) * tiles * sizes.rows(c) * width
-    products = multiplied / _PRODUCT
+    shared = sizes.terms(c) * sizes.score_bytes + width * sizes.weight_bytes(c)
+    products = scores * shared / _PRODUCT
     loads = products / (2 * c["slices"]) * (1 + (c["queries"] == "shared") / c["keys"] * 8)
     steps = tiles * sizes.steps(c)
     passing = tiles * sizes.tile_bytes(c) + blocks * sizes.left_bytes(c)

@@ -33,9 +33,9 @@ class DeepOperands(Operands):
     def left(self) -> SharedTile:
         """The rows: those that stay come by all teams, those of a step by each team's own."""
         if not self.block.keeps_rows:
-            return self._tile(self._chained.left, self.rows, self.depth)
+            return self._tile(self._chained.left, self.rows, self.depth, self.score_kind)
         every = self._side(self._chained.depth, self.block.steps * self.block.depth_step)
-        tile = self._tile(self._chained.left, self.rows, every)
+        tile = self._tile(self._chained.left, self.rows, every, self.score_kind)
         return replace(tile, threads=self.block.threads, thread=THREAD)
 
     def load_rows(self) -> list[str]:

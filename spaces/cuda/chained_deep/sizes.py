@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chained.tiles import BYTES
 
 STAGES, SHARED = "stages", "shared"
 """Where rows of the left operand are: they come again with each step, or stay, all of them."""
@@ -17,7 +16,10 @@ STAGES, SHARED = "stages", "shared"
 class DeepSizes(ChainedSizes):
     """Sizes of schedules of a program, from their decisions."""
 
-    decided: ClassVar[tuple[str, ...]] = (*ChainedSizes.decided, "depth_step")
+    @property
+    def decided(self) -> tuple[str, ...]:
+        """The decisions that a tile's sizes depend on, in the order in which they are made."""
+        return (*super().decided, "depth_step")
 
     def steps(self, c: Any) -> Any:
         """Steps of the depth."""
@@ -29,15 +31,16 @@ class DeepSizes(ChainedSizes):
 
     def left_bytes(self, c: Any) -> Any:
         """Shared memory of a block's rows of the left operand, if they stay."""
-        return self.rows(c) * self.terms(c) * BYTES * (c["queries"] == SHARED)
+        return self.rows(c) * self.terms(c) * self.score_bytes * (c["queries"] == SHARED)
 
     def stage_bytes(self, c: Any) -> Any:
         """Shared memory of a step of a tile of keys, and of the rows if they come again."""
-        return (c["keys"] + self.rows(c) * (c["queries"] == STAGES)) * c["depth_step"] * BYTES
+        high = c["keys"] + self.rows(c) * (c["queries"] == STAGES)
+        return high * c["depth_step"] * self.score_bytes
 
     def matrix_bytes(self, c: Any) -> Any:
         """Shared memory of the matrices' rows for a tile of keys."""
-        return c["keys"] * c["columns"] * len(self.chained.weighings) * BYTES
+        return c["keys"] * c["columns"] * len(self.chained.weighings) * self.weight_bytes(c)
 
     def ring_bytes(self, c: Any) -> Any:
         """Shared memory of a team: all its stages, and matrices once."""

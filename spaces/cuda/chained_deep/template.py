@@ -13,9 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.cuda.chained.rules import why_no_room
-from spaces.cuda.chained.served import multiplied, why_not_chained
+from spaces.cuda.chained.served import why_not_chained
 from spaces.cuda.chained.template import TENSOR_CORES, CudaChained
-from spaces.cuda.chained.tiles import BYTES
 from spaces.cuda.chained_deep.block import DeepBlock
 from spaces.cuda.chained_deep.code import DeepCode
 from spaces.cuda.chained_deep.rules import deep_rules
@@ -63,9 +62,7 @@ class ChainedDeep(CudaChained):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        dtype = multiplied(self.sizes.chained)
-        assert dtype
-        code = DeepCode(DeepBlock(self.sizes, schedule.values, dtype), self.entry(schedule))
+        code = DeepCode(DeepBlock(self.sizes, schedule.values), self.entry(schedule))
         given = arguments(self.workload.inputs, self.workload.outputs)
         return code.kernel(given, frozenset(self.workload.functions))
 
@@ -78,7 +75,7 @@ class ChainedDeep(CudaChained):
 
 def _why_whole(template: ChainedDeep) -> str | None:
     depth, most = template.sizes.chained.depth.extent, template.cuda.shared_per_block
-    whole = _WHOLE_ROWS * template.sizes.depth * BYTES
+    whole = _WHOLE_ROWS * template.sizes.depth * template.sizes.score_bytes
     if whole > most:
         return None
     return f"{depth} terms of a score need no steps: whole tiles take {whole} bytes of {most}"

@@ -13,7 +13,6 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.traffic import USABLE, Occupancy
-from spaces.cuda.chained.tiles import BYTES
 from spaces.cuda.chained.traffic import chained_quantities
 from spaces.cuda.chained_deep.sizes import STAGES
 from spaces.quantities import filled, widened
@@ -37,8 +36,8 @@ def _again(template: ChainedDeep, c: Any) -> Any:
     registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
     occupancy = Occupancy(target, blocks, sizes.threads(c), registers, sizes.shared_bytes(c))
     running = np.minimum(blocks, occupancy.slots)
-    keys = sizes.chained.batches * sizes.chained.key.extent * depth * BYTES
-    own_rows = sizes.rows(c) * depth * BYTES
+    keys = sizes.chained.batches * sizes.chained.key.extent * depth * sizes.score_bytes
+    own_rows = sizes.rows(c) * depth * sizes.score_bytes
     tiles = np.maximum(ceil_div(sizes.chained.key.extent, c["keys"]) / c["split"], 1)
     missed = (c["queries"] == STAGES) & (running / c["split"] * own_rows > USABLE * target.l2_bytes)
     return (ceil_div(blocks, running) - 1) * keys + missed * blocks * (tiles - 1) * own_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spaces.cuda.chained import served
+from spaces.cuda.chained.kinds import HALVES
 from spaces.cuda.chained_hopper.fetching.operands import key_boxes, left_boxes, right_boxes
 from spaces.cuda.chained_hopper.fetching.tiles import tiled
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
@@ -37,7 +38,7 @@ def _why_no_products(chained: Chained) -> str | None:
         if read is None:
             return f"{factor} is no array in place, which TMA could bring"
         found.append(chained.program.operand[read.name].dtype)
-    if len(set(found)) > 1:
+    if len(set(found)) > 1 or found[0] not in HALVES:
         return f"factors are {', '.join(found)}; allowed: one type of 16 bits"
     for part in (chained.depth, chained.width):
         if part.extent > WIDEST:

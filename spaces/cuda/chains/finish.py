@@ -21,13 +21,14 @@ class Finish:
     """Writes the outputs of row ``r`` of a lane, if that is the row ``row`` of a product.
 
     ``access`` knows that row. ``sums`` gives the C text of element ``e`` of pair ``j`` of a
-    weighing's sums; there are ``pairs`` of them, from the column ``column0`` on, eight apart.
+    weighing's sums; there are ``pairs`` of them, whose first ``column`` is C text.
     """
 
     chain: FragmentChain
     access: Access
     sums: Sequence[str]
     pairs: int
+    column: str = "column0 + j * 8"
 
     @property
     def chained(self) -> Chained:
@@ -83,7 +84,7 @@ class Finish:
             body.append(f"pair{n}[e] = tw::from_float<{kind}>({scope.text(output.value)});")
             stores += self._store_pair(output, f"pair{n}")
         declared = [f"{C_TYPES[o.array.dtype]} pair{n}[2];" for n, o in enumerate(outputs)]
-        last = f"tw_least(column0 + j * 8 + e, {width.extent - 1})"
+        last = f"tw_least({self.column} + e, {width.extent - 1})"
         return [
             "#pragma unroll",
             f"for (int j = 0; j < {self.pairs}; j++) {{",
@@ -108,13 +109,13 @@ class Finish:
         others = [c for atom, c in output.offset.terms if atom != width.name]
         together = step == 1 and gcd(2, output.offset.constant, width.extent, *others) == 2
         if together:
-            at = self._place(output, "column0 + j * 8")
+            at = self._place(output, self.column)
             return [
-                f"if (column0 + j * 8 < {width.extent}) tw::store_global<2>({at}, {pair});",
+                f"if ({self.column} < {width.extent}) tw::store_global<2>({at}, {pair});",
             ]
         lines = []
         for e in range(2):
-            column = f"column0 + j * 8 + {e}"
+            column = f"{self.column} + {e}"
             at = self._place(output, column)
             lines.append(f"if ({column} < {width.extent}) tw::store_global({at}, {pair}[{e}]);")
         return lines

@@ -76,6 +76,18 @@ template <> TW_INLINE u32 pack2<f16>(float low, float high) {
 template <> TW_INLINE u32 pack2<bf16>(float low, float high) {
   u32 r; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low)); return r;
 }
+template <class T> TW_INLINE u32 pack4(float a, float b, float c, float d);
+#define TW_PACK4(T)                                                                               \
+  template <> TW_INLINE u32 pack4<T>(float a, float b, float c, float d) {                        \
+    u32 r;                                                                                        \
+    asm("{\n.reg .b16 l, h;\ncvt.rn.satfinite." #T "x2.f32 l, %2, %1;\n"                          \
+        "cvt.rn.satfinite." #T "x2.f32 h, %4, %3;\nmov.b32 %0, {l, h};\n}"                        \
+        : "=r"(r) : "f"(a), "f"(b), "f"(c), "f"(d));                                              \
+    return r;                                                                                     \
+  }
+TW_PACK4(e4m3)
+TW_PACK4(e5m2)
+#undef TW_PACK4
 template <class T> TW_INLINE void unpack2(u32 x, float &low, float &high) {
   low = to_float(T{(u16)x}); high = to_float(T{(u16)(x >> 16)});
 }
@@ -84,6 +96,7 @@ template <> TW_INLINE void unpack2<f16>(u32 x, float &low, float &high) {
 }
 TW_INLINE u32 to_tf32(float x) { u32 r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x)); return r; }
 TW_INLINE u32 float_bits(float x) { return __float_as_uint(x); }
+TW_INLINE u32 byte_permute(u32 low, u32 high, u32 picks) { return __byte_perm(low, high, picks); }
 TW_INLINE float bits_float(u32 x) { return __uint_as_float(x); }
 TW_INLINE float max_nan(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
 TW_INLINE float min_nan(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }

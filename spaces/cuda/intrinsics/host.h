@@ -23,6 +23,12 @@ TW_INLINE bool elect_one() { return emulator::lane() == 0; }
 // ---- numbers
 TW_INLINE u32 float_bits(float x) { return __builtin_bit_cast(u32, x); }
 TW_INLINE float bits_float(u32 x) { return __builtin_bit_cast(float, x); }
+TW_INLINE u32 byte_permute(u32 low, u32 high, u32 picks) {
+  const u64 bytes = (u64)high << 32 | low;
+  u32 found = 0;
+  for (int i = 0; i < 4; i++) found |= (u32)(u8)(bytes >> (picks >> 4 * i & 7) * 8) << 8 * i;
+  return found;
+}
 TW_INLINE float to_float(float x) { return x; }
 TW_INLINE float to_float(double x) { return (float)x; }
 TW_INLINE float to_float(i8 x) { return x; }
@@ -43,6 +49,9 @@ template <> struct Convert<e5m2> { TW_INLINE e5m2 from(float x) { return {emulat
 template <class T> TW_INLINE T from_float(float x) { return Convert<T>::from(x); }
 template <class T> TW_INLINE u32 pack2(float low, float high) {
   return from_float<T>(low).bits | (u32)from_float<T>(high).bits << 16;
+}
+template <class T> TW_INLINE u32 pack4(float a, float b, float c, float d) {
+  return from_float<T>(a).bits | (u32)from_float<T>(b).bits << 8 | (u32)from_float<T>(c).bits << 16 | (u32)from_float<T>(d).bits << 24;
 }
 template <class T> TW_INLINE void unpack2(u32 x, float &low, float &high) {
   low = to_float(T{(u16)x}); high = to_float(T{(u16)(x >> 16)});

@@ -16,6 +16,7 @@ from tests.spaces.chained_programs import FORMS
 
 H200, A100 = cuda_target("sm_90a"), cuda_target("sm_80")
 HALF = {"dtype": "float16"}
+E4M3 = "float8_e4m3fn"
 PREFILL = workload("attention", b=1, h=8, i=2048, j=2048, d=128, mask="causal", **HALF)
 DECODE = workload("attention", b=4, h=32, kv=8, i=1, j=4096, d=128, dtype="bfloat16")
 LATENT = workload(
@@ -33,7 +34,7 @@ class TestCudaChained(TemplateContract):
     template = CudaChained
 
     def served(self) -> list[tuple[Workload, Target]]:
-        return [(PREFILL, H200), (DECODE, A100), (LATENT, H200), (LOSS, H200)]
+        return [(PREFILL, H200), (DECODE, A100), (LATENT, H200), (LOSS, H200), (SHORT, H200)]
 
     def refused(self) -> list[tuple[Workload, Target]]:
         softmax = workload("softmax", r=4, c=8, **HALF)
@@ -50,15 +51,63 @@ class TestCudaChained(TemplateContract):
     [
         (FORMS["grouped heads"], "no factor, or several kinds, of float16 or bfloat16"),
         ("k: bfloat16\n" + FORMS["grouped heads"].replace("sum[j]", "sum[j]", 1), "kinds"),
+        ("q: float32\n" + FORMS["grouped heads"], "scores are not of float8 arrays alone"),
         (FORMS["no chain"], "may leave the range of float16"),
     ],
 )
 def test_what_products_cannot_multiply_is_refused_in_words(text, why):
-    dtype = {"no factor, or several kinds, of float16 or bfloat16": "float32"}.get(why, "float16")
+    dtypes = {
+        "no factor, or several kinds, of float16 or bfloat16": "float32",
+        "scores are not of float8 arrays alone": E4M3,
+    }
+    dtype = dtypes.get(why, "float16")
     extents = {"b": 1, "h": 2, "i": 4, "j": 5, "d": 6, "e": 7}
     found = CudaChained.refuses(workload(text, **extents, dtype=dtype), H200)
     assert found is not None
     assert why in found
+
+
+SHORT = workload("attention", b=1, h=8, kv=2, i=512, j=512, d=128, dtype=E4M3)
+SCORE = "sum[d](q[b,h,i,d] * k[b,h // 2,j,d])"
+SOFT = f"y[b,h,i,e] = sum[j](softmax[j]({SCORE}) * "
+
+
+@pytest.mark.parametrize(
+    ("text", "scores", "weights"),
+    [
+        (f"{SOFT}v[b,h // 2,j,e])", E4M3, (E4M3, "bfloat16")),
+        (f"{SOFT}vs[h] * v[b,h // 2,j,e])", E4M3, (E4M3, "bfloat16")),
+        (f"{SOFT}u[b,j] * v[b,h // 2,j,e])", E4M3, ("bfloat16",)),
+        (f"{SOFT}v[b,h // 2,j,e] * u[j,e])", E4M3, ("bfloat16",)),
+        (f"y[b,h,i,e] = sum[j](sigmoid({SCORE}) * v[b,h // 2,j,e])", E4M3, ("bfloat16",)),
+        (f"q: float8_e5m2\n{SOFT}v[b,h // 2,j,e])", "bfloat16", (E4M3, "bfloat16")),
+        (f"q: bfloat16\n{SOFT}v[b,h // 2,j,e])", "bfloat16", ("bfloat16",)),
+    ],
+)
+def test_products_of_float8_arrays_are_multiplied_in_float8(text, scores, weights):
+    """Weights as far as they are at most one."""
+    work = workload(text, b=1, h=4, i=64, j=64, d=32, e=32, dtype=E4M3)
+    sizes = CudaChained(work, H200).sizes
+    assert (sizes.kinds.scores, sizes.kinds.weights) == (scores, weights)
+
+
+def test_float8_takes_hardware_that_converts_it():
+    cache = "k: float8_e4m3fn\nv: float8_e4m3fn\n" + FORMS["grouped heads"]
+    held = workload(cache, b=1, h=4, i=4, j=64, d=32, e=32, dtype="bfloat16")
+    for work in (SHORT, held):
+        assert "sm_80 does not convert float8_e4m3fn" in (CudaChained.refuses(work, A100) or "")
+        assert CudaChained.refuses(work, cuda_target("sm_89")) is None
+        assert list(space_for(work, H200).templates) == ["chained"]
+
+
+def test_float8_weights_take_tiles_of_whole_fragments_and_are_never_late():
+    space = space_for(SHORT, H200)
+    found = [dict(space.schedule(r).values) for r in space.sample(np.random.default_rng(0), 200)]
+    short = [values for values in found if values["weights"] == E4M3]
+    assert 20 < len(short) < 200
+    assert {values["keys"] % 32 for values in short} == {0}
+    assert "late" not in {values["rescale"] for values in short}
+    assert "late" in {values["rescale"] for values in found}
 
 
 TWO_VALUES = (

@@ -1,0 +1,59 @@
+"""The dtypes in which a chained kernel multiplies: scores, and weights by what matrices have.
+
+Products of 16-bit arrays are multiplied in their dtype. Where all arrays are float8, a product of
+two of them is one of float8, and so may be one of weights that are at most one: these are rounded
+to the dtype of the matrices, raised into its range
+(:data:`~spaces.derivation.rounding.reductions.RAISED`). Two dtypes of float8, values that are
+computed and weights without a bound are multiplied in bfloat16, which holds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.derivation.chained.view import Chained
+from spaces.language.tree import Binary, Call, Expression, Read
+
+HALVES = ("float16", "bfloat16")
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+_EXPONENTIALS = ("exp", "exp2")
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The dtype of ``scores``' factors, and those that ``weights`` may be multiplied in."""
+
+    scores: str
+    weights: tuple[str, ...]
+
+
+def kinds_of(chained: Chained) -> Kinds | None:
+    """The dtypes; None if there are none, or several of 16 bits."""
+    factors = [chained.left, chained.right, *(w.matrix for w in chained.weighings)]
+    names = {read.name for factor in factors for read in factor.reads}
+    found = {chained.program.operand[name].dtype for name in names} & set(HALVES)
+    if found:
+        kind = found.pop()
+        return None if found else Kinds(kind, (kind,))
+    left, right, *matrices = (_dtype(chained, factor) for factor in factors)
+    given = {left, right, *matrices} - {None}
+    if not given <= set(FLOAT8) or left is None or right is None:
+        return None
+    short = matrices[0] if len(set(matrices)) == 1 else None
+    bounded = all(_is_bounded(chained, weighing.weight) for weighing in chained.weighings)
+    weights = (short,) if short and bounded else ()
+    return Kinds(left if left == right else HALVES[1], (*weights, HALVES[1]))
+
+
+def _dtype(chained: Chained, factor: Expression) -> str | None:
+    """That of an array; None of what is computed."""
+    return chained.program.operand[factor.name].dtype if isinstance(factor, Read) else None
+
+
+def _is_bounded(chained: Chained, weight: Expression) -> bool:
+    """Whether it is at most one: the exponential of a number less the maximum of all of them."""
+    if not (isinstance(weight, Call) and weight.function in _EXPONENTIALS):
+        return False
+    (power,) = weight.arguments
+    tops = [(r.element, r.state) for r in chained.scalars if r.reducer == "max"]
+    return isinstance(power, Binary) and power.operator == "-" and (power.left, power.right) in tops
