@@ -53,8 +53,11 @@ def extents_of(operator: str | None, words: Sequence[str] | None) -> Mapping[str
 
 def program_text(file: Path) -> str:
     """The text in a file; :class:`InputError` if it holds none."""
-    with file.open("rb") as stream:
-        data = stream.read(LARGEST_FILE + 1)
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"cannot read the program {file}: {error.strerror}") from None
     if len(data) > LARGEST_FILE:
         raise InputError(f"{file} is no program: over {LARGEST_FILE} bytes")
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scheduler.cli.asked import asked_workload
+from scheduler.cli.asked import ProgramFile, asked_workload
 from scheduler.cli.options import Format, TargetName, Threads
 from spaces.errors import InputError, shown
 from spaces.operators import workload as workload_of
@@ -28,12 +28,14 @@ TELLING = 0.005  # share of the variance from which on a decision is shown
 
 def explain_command(
     what: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="MODEL | OPERATOR NAME=VALUE...",
             help="A model that tilewright train wrote, or a workload of the database.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    file: ProgramFile = None,
     db: Annotated[
         str | None,
         typer.Option("--db", help="The tuning database.", show_default="tuning.db of a workload"),
@@ -61,15 +63,16 @@ def explain_command(
       tilewright explain model.json --plot model.svg
       tilewright explain matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
     """
-    if len(what) == 1 and " " not in what[0].strip():
+    words = what or []
+    if file is None and len(words) == 1 and " " not in words[0].strip():
         asked = None if workload is None else workload_of(workload)
-        _explain_model(Path(what[0]), db, asked, plot, detect_target(target, threads), format)
+        _explain_model(Path(words[0]), db, asked, plot, detect_target(target, threads), format)
     elif plot is not None or workload is not None:
         option = "--plot" if plot is not None else "--workload"
-        raise InputError(f"{option} is for a model, not for {shown(' '.join(what))}")
+        given = " ".join(words) if file is None else str(file)
+        raise InputError(f"{option} is for a model, not for {shown(given)}")
     else:
-        operator, *words = what
-        asked = asked_workload(operator, words)
+        asked = asked_workload(words[0] if words else None, words[1:], file)
         _explain_workload(asked, detect_target(target, threads), db or "tuning.db", format)
 
 

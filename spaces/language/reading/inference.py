@@ -61,7 +61,12 @@ class Arrays:
         """As far as the reads of an operand go."""
         reads = [r for r in self._reads if r.name == name and r.outside is None]
         if not reads:
-            raise InputError(f"the shape of {name!r} is open; allowed: such as {name}: float32[8]")
+            indices = next(len(r.indices) for r in self._reads if r.name == name)
+            such = ", ".join(["8"] * indices)
+            raise InputError(
+                f"the shape of {name!r} is open: all its reads may be outside of it; "
+                f"allowed: a line that declares it, such as {name}: float32[{such}]"
+            )
         if len({len(read.indices) for read in reads}) > 1:
             raise InputError(f"{name!r} is read with different numbers of indices")
         bounds = Bounds.under((), self.extents, self._entries)

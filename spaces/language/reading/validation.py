@@ -40,7 +40,10 @@ def _check_use(program: Program) -> None:
     for stage in program.stages:
         if stage.name not in read | outputs:
             names = ", ".join(outputs)
-            raise InputError(f"stage {stage.name!r} is never read, and no output; outputs: {names}")
+            raise InputError(
+                f"stage {stage.name!r} is never read, and no output; outputs: {names}; "
+                f"for more of them write a last line -> {stage.name}, {names}"
+            )
     used = {axis for stage in program.stages for axis in (*stage.axes, *stage.over)}
     for axis in program.extent:
         if axis not in used:

@@ -47,7 +47,12 @@ def test_a_name_a_text_and_a_file_are_taken(file: Path) -> None:
         (["verify"], "Missing argument 'OPERATOR', or --file"),
         (["tune"], "Missing argument 'OPERATOR', or --file, or --suite"),
         (["tune", "--suite", "bert-base", "--file", "x.tw"], "--suite and --file; allowed: one"),
-        (["tune", "--file", "missing.tw", "m=3"], "missing.tw"),
+        (
+            ["tune", "--file", "missing.tw", "m=3"],
+            "cannot read the program missing.tw: No such file",
+        ),
+        (["query", "--file", "."], "cannot read the program .: Is a directory"),
+        (["explain", "--plot", "x.svg", "--file", "x.tw"], "--plot is for a model, not for 'x.tw'"),
         (["query", "--file", "/dev/zero"], "/dev/zero is no program: over 65536 bytes"),
         (["query", "--file", "/bin/true"], "/bin/true is no program: "),
     ],

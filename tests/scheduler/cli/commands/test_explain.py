@@ -54,6 +54,14 @@ def test_a_workload_is_explained(tuned, capsys):
         assert word in text
 
 
+def test_a_workload_in_a_file_is_explained(tuned, tmp_path, capsys):
+    file = tmp_path / "product.tw"
+    file.write_text("s[i, j] = sum[k](a[i, k] * b[k, j])\ny[i, j] = relu(s[i, j] + bias[j])\n")
+    asked = ("--file", str(file), "i=96", "j=64", "k=64", "--db", str(tuned[0]))
+    named = ask(capsys, "explain", *FUSED, "--db", str(tuned[0]))
+    assert ask(capsys, "explain", *asked) == named
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

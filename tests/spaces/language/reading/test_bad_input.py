@@ -36,7 +36,8 @@ BAD = {
     "y[i] = x[i * 0.5]": "index 0.5 is no whole number",
     "y[i] = x[exp(i)]": "exp.i. is no index; allowed: whole numbers, axes, entries",
     "y[i] = x[sum[j](j)]": "reduces; allowed: a stage of its own",
-    "y[i] = inside(x[i - 1], 0)": "the shape of 'x' is open; allowed: such as x: float32",
+    "y[i] = inside(x[i - 1], 0)": "allowed: a line that declares it, such as x: float32.8.",
+    "y[i, j] = inside(x[i - 1, j], 0)": "such as x: float32.8, 8.",
     "y[i] = inside(2, 0)": "inside.* is for one entry",
     "x: float32[4]; y[i] = inside(x[i], --1)": "'--1' is no value outside",
     f"x: float32[4]; y[i] = inside(x[i], {'-' * 900}1)": "is no value outside|too deeply nested",
@@ -51,7 +52,7 @@ BAD = {
     "y[i] = y[i] + 1": "stage 'y' is read before it exists",
     "a[i] = b[i]\nb[i] = a[i]": "stage 'b' is read before it exists; line 2 defines it",
     "y[i] = x[i]; y[i] = 2": "stage 'y' is defined twice; line 1 defines it",
-    "y[i] = x[i]; z[i] = 2": "stage 'y' is never read, and no output; outputs: z",
+    "y[i] = x[i]; z[i] = 2": "outputs: z; for more of them write a last line -> y, z",
     "": "the program has no stage",
     # conditions
     "where j < 0; y[i] = sum[j](x[i, j])": "'where j < 0' leaves no element for any row",
