@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from types import TracebackType
 
 import numpy as np
 
@@ -66,12 +65,7 @@ class Problem:
     def __enter__(self) -> Problem:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 

@@ -12,7 +12,6 @@ from spaces.language.text import entry_text
 from spaces.version import VERSION
 from spaces.workloads.contraction import Operand
 
-WIDTH = 96
 SPELLINGS = {
     "bfloat16": "the upper 16 bits of a float32",
     "tfloat32": "a float32 of which the tensor cores read 19 bits",

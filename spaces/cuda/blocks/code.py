@@ -13,14 +13,12 @@ from functools import cached_property
 
 from spaces.cuda.blocks.copies.block_copy import BlockCopy, Ends
 from spaces.cuda.blocks.copies.tile_copy import position_type
-from spaces.cuda.blocks.finish import (
-    batch_parts,
-    parameter_name,
-)
+from spaces.cuda.blocks.finish import batch_parts, parameter_name
 from spaces.cuda.blocks.grid_code import GridCode
 from spaces.cuda.blocks.segments import segment_lines, segments_of
 from spaces.cuda.blocks.sizes import RingSizes
 from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
+from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)
@@ -31,15 +29,10 @@ class BlockCode(GridCode):
 
     # -- what a template says ------------------------------------------------------------------
 
-    @property
     @abstractmethod
-    def left(self) -> BlockCopy:
-        """Moves tiles of the left operand."""
-
-    @property
-    @abstractmethod
-    def right(self) -> BlockCopy:
-        """Moves tiles of the right operand."""
+    def copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
+        """Moves tiles of an operand, ``width`` of its rows or columns each; ``deep`` where depth
+        runs along its fastest dimension."""
 
     @property
     @abstractmethod
@@ -62,6 +55,16 @@ class BlockCode(GridCode):
         """Finish and store the sums."""
 
     # -- what follows --------------------------------------------------------------------------
+
+    @cached_property
+    def left(self) -> BlockCopy:
+        """Moves tiles of the left operand."""
+        return self.copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
+
+    @cached_property
+    def right(self) -> BlockCopy:
+        """Moves tiles of the right operand."""
+        return self.copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
 
     @property
     def warps(self) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.grid import PersistentGrid
 from spaces.cuda.hopper.places import placed_tile
 from spaces.cuda.hopper.segments import SegmentList, TrimmedTile, list_bytes
-from spaces.cuda.hopper.sizes import GROUP, HopperSizes
+from spaces.cuda.hopper.sizes import HopperSizes
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper.storing.store import TileStore
 from spaces.cuda.hopper.tile import OperandTile, ProductTile
@@ -101,11 +101,6 @@ class HopperPlan:
     def threads(self) -> int:
         """Threads of a block."""
         return int(self.sizes.threads(self.values))
-
-    @property
-    def producer_threads(self) -> int:
-        """A warp, or a warpgroup where registers are moved to the others."""
-        return self.threads - self.consumers * GROUP
 
     @property
     def cluster(self) -> tuple[int, int]:

@@ -59,17 +59,7 @@ class MmaCode(BlockCode):
 
     # -- memory --------------------------------------------------------------------------------
 
-    @cached_property
-    def left(self) -> BlockCopy:
-        """Moves tiles of the left operand."""
-        return self._copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
-
-    @cached_property
-    def right(self) -> BlockCopy:
-        """Moves tiles of the right operand."""
-        return self._copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
-
-    def _copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
+    def copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
         """Tiles keep their order in shared memory where ``ldmatrix`` can transpose them;
         elements of other sizes than 2 bytes are put crosswise on the way if they must."""
         tile = (width, self.depth) if deep else (self.depth, width)

@@ -74,11 +74,6 @@ class Access:
         """C type of what is held of it."""
         return "u32" if self.paired else C_TYPES[self.array.dtype]
 
-    @property
-    def register_words(self) -> int:
-        """32-bit registers of a vector."""
-        return self.words * max(1, self.array.element.bytes // 4)
-
     def start(self, row: str, gathered: Mapping[Read, str]) -> str:
         """C text of the row's first element, an offset in elements."""
         terms = [str(self.place.offset)] if self.place.offset else []

@@ -86,17 +86,7 @@ class SimtCode(BlockCode):
 
     # -- memory --------------------------------------------------------------------------------
 
-    @cached_property
-    def left(self) -> BlockCopy:
-        """Moves tiles of the left operand."""
-        return self._copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
-
-    @cached_property
-    def right(self) -> BlockCopy:
-        """Moves tiles of the right operand."""
-        return self._copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
-
-    def _copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
+    def copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
         """Shared tiles are (depth, width)."""
         row = int(self.sizes.row(width, deep))
         tile = (width, self.depth) if deep else (self.depth, width)
