@@ -1,4 +1,4 @@
-"""What the sizes among a kernel's decisions say, whatever they are called."""
+"""Sizes that are found among a kernel's decisions whatever their names are."""
 
 from __future__ import annotations
 

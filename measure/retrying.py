@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from measure.interfaces import Builder, Built
 from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 
-LOSSES_ALONE = 2  # after so many losses alone, the failure is the schedule's own
+LOSSES_ALONE = 2  # losses of a candidate alone, after which the failure is the schedule's own
 STARTS = 3  # attempts at a batch on a machine that fails before any of it runs
 
 _BLAME = {ErrorKind.WORKER_LOST: ErrorKind.CRASH}  # the schedule's name for a machine's failure

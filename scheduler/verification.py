@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BATCH = 8  # kernels of one library: compiling one alone costs several times as much
 LARGEST = 2**26  # multiply-adds emulated for one schedule: some 2 s, over all interleavings
 LARGEST_PROGRAM = 2**18  # points of any other program, which take longer
-PRODUCTS = 3  # of a large batch, along each of its axes
+PRODUCTS_PER_AXIS = 3  # products of a large batch that are verified, along each of its axes
 STEP = 256  # extents are shortened by multiples of the largest tile
 
 
@@ -95,7 +95,7 @@ def emulable(workload: Workload) -> Workload:
     if isinstance(workload, Contraction):
         product = product_of(workload)
         if prod(extents.values()) > LARGEST and not isinstance(product, str):
-            extents |= {axis: min(extents[axis], PRODUCTS) for axis in product.batch}
+            extents |= {axis: min(extents[axis], PRODUCTS_PER_AXIS) for axis in product.batch}
         shorter = _shortened(extents, LARGEST)
     else:
         own = {n: v for n, v in workload.parameters if isinstance(v, int) and extents.get(n) == v}

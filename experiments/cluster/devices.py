@@ -19,7 +19,7 @@ from spaces.cuda.target import cuda_target
 from spaces.target import Target
 
 SLEEP = 0.05  # seconds that a candidate takes where it takes any
-CORES = 20  # of a host with GPUs
+CORES = 20  # cores of a host with GPUs
 COMPILING = 0.1, 0.5  # seconds of NVRTC for a kernel, least and most
 SETTING_UP, TIMING = 0.1, 0.03  # seconds of a GPU for what runs together, and for each of it
 

@@ -36,9 +36,9 @@ from tests.measure.cluster.nodes import CODE, cluster
 HERE = Path(__file__).parent
 TRIALS = 1_000_000  # more than there is time for
 GPUS = ("0", "1")
-TIMES = 3  # that the winners are compared on each GPU; the median counts
+COMPARISONS = 3  # comparisons of the winners on each GPU; the median counts
 LOOK_SECONDS = 0.05  # how often it is noted what each worker does
-CORES = 20  # of the host of simulated GPUs
+CORES = 20  # cores of the host of simulated GPUs
 
 
 def run(options: argparse.Namespace) -> None:
@@ -211,7 +211,7 @@ def compared(suite: Suite, kind: str, runs: Runs) -> dict[str, Any]:
 
 def timed(suite: Suite, kind: str, runs: Runs) -> list[dict[str, float]]:
     """On the first GPU that this process sees."""
-    return latencies_of_winners(suite, detect_target(kind), runs, TIMES)
+    return latencies_of_winners(suite, detect_target(kind), runs, COMPARISONS)
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ from measure.records.measurement import Measurement
 from spaces.cuda.target import CudaTarget
 from spaces.target import detect_target
 
-HANG_SECONDS = 3.0  # after which a call hangs: the right ones take microseconds
+HANG_SECONDS = 3.0  # a call that takes longer hangs: the right ones take microseconds
 
 
 class Attackers:

@@ -16,7 +16,7 @@ ROWS, WARP = 67, 32
 LAUNCH = Launch((ROWS, 1, 1), (WARP, 1, 1))
 MORE_SHARED = 300 << 10  # bytes, than any GPU gives a block
 MORE_MEMORY = 1 << 42  # bytes, than any GPU has
-MORE_THREADS = 1024 + 32  # than a block may have; no compiler looks at that
+TOO_MANY_THREADS = 1024 + 32  # more than a block may have; no compiler looks at that
 
 BODY = """
   const int m = blockIdx.x;
@@ -104,7 +104,7 @@ HARMFUL = (
     Attack(
         "threads",
         ErrorKind.REJECTED,
-        launch=replace(LAUNCH, block=(MORE_THREADS, 1, 1)),
+        launch=replace(LAUNCH, block=(TOO_MANY_THREADS, 1, 1)),
         on_emulator=False,
     ),
 )

@@ -19,7 +19,7 @@ from spaces.workloads.contraction import Operand
 
 Queue = Callable[[], object]
 
-WORDS = 4  # of 32 bits in a vector
+VECTOR = 4  # words of 32 bits loaded at once
 COMPILE_SECONDS = 60.0
 
 
@@ -29,21 +29,21 @@ def kernels(size: int) -> Iterator[Kernel]:
     for threads in (128, 256, 512, 1024):
         for vectors in (2, 4):
             for fetch in (0, 128):
-                blocks, rest = divmod(size, threads * vectors * WORDS * 4)
+                blocks, rest = divmod(size, threads * vectors * VECTOR * 4)
                 if not rest:
                     yield _kernel(threads, vectors, fetch, blocks)
 
 
 def _kernel(threads: int, vectors: int, fetch: int, blocks: int) -> Kernel:
-    words = vectors * WORDS
+    words = vectors * VECTOR
     entry = f"read_{threads}_{vectors}_{fetch}"
     source = f"""
 extern "C" __global__ void __launch_bounds__({threads}) {entry}(const u32 *from, u32 *out) {{
-  from += ((i64)blockIdx.x * {threads * vectors} + threadIdx.x) * {WORDS};
+  from += ((i64)blockIdx.x * {threads * vectors} + threadIdx.x) * {VECTOR};
   u32 held[{words}], all = 0;
 #pragma unroll
   for (int i = 0; i < {vectors}; i++)
-    tw::load_stream<{WORDS}, {fetch}>(held + {WORDS} * i, from + {threads * WORDS} * i);
+    tw::load_stream<{VECTOR}, {fetch}>(held + {VECTOR} * i, from + {threads * VECTOR} * i);
 #pragma unroll
   for (int i = 0; i < {words}; i++) all = all * 3 + held[i];
   if (all == 0x9e3779b9u) tw::store_global(out, all);

@@ -18,7 +18,7 @@ from experiments.mutation.trial import copied, run_tests
 from experiments.mutation.watching import Survey
 
 PACKAGES = ("spaces", "measure", "costmodel", "scheduler")
-TIMES = 4  # as long as usual, beside its area's breath, a test may take
+MOST_SLOWDOWN = 4  # times as long as usual that a test may take, beside its breath
 START = 60.0  # seconds before the first test
 LONGEST = 600.0  # seconds, of one test when nothing is changed
 EMULATOR = "from measure.cuda.emulator.toolchain import process; process()"
@@ -53,7 +53,7 @@ class Usual:
 
     def limit(self, test: str) -> float:
         """Seconds that a test of a changed tree may take."""
-        return self.breath + TIMES * self.seconds.get(test, self.breath) if test else START
+        return self.breath + MOST_SLOWDOWN * self.seconds.get(test, self.breath) if test else START
 
 
 def file_of(test: str) -> str:

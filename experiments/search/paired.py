@@ -19,7 +19,7 @@ import numpy as np
 from scheduler.replay.intervals import mean
 
 TRIALS = (16, 64, 128, 256)
-REACHED = 0.99  # of the fastest schedule's speed
+REACHED = 0.99  # share of the fastest schedule's speed that counts as reached
 
 
 def main() -> None:

@@ -25,8 +25,8 @@ from scheduler.suites.tuner import SuiteTuner
 from spaces.target import detect_target
 
 TRIALS = 1_000_000  # more than there is time for
-LATER_SEEDS = 1000  # by which the seed of a run in the second half differs
-TIMES = 11  # that the winners are compared, which takes half a minute
+LATER_SEEDS = 1000  # difference between the seeds of runs in the second half and in the first
+COMPARISONS = 11  # comparisons of the winners, which take half a minute
 GRADIENT, EQUAL = "by gradient", "equal shares"
 LATER = "by gradient, later"
 CONTENDERS: dict[str, tuple[Allocation, Worths, float]] = {
@@ -95,4 +95,4 @@ def _run(
 def _timed_in_turns(
     suite: Suite, threads: int, runs: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, float]]:
-    return latencies_of_winners(suite, detect_target("cpu", threads), runs, TIMES)
+    return latencies_of_winners(suite, detect_target("cpu", threads), runs, COMPARISONS)

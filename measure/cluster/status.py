@@ -14,8 +14,8 @@ from measure.records.measurement import Job, Result
 from spaces.errors import InputError
 from spaces.validation.canonical import canonical_json
 
-RATE_SECONDS = 30.0  # over which candidates a second are counted
-LOST_SECONDS = 30.0  # a driver silent for so long is taken for lost
+RATE_SECONDS = 30.0  # interval over which candidates a second are counted
+LOST_SECONDS = 30.0  # silence after which a driver is taken for lost
 
 
 @dataclass(frozen=True)

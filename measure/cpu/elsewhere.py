@@ -11,7 +11,7 @@ from spaces.workloads.workload import Workload
 
 LARGE = 8 << 20  # bytes of all arrays: more than what a core has to itself
 MOST = 128 << 20
-TIMES = 2  # what the workload moves: with less, some outputs stay in a large shared cache
+BYTES_ELSEWHERE = 2  # for each byte of the workload: with less, outputs stay in a large cache
 
 
 def bytes_elsewhere(workload: Workload) -> int:
@@ -22,4 +22,4 @@ def bytes_elsewhere(workload: Workload) -> int:
     decides how long a call takes.
     """
     size = workload.least_bytes
-    return 0 if workload.intense or size < LARGE else min(TIMES * size, MOST)
+    return 0 if workload.intense or size < LARGE else min(BYTES_ELSEWHERE * size, MOST)

@@ -40,7 +40,7 @@ _OPERATIONS = {
 _PREDICATE = 0xF000  # bits 12 to 15, all set: @!PT
 _SIZED = frozenset({"LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS"})
 _GPU_SCOPE = 1 << 13
-_WAITS = 1 << 47  # of a warpgroup, for all but so many groups of products
+_WARPGROUP_WAIT = 1 << 47  # set where a warpgroup waits for all but some groups of products
 _WIDTHS = {0: 8, 1: 8, 2: 16, 3: 16, 4: 32, 5: 64, 6: 128}
 
 
@@ -70,7 +70,7 @@ def in_order(code: bytes) -> list[str]:
 
 def _ordered_name(low: int, high: int) -> str:
     name = _OPERATIONS.get(low & 0x1FF, "other")
-    return f"WAIT {high >> 8 & 7}" if name == "WARPGROUP" and low & _WAITS else name
+    return f"WAIT {high >> 8 & 7}" if name == "WARPGROUP" and low & _WARPGROUP_WAIT else name
 
 
 def _instructions(code: bytes) -> Iterator[tuple[int, int]]:

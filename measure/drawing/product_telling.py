@@ -20,7 +20,7 @@ from spaces.numerics.allowance import agrees, allowed
 from spaces.workloads.contraction import Contraction, Operand
 
 SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # rows and columns of a sample; where sums are long
-PRODUCTS = 2  # of a sample along each axis of a batch
+PRODUCTS_PER_AXIS = 2  # products of a sample along each axis of a batch
 SHARE = 1 / 32  # a mistake that shows in this share of a sample's elements is sure to be found
 ENOUGH = 64  # elements of an output that a mistake is expected in, for every draw to have one
 SEEDS = range(20, 24)
@@ -198,7 +198,7 @@ def _sample(workload: Contraction, within: bool = False) -> Contraction:
     """One like it, with an output of a few elements each way; if ``within``, no more than its."""
     side = DEEP_SIDE if _terms(workload) > DEEP else SIDE
     *numbers, row, column = (axis for axis in workload.axes if not axis.reduction)
-    sides = {row: side, column: side} | dict.fromkeys(numbers, PRODUCTS)
+    sides = {row: side, column: side} | dict.fromkeys(numbers, PRODUCTS_PER_AXIS)
     return _resized(workload, {a.name: min(n, a.extent) if within else n for a, n in sides.items()})
 
 

@@ -33,10 +33,10 @@ from measure.tables.inserting import Pair, Row
 from measure.tables.rows import ROW, to_row
 from spaces.errors import InputError
 
-LINES = 1000  # of a chunk
-WAITING = 16  # chunks of each process that are read ahead
-BYTES = 32 << 20  # of a file, for each process that reads it
-PROCESSES = 4  # at most: then a database has more rows than it takes
+LINES_PER_CHUNK = 1000
+CHUNKS_AHEAD = 16  # chunks of each process that are read ahead
+BYTES_PER_PROCESS = 32 << 20  # a smaller share of a file is not worth a process
+MOST_PROCESSES = 4  # more give a database more rows than it takes
 _ROOT = Path(__file__).parents[2]
 
 
@@ -83,7 +83,7 @@ def parsed(path: Path) -> Generator[Chunk]:
 def _processes(path: Path) -> int:
     """How many processes are to read; one is this one."""
     size = path.stat().st_size if path.is_file() else 0
-    return max(1, min(PROCESSES, usable_cpus(), size // BYTES))
+    return max(1, min(MOST_PROCESSES, usable_cpus(), size // BYTES_PER_PROCESS))
 
 
 class _Reader:
@@ -92,7 +92,7 @@ class _Reader:
 
     def __init__(self, path: Path, part: int, parts: int) -> None:
         self._path = path
-        self._lines: queue.Queue[bytes] = queue.Queue(WAITING)
+        self._lines: queue.Queue[bytes] = queue.Queue(CHUNKS_AHEAD)
         self._closed = False
         folders = [str(_ROOT), *filter(None, sys.path[1:])]
         command = (sys.executable, "-P", "-m", "measure.tables.parsing")
@@ -141,7 +141,7 @@ def _chunks(path: Path, part: int, parts: int) -> Iterator[Chunk]:
     try:
         with numbered_lines(path) as (version, lines):
             for place, (number, line) in enumerate(lines):
-                number_of_chunk, first = divmod(place, LINES)
+                number_of_chunk, first = divmod(place, LINES_PER_CHUNK)
                 mine = number_of_chunk % parts == part
                 if not first and chunk.seen:
                     yield chunk.chunk

@@ -14,8 +14,8 @@ from spaces.schedule import Schedule
 from spaces.space import Population, Space
 
 DRAWS = 8  # random schedules, at the fastest of which a walk begins
-IDLE_STEPS = 512  # after so many steps without a new schedule the rest is drawn at random
-REMEMBERED = 1024  # schedules whose neighbours are
+IDLE_STEPS = 512  # steps without a new schedule, after which the rest is drawn at random
+REMEMBERED = 1024  # schedules whose neighbours are kept
 
 Visit = tuple[np.ndarray, str]
 """The row that a step of a walk goes to, and its origin, see

@@ -13,7 +13,7 @@ from measure.timing import FINAL, TimingProtocol
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
-LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
+LEAST_BATCH = 4  # candidates of the smallest batch: compiling several together is cheaper
 LEAST_SHARE = 1 / 4  # the smallest batch, as a share of the largest: it keeps the compilers busy
 LEAST_BATCHES = 4  # the trials allowed are asked for in so many batches at least
 BATCH_SHARE = 0.08  # largest share of the time allowed that one batch may take

@@ -23,7 +23,7 @@ from spaces.space import Space
 if TYPE_CHECKING:
     from measure.database import Database
 
-LOST_IN_A_ROW = 16  # after so many lost attempts the machine is taken for broken
+LOST_IN_A_ROW = 16  # lost attempts after which the machine is taken for broken
 UNTUNED = "untuned"  # origin of what is answered for a workload that nobody tuned
 
 Report = Callable[[str, Measurement | None], None]

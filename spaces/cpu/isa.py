@@ -157,15 +157,15 @@ _NONTEMPORAL = {
     32: "__builtin_ia32_movntps256",
     64: "__builtin_ia32_movntps512",
 }
-_WIDTHS = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 0)}  # of a vf and of a vh
+_VECTOR_BYTES = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 0)}  # sizes of vf and vh
 
 
 def nontemporal(isa: str) -> str:
     """C definitions of ``tw_nontemporal_vf`` and ``_vh(p, x)``, which store a vector to where it is
     aligned without a copy in the caches, and of ``tw_flush()``, which waits for all of them."""
-    widths = dict(zip(("vf", "vh"), _WIDTHS.get(isa, (0, 0)), strict=True))
+    widths = dict(zip(("vf", "vh"), _VECTOR_BYTES.get(isa, (0, 0)), strict=True))
     text = "".join(_nontemporal(vector, width) for vector, width in widths.items())
-    flush = "__builtin_ia32_sfence();" if isa in _WIDTHS else ""
+    flush = "__builtin_ia32_sfence();" if isa in _VECTOR_BYTES else ""
     return f"{text}static inline void tw_flush(void) {{ {flush} }}\n"
 
 

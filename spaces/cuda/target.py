@@ -31,7 +31,7 @@ class Architecture:
         return "names such as sm_80 or sm_90a"
 
 
-_BEYOND = 3.0  # times the nominal rates: float64 by matrix instructions has twice that of units
+_MOST_RATIO = 3.0  # times the nominal rates: float64 by matrix instructions has twice that of units
 _BYTES_A_CYCLE = 128  # bytes that one SM loads from its L1 in a cycle
 
 
@@ -86,9 +86,9 @@ class CudaTarget(Target):
         )
         moved = workload.least_bytes
         return max(
-            workload.flops / (_BEYOND * flops),
-            moved / (_BEYOND * cycles * _BYTES_A_CYCLE),
-            (moved - caches) / (_BEYOND * self.bandwidth),
+            workload.flops / (_MOST_RATIO * flops),
+            moved / (_MOST_RATIO * cycles * _BYTES_A_CYCLE),
+            (moved - caches) / (_MOST_RATIO * self.bandwidth),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""How far right code may be off that adds up many terms, in any order."""
+"""How far off a right kernel may be that adds up many terms, in any order."""
 
 from __future__ import annotations
 

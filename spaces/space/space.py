@@ -25,7 +25,7 @@ from spaces.target import Target
 from spaces.template import Template
 from spaces.workloads.workload import Workload
 
-REMEMBERED = 4096  # schedules whose validity is: each is asked about several times in its life
+REMEMBERED = 4096  # schedules: whether each is valid is asked several times in its life
 NEAR_ATTEMPTS = 4  # attempts to repair a neighbour: if it takes more, it is none
 
 

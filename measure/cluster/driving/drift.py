@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-DRIFT = 0.15  # more than the peers' time
+DRIFT = 0.15  # share by which a worker's time may exceed its peers'
 PIECES = 5  # pieces of a workload by which a worker is judged
 
 

@@ -1,6 +1,7 @@
-"""Workloads that get other keys: rows that are one workload then become one, with their pairs of
-workload and target, and measurements get the keys that they would get today.
-"""
+"""Gives workloads new keys, for a migration.
+
+Rows that have become one workload are merged, with their pairs of workload and target, and
+measurements get the keys that they would get today."""
 
 from __future__ import annotations
 

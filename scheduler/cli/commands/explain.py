@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spaces.target import Target
     from spaces.workloads.workload import Workload
 
-SHOWN = 20  # features
+SHOWN_FEATURES = 20
 SHOWN_RISKS = 8  # features that tell whether a schedule runs
 TELLING = 0.005  # share of the variance from which on a decision is shown
 
@@ -128,7 +128,7 @@ def _print_model(path: Path, found: ModelExplained) -> None:
     print(plain(_title(path, found)))
     mean = f"{said['mean_prediction']:.3f}"
     print(f"mean predicted score (best latency over latency) of what runs: {mean}")
-    _print_features(said["features"][:SHOWN], "score", "faster", "slower")
+    _print_features(said["features"][:SHOWN_FEATURES], "score", "faster", "slower")
     if said["validity"] is not None:
         print("\nWhether a schedule builds, runs and is right:")
         _print_features(said["validity"]["features"][:SHOWN_RISKS], "log-odds", "safer", "riskier")

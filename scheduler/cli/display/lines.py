@@ -9,7 +9,7 @@ from collections.abc import Callable
 from scheduler.cli.output import clock, put
 from scheduler.cli.text import plain
 
-SILENCE_SECONDS = 30.0  # after so long a silence a line says where the run stands
+SILENCE_SECONDS = 30.0  # silence after which a line says where the run stands
 
 
 class Lines:

@@ -1,4 +1,5 @@
-"""What lies apart along lanes, as filters of channels do: turned once for a block of lanes."""
+"""Operands whose elements for neighbouring lanes lie apart in memory, such as the filters of
+channels: they are transposed once for each block of lanes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Blocks that are transposed in registers and written where they are wanted, all of them whole:
-the last ones of rows and columns that no whole blocks fill begin earlier, and write what others
-write, too.
+"""Blocks of a map that are transposed in registers and written straight to the output.
+
+All blocks are whole: where rows or columns leave a remainder, the last block begins earlier, and
+writes some elements a second time.
 
 Strips of blocks are walked in pairs, one below the other, so that loads use both lines of a pair,
 which different banks of a cache hold: back and forth, so that stores do as well, or with the second

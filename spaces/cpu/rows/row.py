@@ -1,4 +1,5 @@
-"""The C of one row at a time, its columns in lanes, or of several rows at a time, in lanes each."""
+"""The C of rows: one row at a time with its columns in the lanes of vectors, or several rows at
+a time, one in each lane."""
 
 from __future__ import annotations
 

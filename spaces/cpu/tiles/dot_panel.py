@@ -1,5 +1,6 @@
-"""The micro-kernel of a panel of a right operand that is contiguous along the depth: dot products
-of all its columns, a few at a time, so that nothing of it need be packed."""
+"""The micro-kernel for a right operand that is contiguous along the depth.
+
+It computes dot products with all columns of a panel, a few at a time, so that nothing is packed."""
 
 from __future__ import annotations
 

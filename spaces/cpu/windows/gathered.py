@@ -1,4 +1,5 @@
-"""A copy of an operand whose rows a table chooses: one after the other, as the product has them.
+"""Copies the rows that a table chooses out of an operand, one after the other, in the order of
+the product.
 
 It is made once a call, before all else, in the workspace. Entries beyond the operand's rows lead to
 the nearest one.

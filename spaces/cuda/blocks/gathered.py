@@ -1,6 +1,6 @@
-"""Factors whose elements are reached through places: an offset of the row (or column) plus one of
-the depth, of numbers that count the points of several parts, the last part the fastest.
-"""
+"""Factors whose elements are reached through places: an offset of the row (or column) plus an
+offset of the depth. Rows, columns and depth may count the points of several parts, the last part
+the fastest."""
 
 from __future__ import annotations
 

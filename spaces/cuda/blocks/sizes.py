@@ -1,4 +1,4 @@
-"""How decisions become what blocks take, for one schedule's values or for columns of many."""
+"""What blocks take under some decisions: of one schedule, or of columns of many."""
 
 from __future__ import annotations
 

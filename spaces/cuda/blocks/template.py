@@ -1,4 +1,4 @@
-"""What the templates have in common whose threads load tiles of a sum of products themselves."""
+"""Shared parts of the templates whose threads load the tiles of a sum of products themselves."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Parts of a tile's keys merged by the blocks of a cluster, each of which stores a share of the
-columns. Parts are left where tiles of keys were, as far as no block multiplies from there."""
+"""The blocks of a cluster merge their parts of a tile's keys, and each stores a share of the
+columns.
+
+A part is left in the shared memory of tiles of keys that no block multiplies from any more.
+"""
 
 from __future__ import annotations
 

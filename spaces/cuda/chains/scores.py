@@ -1,5 +1,6 @@
-"""Scores of keys as few instructions: what goes into an exponent, where errors count by themselves
-and not relative to it.
+"""Computes scores with few instructions.
+
+Scores are exponents: their absolute error counts, not the error relative to them.
 
 Sums of multiples are multiply-adds, and what a number divides is multiplied by its reciprocal. What
 grows with the key's number is known where a tile begins, and one multiply-add further on. What a

@@ -1,5 +1,5 @@
-"""An operand of the epilogue that lies as the output does, such as a residual: TMA can bring it to
-the buffers in which the output leaves."""
+"""Operands of the epilogue that lie as the output does, such as a residual: TMA can bring them
+to the buffers through which the output leaves."""
 
 from __future__ import annotations
 

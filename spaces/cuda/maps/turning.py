@@ -1,4 +1,4 @@
-"""What turns on its way through shared memory, swizzled against bank conflicts."""
+"""Transposes the tiles of a map in shared memory, swizzled against bank conflicts."""
 
 from __future__ import annotations
 

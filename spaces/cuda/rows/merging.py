@@ -1,6 +1,9 @@
-"""How the parts of a row come together: lanes by shuffles, warps through shared memory, blocks of a
-cluster by asynchronous stores to each other's, which no fence follows; all through shared memory
-where lanes are those of other rows. Afterwards every thread of the row has the whole states."""
+"""Merges the parts of a row that several threads hold.
+
+Lanes merge by shuffles, warps through shared memory, and the blocks of a cluster by asynchronous
+stores to each other's shared memory, which no fence follows. Where the lanes of a warp are those of
+different rows, all merge through shared memory. Afterwards every thread of the row has the whole
+states."""
 
 from __future__ import annotations
 

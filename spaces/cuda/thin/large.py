@@ -1,5 +1,5 @@
-"""The stream of the large operand from memory into registers, and on through slabs of shared memory
-where rows are read whole."""
+"""Streams the large operand from memory into registers; where its rows are read whole, by way of
+slabs of shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over windows that overlap, of which neighbours are too few to be gathered by wide copies.
+"""Sums over overlapping windows whose neighbours in memory are too few for wide copies.
 
 Such is a network's first convolution: three channels. The window of the image that a tile's rows
 read is copied once, line by line, and fragments of ``mma.sync`` are taken out of it. See

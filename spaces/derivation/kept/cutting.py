@@ -1,5 +1,5 @@
-"""How outputs along kept axes are cut into pieces: some turns of one kept loop and some elements of
-the fastest kept axis, with the innermost taps written out.
+"""Cuts outputs along kept axes into pieces: a few turns of one kept loop by a few elements of the
+fastest kept axis. The innermost taps are written out.
 
 Works on integers and, element by element, on NumPy arrays of them, but for what names loops.
 """

@@ -1,4 +1,5 @@
-"""What a lane reads of its own at all taps, as filters of channels are: one run of memory."""
+"""Operands of which each lane reads one run of memory of its own over all taps, such as the
+filters of channels."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cpu.elsewhere import LARGE, MOST, TIMES, bytes_elsewhere
+from measure.cpu.elsewhere import BYTES_ELSEWHERE, LARGE, MOST, bytes_elsewhere
 from spaces.operators import workload
 
 
@@ -19,7 +19,7 @@ from spaces.operators import workload
 def test_some_times_what_the_workload_moves(text: str) -> None:
     work = workload(text)
     assert work.least_bytes >= LARGE
-    assert bytes_elsewhere(work) == TIMES * work.least_bytes
+    assert bytes_elsewhere(work) == BYTES_ELSEWHERE * work.least_bytes
 
 
 def test_no_more_than_a_limit() -> None:

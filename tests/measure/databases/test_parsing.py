@@ -18,7 +18,7 @@ LINES = 2600  # three chunks
 
 @pytest.fixture(autouse=True)
 def _two_processes(monkeypatch):
-    monkeypatch.setattr(parsing, "BYTES", 1)
+    monkeypatch.setattr(parsing, "BYTES_PER_PROCESS", 1)
     monkeypatch.setattr(parsing, "usable_cpus", lambda: 2)
 
 

@@ -1,4 +1,5 @@
-"""Blocks that stay for many tiles, what comes ahead to them, and what they keep."""
+"""Blocks that compute several tiles: what they load ahead, and what they keep from one to the
+next."""
 
 from __future__ import annotations
 
