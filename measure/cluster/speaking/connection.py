@@ -123,6 +123,8 @@ def _reason(error: Exception, address: str) -> str:
     if "token" in text.lower() or (
         ":" in address and _answer(address).returncode == stranger.REFUSED
     ):
+        if not _has_token():
+            return f"the cluster at {address} asks for a token; there is none in {_TOKEN}"
         return f"the cluster at {address} refuses the token in {_TOKEN}"
     return f"no Ray cluster answers at {address}: {text:.300}"
 
@@ -182,11 +184,21 @@ def host_and_port(address: str) -> tuple[str, int]:
 # -- authentication ----------------------------------------------------------------------------
 
 
+def _token_file() -> Path:
+    return Path.home() / ".ray" / "auth_token"
+
+
+def _has_token() -> bool:
+    """Whether there is a token where Ray looks for one."""
+    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return bool(named) or _token_file().exists()
+
+
 def _ensure_token() -> None:
     """A token where Ray looks for one, readable by this user only (Ray's own would not be)."""
-    path = Path.home() / ".ray" / "auth_token"
-    if os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH") or path.exists():
+    if _has_token():
         return
+    path = _token_file()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secrets.token_hex(32))

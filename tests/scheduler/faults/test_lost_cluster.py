@@ -183,3 +183,7 @@ def test_a_run_whose_head_is_lost_ends_in_a_line_and_goes_on_where_its_token_is_
         monkeypatch.setenv("RAY_AUTH_TOKEN", "not the right one, but long enough")
         with pytest.raises(InputError, match="refuses the token"):
             RayExecutor(made.address)
+        monkeypatch.delenv("RAY_AUTH_TOKEN")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        with pytest.raises(InputError, match="asks for a token; there is none in RAY_AUTH_TOKEN,"):
+            RayExecutor(made.address)
