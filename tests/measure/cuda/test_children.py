@@ -7,15 +7,18 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 
 import psutil
 import pytest
 
+from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.records.measurement import ErrorKind, Status
 from spaces.errors import InputError
 from tests.measure.cuda import emulated_device
-from tests.measure.cuda.small_runs import BODY, OPENER, QUICK, TARGET, candidate, measure
+from tests.measure.cuda.emulated_device import PackingBuilder
+from tests.measure.cuda.small_runs import BODY, JOB, OPENER, QUICK, TARGET, candidate, measure
 
 pytestmark = pytest.mark.usefixtures("libraries")
 
@@ -38,6 +41,18 @@ def test_hangs_and_deaths_cost_one_turn_each_and_leave_no_process():
 def _children(word: str) -> list[psutil.Process]:
     own = psutil.Process().children(recursive=True)
     return [p for p in own if word in " ".join(p.cmdline())]
+
+
+def test_a_binary_that_is_gone_is_a_failure_of_the_machine_and_prints_nothing(capfd):
+    runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=200)
+    with closing(runner), closing(PackingBuilder(NvrtcBuilder(TARGET))) as builder:
+        built = builder.build([candidate(name) for name in ("first", "gone", "last")])
+        built[1].binary.unlink()
+        found = runner.run(JOB, built)
+    assert [m.status for m in found] == [Status.OK, Status.LOST, Status.OK]
+    assert found[1].error_kind is ErrorKind.DEVICE
+    assert found[1].error_text == "cannot read the binary: No such file or directory"
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_closing_from_another_thread_ends_a_run(monkeypatch, tmp_path):
