@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spaces.cpu.maps.rules import LEAST_TILE
 from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.kernel import Kernel
@@ -420,3 +421,11 @@ def test_square_tiles_that_ask_ahead_begin_fewest_runs_of_neighbours():
     columns = {name: np.array(values) for name, values in (tiles | others).items()}
     instructions = template.quantities(columns)["instructions"]
     assert (instructions[1:] > instructions[0]).all()
+
+
+def test_a_tile_of_as_many_elements_as_are_worth_a_call_is_allowed():
+    w = workload("y[j, i] = x[i, j]", i=1024, j=1024)
+    space = Space(w, machine(), [MapTemplate(w, machine())])
+    schedules = [space.schedule(row) for row in space.sample(np.random.default_rng(0), 2000)]
+    sizes = [s["tile_rows"] * s["tile_columns"] for s in schedules]
+    assert min(sizes) == LEAST_TILE == 512
