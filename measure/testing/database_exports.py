@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -171,9 +170,11 @@ class ExportsContract(DatabaseTests):
             database.import_jsonl(tmp_path / "missing")
         with pytest.raises(InputError, match="cannot write"):
             database.export_jsonl(tmp_path / "no" / "folder")
-        os.mkfifo(tmp_path / "pipe")
-        for place in ("/dev/full", tmp_path, tmp_path / "pipe"):
+        for place, says in (
+            ("/dev/full", "cannot write /dev/full: No space"),
+            (tmp_path, "no file"),
+        ):
             kind = Path(place).stat().st_mode
-            with pytest.raises(InputError, match="is no file; an export goes to a new file"):
+            with pytest.raises(InputError, match=says):
                 database.export_jsonl(place)
             assert Path(place).stat().st_mode == kind
