@@ -286,6 +286,7 @@ def main() -> None:
         f"evaluations.\n\n{searches(known)}\n![best so far](curves.svg)\n\n"
         f"## Ours on each space, batch 8\n\n{spaces(known['ours'])}\n"
         f"## Regret on parts of our own CPU space, batch 8\n\n{regrets('cpu')}\n"
+        f"## A Gaussian process beside the trees, batch 8\n\n{variants('process_batch_8')}\n"
         f"## Variants, batch 8\n\n{variants('variants_batch_8')}\n"
         f"## Variants, batch 64\n\n{variants('variants_batch_64')}\n"
         f"## Variants with roots for labels, batch 8\n\n{variants('root_batch_8')}\n"
