@@ -13,22 +13,16 @@ import pytest
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.rows.template import RowsTemplate
-from spaces.cpu.target import FLAGS, CpuTarget, detect_cpu
+from spaces.cpu.target import FLAGS, detect_cpu
 from spaces.errors import InputError
-from spaces.kernel import Kernel
-from spaces.language import program
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.computation import Computation
-from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
+from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.rows.checked_rows import TARGET, complaints, lowered, own, space_of
 from tests.spaces.derivation.programs import random_chain
-
-TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2, l2_bytes=32 << 10)
-"""With an L2 so small that streaming stores are of use to small outputs, too."""
 
 NAMED = [
     ("softmax", {"r": 3, "c": 67}),
@@ -71,31 +65,6 @@ TEXTS = [
     "l[r] = logsumexp[c](x[r, c])\ni[r] = argmax[c](x[r, c])\n-> l, i",
     "m[c] = mean[r](x[r, c])\nv[c] = var[r](x[r, c])\n-> m, v",
 ]
-
-
-def own(text: str, **extents: int) -> Computation:
-    made = program(text, **extents)
-    return Computation("program", (), made, "")
-
-
-def space_of(w: Computation, target: CpuTarget = TARGET) -> Space:
-    return Space(w, target, [RowsTemplate(w, target)])
-
-
-def lowered(w: Computation, target: CpuTarget, count: int, seed: int = 0) -> dict[Schedule, Kernel]:
-    """Kernels of some schedules of the space."""
-    space = space_of(w, target)
-    drawn = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
-    schedules = [space.schedule(row) for row in drawn]
-    return {schedule: space.lower(schedule) for schedule in schedules}
-
-
-def complaints(w: Computation, kernels: dict[Schedule, Kernel], folder: Path) -> list[str]:
-    """What is wrong with any of the kernels."""
-    folder.mkdir(exist_ok=True)
-    library = compile_kernels(list(kernels.values()), TARGET, folder)
-    found = ((schedule, complaint(k, library, w, 1)) for schedule, k in kernels.items())
-    return [f"{schedule}: {problem}" for schedule, problem in found if problem]
 
 
 @pytest.mark.parametrize(("name", "parameters"), NAMED)
@@ -193,60 +162,6 @@ def test_an_index_beyond_its_table_reads_its_nearest_entry(tmp_path):
     (kernel, *_) = lowered(w, TARGET, 1).values()
     library = compile_kernels([kernel], TARGET, tmp_path)
     assert complaint(kernel, library, w, 0, inputs) == ""
-
-
-BUGS = [  # name: (operator, decisions, what is replaced in the source, by what)
-    ("tail_mask", "softmax", {}, r"tw_first\(", "tw_first(1 + "),
-    ("tile_correction", "softmax", {"passes": "online"}, r"s0_1 \* tw_exp\(n\w+ - o\w+\)", "s0_1"),
-    ("lane_correction", "softmax", {"passes": "online"}, r"s0_1 \* tw_exp\(f\w+ - l\w+\)", "s0_1"),
-    ("inverted", "logsumexp", {"passes": "online"}, r"\((n0_\d) - (o0_\d)\)", r"(\2 - \1)"),
-    ("moment", "layernorm", {"passes": "online"}, r"s0_2 \+ \(n0.*o0_1\)", "s0_2)"),
-    ("one_lane", "sum", {}, r"tw_across_sum\((\w+)\)", r"\1[0]"),
-    ("last_row", "sum", {}, r"3 \* worker", "4 * worker"),
-    ("last_of_equals", "argmax", {}, r"tw_above\((\w+), (\w+)\)", r"~tw_above(\2, \1)"),
-    (
-        "held_elsewhere",
-        "softmax",
-        {"held": "scratch"},
-        r"tw_store_float32\(held",
-        "tw_store_float32(1 + held",
-    ),
-    ("same_rows_twice", "mean", {"lanes": "rows"}, r"(load_float32\(p0 [^;]*) \+ \d+\);", r"\1);"),
-    (
-        "rows_past_the_last",
-        "mean",
-        {"lanes": "rows"},
-        r"store_most_float32\((.*), \d+ - .*\);",
-        r"store_float32(\1);",
-    ),
-    ("first_tile_twice", "logsumexp", {"passes": "online"}, r"\* j0 \+ \d+", "* j0"),
-]
-PROBLEMS = {
-    "softmax": {"r": 3, "c": 67},
-    "logsumexp": {"r": 3, "c": 128},
-    "layernorm": {"r": 3, "c": 64},
-    "sum": {"shape": "5x67", "over": "1"},
-    "argmax": {"shape": "3x131", "over": "1"},
-    "mean": {"shape": "7x67", "over": "0"},
-}
-
-
-@pytest.mark.parametrize(("name", "operator", "decisions", "text", "other"), BUGS)
-def test_planted_bugs_are_found(name, operator, decisions, text, other, tmp_path):
-    w = workload(operator, **PROBLEMS[operator])
-    inputs = w.make_inputs(0)
-    walk = np.cumsum(inputs["x"], axis=1)  # depends on what comes late, and has equal maxima
-    inputs["x"] = np.round(walk) - 40
-    space = space_of(w)
-    schedule = next(
-        s
-        for s in space.enumerate()
-        if s.values["workers"] == 2
-        and s.values["unroll"] == 2
-        and all(s.values[d] == v for d, v in decisions.items())
-    )
-    kernel = space.lower(schedule)
-    check_bugs_are_found(kernel, {name: (text, other)}, w, TARGET, tmp_path, [inputs], count=0)
 
 
 @pytest.mark.parametrize(

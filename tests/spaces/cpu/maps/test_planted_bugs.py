@@ -1,0 +1,102 @@
+"""Bugs planted in the C of maps are found."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.spaces.cpu.maps.checked_maps import machine, moving, named, tiled
+from tests.spaces.cpu.native import check_bugs_are_found
+
+# what is broken: pattern, replacement of its first occurrence in every kernel
+BUGS = {
+    "a border block is one column short": (r"columns - \(4 \* b0\)", "columns - 1 - (4 * b0)"),
+    "a border block is one row short": (r"rows - \(4 \* b1\)", "rows - 1 - (4 * b1)"),
+    "a block is swapped": (r"192 \* b1 \+ 4 \* b0", "192 * b0 + 4 * b1"),
+    "a block overlaps the next": (r"192 \* b1", "144 * b1"),
+    "batch for row": (r"x1 \+ a1", "x1 + a0"),
+    "the first row for all": (r"const long a1 = row0 \+ r0", "const long a1 = row0"),
+    "a step of another array": (r"67 \* a1 \+ a2\)", "67 * a1 + a2 + (a2 > 0))"),
+    "a vector is passed over": (r"j \+= 4", "j += 8"),
+    "one column too many": (r"left = end - j", "left = end - j + 1"),
+    "no last columns": (r"if \(j < end\)", "if (0)"),
+    "a tile is left out": (r"t2 < 5; t2", "t2 < 4; t2"),
+}
+# and of kernels that stream
+STREAMED_BUGS = {
+    "a tile ends before the next begins": (r"columns, 32 \+ .*\);", "columns, 32);"),
+    "what tiles share is not turned": (r"a2, 32 \+ 16", "a2, 32"),
+    "the last blocks are not turned": (r"b0_most : 12", "b0_most : 8"),
+    "the first columns of a row are left out": (r"a2 \? skew : 0", "skew"),
+    "the first tile begins at a line": (r"a2 \? skew : 0", "a2 ? 0 : skew"),
+    "a column is passed over before a line": (r"j \+= left\)", "j += left + 1)"),
+}
+
+
+@pytest.mark.parametrize(("stream", "bugs"), [(False, BUGS), (True, STREAMED_BUGS)])
+def test_every_planted_bug_is_found(stream, bugs, tmp_path):
+    w = named("y[k, j, i] = x[k, i, j] + v[j]")
+    target = machine(vector_bytes=16)
+    target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
+    right = tiled(w, target, tile_rows=32, tile_columns=32, stream=stream)
+    check_bugs_are_found(right, bugs, w, target, tmp_path)
+
+
+# what is broken in a kernel that moves
+MOVED_BUGS = {
+    "blocks overlap": (r"768 \* b1", "672 * b1"),
+    "a border block is one column short": (r"columns - \(8 \* b0\)", "columns - 1 - (8 * b0)"),
+    "rows of the tile before": (r"row0 \+ r0", "row0 + 0"),
+    "a vector too far": (r"j \+ 16 <= end; j \+= 16", "j + 16 <= end; j += 17"),
+    "one too few of the last": (r"left = end - j", "left = end - j - 1"),
+}
+
+
+def test_every_bug_planted_where_elements_are_moved_is_found(tmp_path):
+    w = moving("y[k, j, i] = x[k, i, j]", "float16", i=67, j=130, k=19)
+    narrow = machine(vector_bytes=32, vector_registers=16)
+    target = dataclasses.replace(narrow, isa="generic", flags=("-O0",))
+    sizes = {"tile_rows": 32, "tile_columns": 64}
+    right = tiled(w, target, **sizes, stream=False, straight=False, skew=0)
+    check_bugs_are_found(right, MOVED_BUGS, w, target, tmp_path)
+
+
+STRAIGHT_BUGS = {
+    "a block is passed over": (r"columns / 8", "columns / 8 - 1"),
+    "a pair of strips is written twice": (r"i = \(16 \* b0\)", "i = 0"),
+    "a step of the other array": (r", 328,", ", 64,"),
+    "a strip of a pair is left out": (r"two = .*, blocks", "two = 0, blocks"),
+    "both strips are the first": (r"strip = two & ", "strip = 0 & "),
+}
+SKEWED_BUGS = {
+    "no turns are left for the strip behind": (r"blocks \+ 3 \* two", "blocks"),
+    "a strip is farther behind": (r" - 3 \* strip", " - 4 * strip"),
+    "the first block of a strip is passed over": (r"block < 0", "block < strip"),
+    "so is the last": (r"block >= blocks", "block >= blocks - strip"),
+}
+TAIL_BUGS = {
+    "the last columns are left out": (r"\(columns \+ 7\) / 8", "columns / 8"),
+    "the last strip is left out": (r"\(16 \* b0\) > 8", "(16 * b0) > 15"),
+    "the last pair of strips is left out": (r"\(rows \+ 15\) / 16", "rows / 16"),
+    "the last block begins early": (r"columns - 8\)", "columns - 9)"),
+    "the last strip begins early": (r"rows - 8\)", "rows - 9)"),
+}
+
+
+@pytest.mark.parametrize(
+    ("skew", "columns", "bugs"),
+    [
+        (0, 64, STRAIGHT_BUGS),
+        (3, 64, STRAIGHT_BUGS | SKEWED_BUGS),
+        (0, 60, TAIL_BUGS),
+        (3, 60, TAIL_BUGS),
+    ],
+)
+def test_every_bug_planted_in_blocks_that_go_straight_is_found(skew, columns, bugs, tmp_path):
+    rows = 328 if columns == 64 else 332
+    w = moving("y[k, j, i] = x[k, i, j]", "float32", i=columns, j=rows, k=3)
+    target = dataclasses.replace(machine(vector_bytes=32), isa="generic", flags=("-O0",))
+    sizes = {"tile_rows": 32, "tile_columns": 32}
+    right = tiled(w, target, **sizes, straight=True, skew=skew, stream=False, ahead=False)
+    check_bugs_are_found(right, bugs, w, target, tmp_path)

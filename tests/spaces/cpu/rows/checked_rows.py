@@ -1,0 +1,45 @@
+"""Rows on a CPU, their kernels, and whether these are right."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from spaces.cpu.rows.template import RowsTemplate
+from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.kernel import Kernel
+from spaces.language import program
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.workloads.computation import Computation
+from tests.spaces.cpu.native import compile_kernels, complaint
+
+TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2, l2_bytes=32 << 10)
+"""With an L2 so small that streaming stores are of use to small outputs, too."""
+
+
+def own(text: str, **extents: int) -> Computation:
+    made = program(text, **extents)
+    return Computation("program", (), made, "")
+
+
+def space_of(w: Computation, target: CpuTarget = TARGET) -> Space:
+    return Space(w, target, [RowsTemplate(w, target)])
+
+
+def lowered(w: Computation, target: CpuTarget, count: int, seed: int = 0) -> dict[Schedule, Kernel]:
+    """Kernels of some schedules of the space."""
+    space = space_of(w, target)
+    drawn = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
+    schedules = [space.schedule(row) for row in drawn]
+    return {schedule: space.lower(schedule) for schedule in schedules}
+
+
+def complaints(w: Computation, kernels: dict[Schedule, Kernel], folder: Path) -> list[str]:
+    """What is wrong with any of the kernels."""
+    folder.mkdir(exist_ok=True)
+    library = compile_kernels(list(kernels.values()), TARGET, folder)
+    found = ((schedule, complaint(k, library, w, 1)) for schedule, k in kernels.items())
+    return [f"{schedule}: {problem}" for schedule, problem in found if problem]
