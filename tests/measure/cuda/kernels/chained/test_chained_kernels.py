@@ -14,7 +14,6 @@ from measure.drawing.draw import Draw, one_draw
 from measure.drawing.programs import ProgramDraw
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.intrinsics import device_text
-from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.language import Program
 from spaces.numerics.allowance import agrees
@@ -24,233 +23,20 @@ from spaces.space import Space
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 from tests.measure.cuda.emulator.planting import Case, check_right, planted
+from tests.measure.cuda.kernels.chained.chained_bugs import BROKEN, BUGS
+from tests.measure.cuda.kernels.chained.chained_cases import (
+    ALONE,
+    CASES,
+    H200,
+    HELD,
+    LATER,
+    PLAIN,
+    SPLIT,
+    case,
+    dtype_of,
+)
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
-from tests.spaces.chained_programs import FORMS, SCORE, VALUE, form, made, random_form
-
-H200 = cuda_target("sm_90a")
-PLAIN = {
-    "queries": "shared",
-    "columns": 32,
-    "slices": 1,
-    "keys": 16,
-    "warps": 2,
-    "teams": 1,
-    "stages": 2,
-    "residency": 1,
-    "rescale": "always",
-    "split": 1,
-    "merge": "kernel",
-    "order": "rows",
-}
-HELD = {**PLAIN, "queries": "registers", "keys": 32, "stages": 3, "rescale": "late"}
-WIDE = {**PLAIN, "slices": 2, "warps": 1, "keys": 48, "order": "products"}
-SPLIT = {**PLAIN, "split": 3, "rescale": "late", "merge": "last"}
-LATER = {**SPLIT, "merge": "kernel", "slices": 2}
-ALONE = {**PLAIN, "warps": 1, "teams": 4, "stages": 3}
-PAIRS = {**HELD, "teams": 2, "keys": 16, "split": 2, "merge": "last"}
-TEAMS = {**PLAIN, "warps": 1, "slices": 2, "teams": 2, "rescale": "moved", "split": 2}
-CLUSTER = {**HELD, "keys": 16, "split": 2, "merge": "cluster"}
-SHARED = {**ALONE, "teams": 2, "split": 4, "merge": "cluster", "rescale": "moved"}
-IN_CLUSTERS = {
-    "log of the sum": CLUSTER,
-    "causal": SHARED,
-    "rows without a key": SHARED,
-    "loss over a vocabulary": CLUSTER,
-}
-IN_TEAMS = {
-    "grouped heads": ALONE,
-    "causal": PAIRS,
-    "rows without a key": TEAMS,
-    "documents": ALONE,
-    "two weights": PAIRS,
-    "loss over a vocabulary": TEAMS,
-}
-
-
-def dtype_of(name: str) -> str:
-    """Weights without a bound need the range of bfloat16."""
-    return "bfloat16" if name in ("no chain", "half precision") else "float16"
-
-
-def case(found: Program, values: dict) -> Case:
-    """The kernel of a schedule of a program."""
-    work = Computation("program", (), found, "")
-    template = CudaChained(work, H200)
-    columns = template.decisions[1].values[-1]
-    return work, template.lower(Schedule("chained", tuple({**values, "columns": columns}.items())))
-
-
-CASES = {
-    f"{name}, {number}": case(form(name, dtype_of(name)), values)
-    for number, name in enumerate(FORMS)
-    for values in [(PLAIN, HELD, WIDE, SPLIT, LATER)[number % 5]]
-}
-CASES |= {
-    f"{name} in teams": case(form(name, dtype_of(name)), values)
-    for name, values in IN_TEAMS.items()
-}
-CASES |= {
-    f"{name} in clusters": case(form(name, dtype_of(name)), values)
-    for name, values in IN_CLUSTERS.items()
-}
-FLOAT8 = (
-    "k: float8_e4m3fn[b,2,j,d]\nv: float8_e4m3fn[b,2,j,e]\n"
-    "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * scale[b,j] * 0.2) "
-    "* u[b,j] * v[b,h // 2,j,e])"
-)
-CASES["keys in float8"] = case(made(FLOAT8, "bfloat16", e=40), ALONE)
-CASES["one query of each sequence"] = case(
-    made(
-        "n: int32[b](index < 54)\nwhere j < n[b]\n"
-        "y[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[b,j,d])) * v[b,j,e])",
-        "float16",
-    ),
-    {**PLAIN, "warps": 1},
-)
-REACHED = f"y[b,h,i,e] = sum[j](softmax[j](0.5 * tanh({SCORE} / 0.5) + bias[j]) * {VALUE})"
-CASES["softcap that is reached"] = case(made(REACHED, "float16"), HELD)
-BROKEN = {
-    "causal": case(form("causal", "float16"), PLAIN),
-    "many": case(form("grouped heads", "float16"), PLAIN),
-    "parts": case(form("log of the sum", "float16"), SPLIT),
-    "late": case(form("log of the sum", "float16"), LATER),
-    "early": case(form("log of the sum", "float16"), {**LATER, "merge": "early"}),
-    "slopes": case(form("alibi", "float16"), HELD),
-}
-# what is broken: kernel, pattern, replacement of its first occurrence
-BUGS = {
-    "tanh far from zero by the polynomial": (
-        "softcap that is reached",
-        r"if \(tw::any_lane\(!\(largest.*\{",
-        "if (0) {",
-    ),
-    "tanh of twice the argument": (
-        "softcap that is reached",
-        r"(tw_tanh_by_power\(x\d+) \*",
-        r"\1 * 2.0f *",
-    ),
-    "all keys of a tile are at its first": ("slopes", r"\(float\)at, ", "0.0f, "),
-    "the correction is inverted": ("many", r"\((n\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
-    "sums are not corrected": ("many", r"sums0\[f\]\[j\]\[e\] \*= factor0\[e / 2\];", ";"),
-    "the factor of the other row": ("many", r"\*= factor0\[e / 2\]", "*= factor0[1 - e / 2]"),
-    "the total is not corrected": ("many", r"state1\[r\] \* factor0\[h\]", "state1[r]"),
-    "lanes do not join their greatest": (
-        "many",
-        r"part0\[h\] = tw::max_nan\(part0\[h\], tw::shuffle_xor\(part0\[h\], 2\)\);",
-        "",
-    ),
-    "lanes do not join their totals": (
-        "many",
-        r"state1\[r\] = state1\[r\] \+ tw::shuffle_xor\(state1\[r\], 1\);",
-        "",
-    ),
-    "one key too many": ("causal", r"to\[h\] = high\[r\] - first", "to[h] = high[r] - first + 1"),
-    "a tile half inside is taken for whole": (
-        "causal",
-        r"tile \+ 16 <= whole_last",
-        "tile <= whole_last",
-    ),
-    "the last tile is not visited": (
-        "many",
-        r"tile < last_key; tile \+= 16",
-        "tile + 16 < last_key; tile += 16",
-    ),
-    "a warp skips its last tile": ("causal", r"tile < own_last &&", "tile + 16 < own_last &&"),
-    "a stage is read before it is full": (
-        "many",
-        r"tw::cp_async_wait<0>\(\);\n    tw::sync_block\(\);",
-        "tw::sync_block();",
-    ),
-    "a stage is filled while it is read": ("many", r"\(step \+ 1\) % 2", "step % 2"),
-    "keys beyond the last count": ("many", r"to\[h\] = high\[r\]", "to[h] = 16 + high[r]"),
-    "values of another head": ("many", r"(buffer2 \+ \([^;]*?)b1", r"\1(1 - b1)"),
-    "weights of the other half": (
-        "many",
-        r"weights0\[k\]\[f\]\[i\] = ",
-        "weights0[k][f][3 - i] = ",
-    ),
-    "a part is not corrected": ("parts", r" \* factor0;", ";"),
-    "parts are merged before they are there": ("early", r"tw::await_launches\(\);", ""),
-    "the sums of another group": ("late", r" \+ group \+", " + 0 +"),
-    "a part is left where another is": ("late", r"parts \+ part \* ", "parts + 0 * "),
-    "float8 keys change places": ("keys in float8", r"to_float\(raw0\[v\]", "to_float(raw0[v ^ 1]"),
-    "float8 keys of the piece before": (
-        "keys in float8",
-        r"tw_least\((0 \+ .*), 16\);",
-        r"tw_least(\1, 8);",
-    ),
-    "a team has the keys of the first": (
-        "grouped heads in teams",
-        r"begin_key \+= team \* share",
-        "begin_key += 0 * share",
-    ),
-    "rows are read before all teams have loaded them": (
-        "grouped heads in teams",
-        r"tw::cp_async_wait<2>\(\);\n +tw::sync_block\(\);",
-        "",
-    ),
-    "a team leaves its part while others read keys there": (
-        "grouped heads in teams",
-        r"tw::sync_block\(\);(\n +\{\n +const u32 parts)",
-        r"\1",
-    ),
-    "a team stores the columns of the first": (
-        "grouped heads in teams",
-        r"column0 = block_column \+ team \* 8",
-        "column0 = block_column + 0 * 8",
-    ),
-    "a team's sums are not corrected": (
-        "causal in teams",
-        r"(two0\[\d\]) \* factor0;",
-        r"\1;",
-    ),
-    "a block's own part for all of a cluster": (
-        "causal in clusters",
-        r", part / 2\);",
-        ", (unsigned)blockIdx.x % 4);",
-    ),
-    "a block ends before others have read its part": (
-        "causal in clusters",
-        r"tw::cluster_arrive\(\);([\s\S]*)tw::cluster_wait\(\);",
-        r"\1",
-    ),
-    "parts of a cluster are read before they are left": (
-        "log of the sum in clusters",
-        r"tw::sync_cluster\(\);",
-        "tw::sync_block();",
-    ),
-    "a block stores the columns of the first of its cluster": (
-        "causal in clusters",
-        r"column0 = block_column \+ sharer \* 8",
-        "column0 = block_column + 0 * 8",
-    ),
-    "warps of a team do not meet": (
-        "causal in teams",
-        r"tw::sync_named\(1 \+ team, 64\);",
-        "",
-    ),
-    "a part is left out": ("parts", r"for \(int part = 0; part < 3", "for (int part = 1; part < 3"),
-    "parts are merged by whoever comes": (
-        "parts",
-        r"if \(!is_last\) return;",
-        "",
-    ),
-    "tickets are not given back": (
-        "parts",
-        r"if \(threadIdx.x == 0\) tw::store_global\(ticket, 0u\);",
-        "",
-    ),
-    "keys between two parts are left out": (
-        "parts",
-        r"begin_key \+= part \* share",
-        "begin_key += part * (share + 16)",
-    ),
-    "rows beyond the last are written": (
-        "many",
-        r"tw_least\(own, 89\)((?:.*\n)*.*lane / 4) < 90\)",
-        r"own\1 < 200)",
-    ),
-}
+from tests.spaces.chained_programs import FORMS, form, random_form
 
 
 class TestChainedKernels(KernelContract):

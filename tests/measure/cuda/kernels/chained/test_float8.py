@@ -17,8 +17,7 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case, check_right
-from tests.measure.cuda.kernels.chained.test_chained_deep import PLAIN as DEEP_PLAIN
-from tests.measure.cuda.kernels.chained.test_chained_kernels import (
+from tests.measure.cuda.kernels.chained.chained_cases import (
     CLUSTER,
     HELD,
     LATER,
@@ -26,6 +25,7 @@ from tests.measure.cuda.kernels.chained.test_chained_kernels import (
     SPLIT,
     TEAMS,
 )
+from tests.measure.cuda.kernels.chained.test_chained_deep import PLAIN as DEEP_PLAIN
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import form, made, random_form
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from measure.cuda.emulator import verify
+from tests.measure.cuda.kernels.hopper.hopper_cases import CHOSEN, FETCH, SIZES, TURNS
 from tests.measure.cuda.kernels.hopper.hopper_problems import (
     LATE,
     START,
@@ -13,114 +14,6 @@ from tests.measure.cuda.kernels.hopper.hopper_problems import (
     check_drawn,
     drawn,
 )
-
-SIZES: dict[str, int | str] = {"m": 200, "n": 264, "k": 264, "dtype": "bfloat16"}
-EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}
-TURNS = {"schedule": "pingpong", "block_n": 64}
-FETCH = {"fetch": True}
-SMALL = {"block_m": 64, "consumers": 1, "producer_registers": 0}
-
-CHOSEN = {
-    "cooperative": Problem(SIZES),
-    "three warpgroups, a lone loading warp": Problem(
-        SIZES, {"consumers": 3, "block_m": 192, "producer_registers": 0}
-    ),
-    "one warpgroup with two blocks": Problem(
-        SIZES, {"consumers": 1, "block_n": 80, "producer_registers": 0}
-    ),
-    "two blocks each": Problem(EPILOGUE, {"block_m": 256, "block_n": 48}, 1),
-    "two blocks on a multiprocessor": Problem(
-        EPILOGUE, {**SMALL, "block_n": 80, "residency": 2}, 1
-    ),
-    "two of them in turns": Problem(
-        {**SIZES, "m": 128},
-        {**TURNS, "block_m": 64, "producer_registers": 0, "residency": 2, "splits": 2},
-        8,
-    ),
-    "products in flight": Problem(SIZES, {"in_flight": 1, "stages": 2}),
-    "in turns": Problem(EPILOGUE, TURNS, 1),
-    "three in turns, products in flight": Problem(
-        {**SIZES, "k": 600},
-        {**TURNS, "consumers": 3, "block_m": 64, "producer_registers": 32, "in_flight": 1},
-        1,
-    ),
-    "cluster along rows": Problem(EPILOGUE, {"cluster": "2x1"}),
-    "cluster along columns": Problem(EPILOGUE, {"cluster": "1x2", "block_n": 48}, 4),
-    "clusters in turns, in flight": Problem(SIZES, {**TURNS, "cluster": "2x1", "in_flight": 1}),
-    "cluster of tiles past the end": Problem({**SIZES, "m": 384}, {"cluster": "2x1", "staging": 0}),
-    "swapped": Problem(
-        {**EPILOGUE, "c": "col", "m": 264, "n": 24}, {"swapped": True, "block_n": 32}
-    ),
-    "swapped, direct": Problem(
-        {**EPILOGUE, "m": 24}, {"swapped": True, "block_n": 32, "staging": 0}
-    ),
-    "swapped float32 cluster": Problem(
-        {**EPILOGUE, "m": 72, "out": "float32"},
-        {"swapped": True, "block_n": 80, "cluster": "2x1", "block_m": 64, "consumers": 1}
-        | {"producer_registers": 0},
-    ),
-    "float32 staged twice": Problem({**SIZES, "out": "float32"}, {"staging": 2, "block_n": 208}),
-    "staged four times": Problem(SIZES, {"staging": 4, "block_n": 160}),
-    "direct odd stores": Problem({**EPILOGUE, "m": 199, "n": 263, "b": "col"}, {"staging": 0}),
-    "left across": Problem({**SIZES, "a": "col", "b": "col"}, {"cluster": "1x2"}),
-    "right across in narrow panels": Problem(SIZES, {"block_n": 144, "cluster": "2x1"}),
-    "half rows of depth": Problem({**SIZES, "a": "col"}, {"depth": 32, "cluster": "2x1"}),
-    "odd depth": Problem({**SIZES, "a": "col", "k": 129}, {"splits": 3}, 8),
-    "shared depth in a cluster": Problem(EPILOGUE, {"splits": 2, "cluster": "2x1"}, 4),
-    "shared depth in turns": Problem(EPILOGUE, {**TURNS, "splits": 2, "staging": 0}, 6),
-    "two blocks meet in a tile": Problem({**SIZES, "m": 128, "n": 128}, {"splits": 2}),
-    "hilbert": Problem({**SIZES, "m": 500}, {"raster": "hilbert", "block_n": 48}),
-    "bands of rows": Problem({**SIZES, "m": 500}, {"group": 2, "block_n": 64}),
-    "bands of columns in a cluster": Problem(
-        {**SIZES, "m": 500}, {"raster": "along_rows", "group": 4, "cluster": "1x2", "block_n": 32}
-    ),
-    "float8": Problem(
-        {**SIZES, "dtype": "float8_e4m3fn", "b": "col", "k": 272}, {"depth": 128, "stages": 2}
-    ),
-    "float8 added up in float32": Problem(
-        {**SIZES, "dtype": "float8_e4m3fn", "b": "col", "k": 720},
-        {"promotion": 2, "block_m": 256, "block_n": 48},
-        1,
-    ),
-    "float8 added up at each step, in turns": Problem(
-        {**SIZES, "dtype": "float8_e5m2", "b": "col", "k": 272},
-        {**TURNS, "promotion": 1, "block_m": 64, "cluster": "2x1"},
-    ),
-    "tfloat32": Problem(
-        {**SIZES, "dtype": "tfloat32", "b": "col", "k": 268, "epilogue": "x + bias[n]"},
-        {"depth": 32, "cluster": "2x1", "staging": 2},
-    ),
-    "tfloat32, swapped, half rows": Problem(
-        {**SIZES, "dtype": "tfloat32", "b": "col", "m": 40},
-        {"depth": 16, "swapped": True, "block_n": 48, "staging": 0},
-    ),
-    "residual fetched": Problem(EPILOGUE, {**FETCH, "staging": 2}),
-    "residual fetched by two blocks each": Problem(
-        EPILOGUE, {**FETCH, "block_m": 256, "block_n": 64, "staging": 2}, 1
-    ),
-    "residual fetched in turns": Problem(EPILOGUE, {**TURNS, **FETCH, "staging": 2}, 1),
-    "residual fetched in clusters": Problem(EPILOGUE, {**FETCH, "cluster": "2x1", "block_n": 64}),
-    "residual fetched, two blocks on a multiprocessor": Problem(
-        EPILOGUE, {**SMALL, **FETCH, "staging": 2, "residency": 2, "stages": 2}, 1
-    ),
-    "residual fetched, swapped": Problem(
-        {**EPILOGUE, "m": 24}, {**FETCH, "swapped": True, "block_n": 32}
-    ),
-    "residual of float32 fetched": Problem(
-        {**EPILOGUE, "out": "float32"}, {**FETCH, "block_n": 64, "staging": 2}
-    ),
-    "residual of float32 fetched, swapped": Problem(
-        {**EPILOGUE, "m": 72, "out": "float32"},
-        {**SMALL, **FETCH, "swapped": True, "block_n": 64},
-    ),
-    "residuals of a batch fetched": Problem(
-        {"batch": 3, **SIZES, "epilogue": "x + r[batch, m, n]"}, {**FETCH, "block_n": 64}
-    ),
-    "other float8, half rows": Problem(
-        {**SIZES, "dtype": "float8_e5m2", "out": "float16", "b": "col", "k": 272},
-        {"cluster": "1x2"},
-    ),
-}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -134,21 +27,16 @@ def test_many_random_schedules_agree_with_the_reference(emulator, seed):
     check_drawn(emulator, drawn(40, seed), seed)
 
 
-# ---------------------------------------------------------------- planted bugs
-
 PLAIN = Problem({**SIZES, "k": 600, "epilogue": "x + bias[n]"}, {"stages": 3}, 1)
 CLUSTER = Problem({**SIZES, "k": 600}, {"cluster": "2x1", "staging": 2, "block_n": 64})
 TAKING_TURNS = Problem({**SIZES, "k": 600}, {**TURNS, "in_flight": 1}, 1)
 SHARED = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 3)
 APART = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 4)  # parts in unlike blocks
-
 SLOW = "  if (threadIdx.x / 32 == 8) for (int i = 0; i < 20; i++) tw::sync_warp();\n" + START
 DRAIN = "      for (int i = 0; "
-
 FETCHED = Problem(
     {**SIZES, "n": 256, "k": 64, "epilogue": "relu(x + r[m, n])"}, {**FETCH, "block_n": 64}, 1
 )
-
 # problem, what is replaced (wherever it stands), by what, and so on
 BUGS = {
     "multiplies before the stage is full": (
@@ -292,8 +180,6 @@ BUGS = {
     "leaves the ticket": (SHARED, "tw::store_global(ticket, 0u);", ""),
     "stores past the end": (SHARED, "if (row0", "if (true || row0"),
 }
-
-
 BROKEN = {
     "plain": PLAIN,
     "cluster": CLUSTER,

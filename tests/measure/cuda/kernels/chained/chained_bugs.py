@@ -1,0 +1,149 @@
+"""Bugs to plant in chained kernels by mma.sync, and cases that show them."""
+
+from __future__ import annotations
+
+from tests.measure.cuda.kernels.chained.chained_cases import HELD, LATER, PLAIN, SPLIT, case
+from tests.spaces.chained_programs import form
+
+BROKEN = {
+    "causal": case(form("causal", "float16"), PLAIN),
+    "many": case(form("grouped heads", "float16"), PLAIN),
+    "parts": case(form("log of the sum", "float16"), SPLIT),
+    "late": case(form("log of the sum", "float16"), LATER),
+    "early": case(form("log of the sum", "float16"), {**LATER, "merge": "early"}),
+    "slopes": case(form("alibi", "float16"), HELD),
+}
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "tanh far from zero by the polynomial": (
+        "softcap that is reached",
+        r"if \(tw::any_lane\(!\(largest.*\{",
+        "if (0) {",
+    ),
+    "tanh of twice the argument": (
+        "softcap that is reached",
+        r"(tw_tanh_by_power\(x\d+) \*",
+        r"\1 * 2.0f *",
+    ),
+    "all keys of a tile are at its first": ("slopes", r"\(float\)at, ", "0.0f, "),
+    "the correction is inverted": ("many", r"\((n\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
+    "sums are not corrected": ("many", r"sums0\[f\]\[j\]\[e\] \*= factor0\[e / 2\];", ";"),
+    "the factor of the other row": ("many", r"\*= factor0\[e / 2\]", "*= factor0[1 - e / 2]"),
+    "the total is not corrected": ("many", r"state1\[r\] \* factor0\[h\]", "state1[r]"),
+    "lanes do not join their greatest": (
+        "many",
+        r"part0\[h\] = tw::max_nan\(part0\[h\], tw::shuffle_xor\(part0\[h\], 2\)\);",
+        "",
+    ),
+    "lanes do not join their totals": (
+        "many",
+        r"state1\[r\] = state1\[r\] \+ tw::shuffle_xor\(state1\[r\], 1\);",
+        "",
+    ),
+    "one key too many": ("causal", r"to\[h\] = high\[r\] - first", "to[h] = high[r] - first + 1"),
+    "a tile half inside is taken for whole": (
+        "causal",
+        r"tile \+ 16 <= whole_last",
+        "tile <= whole_last",
+    ),
+    "the last tile is not visited": (
+        "many",
+        r"tile < last_key; tile \+= 16",
+        "tile + 16 < last_key; tile += 16",
+    ),
+    "a warp skips its last tile": ("causal", r"tile < own_last &&", "tile + 16 < own_last &&"),
+    "a stage is read before it is full": (
+        "many",
+        r"tw::cp_async_wait<0>\(\);\n    tw::sync_block\(\);",
+        "tw::sync_block();",
+    ),
+    "a stage is filled while it is read": ("many", r"\(step \+ 1\) % 2", "step % 2"),
+    "keys beyond the last count": ("many", r"to\[h\] = high\[r\]", "to[h] = 16 + high[r]"),
+    "values of another head": ("many", r"(buffer2 \+ \([^;]*?)b1", r"\1(1 - b1)"),
+    "weights of the other half": (
+        "many",
+        r"weights0\[k\]\[f\]\[i\] = ",
+        "weights0[k][f][3 - i] = ",
+    ),
+    "a part is not corrected": ("parts", r" \* factor0;", ";"),
+    "parts are merged before they are there": ("early", r"tw::await_launches\(\);", ""),
+    "the sums of another group": ("late", r" \+ group \+", " + 0 +"),
+    "a part is left where another is": ("late", r"parts \+ part \* ", "parts + 0 * "),
+    "float8 keys change places": ("keys in float8", r"to_float\(raw0\[v\]", "to_float(raw0[v ^ 1]"),
+    "float8 keys of the piece before": (
+        "keys in float8",
+        r"tw_least\((0 \+ .*), 16\);",
+        r"tw_least(\1, 8);",
+    ),
+    "a team has the keys of the first": (
+        "grouped heads in teams",
+        r"begin_key \+= team \* share",
+        "begin_key += 0 * share",
+    ),
+    "rows are read before all teams have loaded them": (
+        "grouped heads in teams",
+        r"tw::cp_async_wait<2>\(\);\n +tw::sync_block\(\);",
+        "",
+    ),
+    "a team leaves its part while others read keys there": (
+        "grouped heads in teams",
+        r"tw::sync_block\(\);(\n +\{\n +const u32 parts)",
+        r"\1",
+    ),
+    "a team stores the columns of the first": (
+        "grouped heads in teams",
+        r"column0 = block_column \+ team \* 8",
+        "column0 = block_column + 0 * 8",
+    ),
+    "a team's sums are not corrected": (
+        "causal in teams",
+        r"(two0\[\d\]) \* factor0;",
+        r"\1;",
+    ),
+    "a block's own part for all of a cluster": (
+        "causal in clusters",
+        r", part / 2\);",
+        ", (unsigned)blockIdx.x % 4);",
+    ),
+    "a block ends before others have read its part": (
+        "causal in clusters",
+        r"tw::cluster_arrive\(\);([\s\S]*)tw::cluster_wait\(\);",
+        r"\1",
+    ),
+    "parts of a cluster are read before they are left": (
+        "log of the sum in clusters",
+        r"tw::sync_cluster\(\);",
+        "tw::sync_block();",
+    ),
+    "a block stores the columns of the first of its cluster": (
+        "causal in clusters",
+        r"column0 = block_column \+ sharer \* 8",
+        "column0 = block_column + 0 * 8",
+    ),
+    "warps of a team do not meet": (
+        "causal in teams",
+        r"tw::sync_named\(1 \+ team, 64\);",
+        "",
+    ),
+    "a part is left out": ("parts", r"for \(int part = 0; part < 3", "for (int part = 1; part < 3"),
+    "parts are merged by whoever comes": (
+        "parts",
+        r"if \(!is_last\) return;",
+        "",
+    ),
+    "tickets are not given back": (
+        "parts",
+        r"if \(threadIdx.x == 0\) tw::store_global\(ticket, 0u\);",
+        "",
+    ),
+    "keys between two parts are left out": (
+        "parts",
+        r"begin_key \+= part \* share",
+        "begin_key += part * (share + 16)",
+    ),
+    "rows beyond the last are written": (
+        "many",
+        r"tw_least\(own, 89\)((?:.*\n)*.*lane / 4) < 90\)",
+        r"own\1 < 200)",
+    ),
+}

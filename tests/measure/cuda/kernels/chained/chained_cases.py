@@ -1,0 +1,94 @@
+"""Right chained kernels by mma.sync: all forms of attention, hard cases of all kinds."""
+
+from __future__ import annotations
+
+from spaces.cuda.chained.template import CudaChained
+from spaces.cuda.target import cuda_target
+from spaces.language import Program
+from spaces.schedule import Schedule
+from spaces.workloads.computation import Computation
+from tests.measure.cuda.emulator.planting import Case
+from tests.spaces.chained_programs import FORMS, SCORE, VALUE, form, made
+
+H200 = cuda_target("sm_90a")
+PLAIN = {
+    "queries": "shared",
+    "columns": 32,
+    "slices": 1,
+    "keys": 16,
+    "warps": 2,
+    "teams": 1,
+    "stages": 2,
+    "residency": 1,
+    "rescale": "always",
+    "split": 1,
+    "merge": "kernel",
+    "order": "rows",
+}
+HELD = {**PLAIN, "queries": "registers", "keys": 32, "stages": 3, "rescale": "late"}
+WIDE = {**PLAIN, "slices": 2, "warps": 1, "keys": 48, "order": "products"}
+SPLIT = {**PLAIN, "split": 3, "rescale": "late", "merge": "last"}
+LATER = {**SPLIT, "merge": "kernel", "slices": 2}
+ALONE = {**PLAIN, "warps": 1, "teams": 4, "stages": 3}
+PAIRS = {**HELD, "teams": 2, "keys": 16, "split": 2, "merge": "last"}
+TEAMS = {**PLAIN, "warps": 1, "slices": 2, "teams": 2, "rescale": "moved", "split": 2}
+CLUSTER = {**HELD, "keys": 16, "split": 2, "merge": "cluster"}
+SHARED = {**ALONE, "teams": 2, "split": 4, "merge": "cluster", "rescale": "moved"}
+IN_CLUSTERS = {
+    "log of the sum": CLUSTER,
+    "causal": SHARED,
+    "rows without a key": SHARED,
+    "loss over a vocabulary": CLUSTER,
+}
+IN_TEAMS = {
+    "grouped heads": ALONE,
+    "causal": PAIRS,
+    "rows without a key": TEAMS,
+    "documents": ALONE,
+    "two weights": PAIRS,
+    "loss over a vocabulary": TEAMS,
+}
+
+
+def dtype_of(name: str) -> str:
+    """Weights without a bound need the range of bfloat16."""
+    return "bfloat16" if name in ("no chain", "half precision") else "float16"
+
+
+def case(found: Program, values: dict) -> Case:
+    """The kernel of a schedule of a program."""
+    work = Computation("program", (), found, "")
+    template = CudaChained(work, H200)
+    columns = template.decisions[1].values[-1]
+    return work, template.lower(Schedule("chained", tuple({**values, "columns": columns}.items())))
+
+
+CASES = {
+    f"{name}, {number}": case(form(name, dtype_of(name)), values)
+    for number, name in enumerate(FORMS)
+    for values in [(PLAIN, HELD, WIDE, SPLIT, LATER)[number % 5]]
+}
+CASES |= {
+    f"{name} in teams": case(form(name, dtype_of(name)), values)
+    for name, values in IN_TEAMS.items()
+}
+CASES |= {
+    f"{name} in clusters": case(form(name, dtype_of(name)), values)
+    for name, values in IN_CLUSTERS.items()
+}
+FLOAT8 = (
+    "k: float8_e4m3fn[b,2,j,d]\nv: float8_e4m3fn[b,2,j,e]\n"
+    "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * scale[b,j] * 0.2) "
+    "* u[b,j] * v[b,h // 2,j,e])"
+)
+CASES["keys in float8"] = case(made(FLOAT8, "bfloat16", e=40), ALONE)
+CASES["one query of each sequence"] = case(
+    made(
+        "n: int32[b](index < 54)\nwhere j < n[b]\n"
+        "y[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[b,j,d])) * v[b,j,e])",
+        "float16",
+    ),
+    {**PLAIN, "warps": 1},
+)
+REACHED = f"y[b,h,i,e] = sum[j](softmax[j](0.5 * tanh({SCORE} / 0.5) + bias[j]) * {VALUE})"
+CASES["softcap that is reached"] = case(made(REACHED, "float16"), HELD)
