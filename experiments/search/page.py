@@ -140,21 +140,16 @@ def _gain(values: np.ndarray) -> str:
 
 def regrets(file: str, points: Sequence[int] = (64, 128)) -> str:
     """A line for each search and space in a file of ``results``, and for their mean: how much
-    longer the best so far takes than the fastest schedule."""
-    names = list(dict.fromkeys(line["search"] for line in _lines(file)))
+    longer the best so far takes than the fastest schedule, in percent."""
     rows = []
-    for name in names:
+    for name in dict.fromkeys(line["search"] for line in _lines(file)):
         found = read(file, name)
-        lost = 1.0 / found.best[:, :, [trials - 1 for trials in points]] - 1.0
+        lost = 100.0 / found.best[:, :, [trials - 1 for trials in points]] - 100.0
         for space, runs in [*zip(found.spaces, lost, strict=True), ("mean", lost.mean(axis=0))]:
-            workload, _, _ = space.partition(" dtype")
-            rows.append([name, workload, *map(_percent, runs.T)])
+            each = map(mean, runs.T)
+            cells = [f"{e.value:.1f} % ({e.low:.1f} to {e.high:.1f})" for e in each]
+            rows.append([name, space.partition(" dtype")[0], *cells])
     return table(["search", "space", *map(str, points)], rows)
-
-
-def _percent(values: np.ndarray) -> str:
-    found = mean(100.0 * values)
-    return f"{found.value:.1f} % ({found.low:.1f} to {found.high:.1f})"
 
 
 def opinions(file: str) -> str:
