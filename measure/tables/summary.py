@@ -51,7 +51,9 @@ def summary_from_row(row: Row[Any]) -> Summary:
     is malformed."""
     # unpacked, since thousands of rows are read: an attribute of a row takes its time
     trials, failures, lost, text, flops, fingerprint, description, id, score, doubted = tuple(row)
-    fields = Fields({"text": text, "flops": flops, "score": score})
+    counts = {"trials": trials, "failures": failures, "lost": lost}
+    fields = Fields({"text": text, "flops": flops, "score": score, **counts})
+    trials, failures, lost = map(fields.integer, counts)
     text, flops = fields.prose("text"), fields.number("flops")
     target = target_from_column(description)
     if target.fingerprint != fingerprint:

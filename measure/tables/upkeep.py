@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,11 @@ def stats(connection: Connection) -> Stats:
     rows = {t.name: connection.execute(select(func.count()).select_from(t)) for t in _TABLES}
     counts = {name: result.scalar_one() for name, result in rows.items()}
     totals = select(func.sum(pairs.c.failures), func.sum(pairs.c.lost))
-    failures, lost = connection.execute(totals).one()
+    failures, lost = (float(total or 0) for total in connection.execute(totals).one())
+    if not isfinite(failures + lost):
+        raise InputError(f"the database counts {failures:g} failures and {lost:g} lost attempts")
     size = _size(connection)
-    return Stats(HEAD, **counts, failures=int(failures or 0), lost=int(lost or 0), bytes=size)
+    return Stats(HEAD, **counts, failures=int(failures), lost=int(lost), bytes=size)
 
 
 def _size(connection: Connection) -> int:

@@ -201,4 +201,20 @@ def test_a_malformed_description_is_told_of(path, table, says):
     assert says in told[0]
 
 
-# -- the format of exports -----------------------------------------------------------------
+@pytest.mark.parametrize("column", ["trials", "failures", "lost"])
+@pytest.mark.parametrize("count", [b"\xff\xfe", float("inf"), "9" * 400, 1.5])
+def test_a_summary_with_a_count_that_is_none_is_told_of(path, column, count):
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE pairs SET {column} = ?", (count,))
+    told = []
+    with Database(path, report=told.append) as database:
+        assert database.summaries() == []
+    assert f"{column}=" in told[0]
+
+
+@pytest.mark.parametrize("column", ["failures", "lost"])
+def test_totals_of_counts_that_are_none_are_refused(path, column):
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE pairs SET {column} = 9e999")
+    with Database(path) as database, pytest.raises(InputError, match="the database counts"):
+        database.stats()
