@@ -19,7 +19,7 @@ from scheduler.replay.intervals import TAIL, mean
 
 HERE = Path(__file__).parent
 POINTS = (16, 64, 128, 256)
-REACHED = 0.99  # of the fastest schedule's speed
+SHARE_OF_FASTEST = 0.99
 RUNS = {
     "ours": ("even_batch_8", "evolutionary"),
     "ours, without evenness": ("opening_batch_8", "now"),
@@ -49,8 +49,8 @@ class Found:
 
     @property
     def needed(self) -> np.ndarray:
-        """Evaluations until each run reached ``REACHED``; infinite where it did not."""
-        there = self.best >= REACHED
+        """Evaluations until each run reached ``SHARE_OF_FASTEST``; infinite where it did not."""
+        there = self.best >= SHARE_OF_FASTEST
         return np.where(there.any(axis=2), there.argmax(axis=2) + 1.0, np.inf)
 
 

@@ -59,10 +59,9 @@ class ChainFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that is derived. ``no_products`` says why a stage that reduces is no sum of products."""
+    """All that is derived."""
 
     products: tuple[ProductFacts, ...]
-    no_products: tuple[str, ...]
     chains: tuple[ChainFacts, ...]
     work: Work
 
@@ -82,7 +81,6 @@ def describe(program: Program) -> Facts:
     found = [roles_of(program, stage) for stage in program.stages if stage.reducer]
     return Facts(
         products=tuple(_product(program, c) for c in found if isinstance(c, Roles)),
-        no_products=tuple(c for c in found if isinstance(c, str)),
         chains=tuple(_chain(c) for c in chains(program)),
         work=work(program),
     )

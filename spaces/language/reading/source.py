@@ -20,6 +20,8 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_.,+*/%()\[\] <>=!:-]")
 _GLUED = re.compile(r"(?<![\w.])(\d++\.?+\d*+|\.\d++)([eE][+-]?\d++)?+[A-Za-z_]")
 """A number with a letter at its end, as in ``1if``, of which Python's parser would warn."""
 
+_EMPTY = re.compile(r"\[ *\]")
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -34,13 +36,15 @@ class Statement:
         raise InputError(f"{where}: {problem}")
 
     def check(self) -> None:
-        """Refuse characters that the language has no use for."""
+        """Refuse characters that the language has no use for, and brackets around nothing."""
         text = self.text.replace("->", "  ")
         if foreign := _FOREIGN.search(text):
             self.fail(f"unexpected character {foreign.group()!r}", foreign.start())
         if glued := _GLUED.search(text):
             problem = f"a number that ends in {glued.group()[-1]!r} is not part of the language"
             self.fail(problem, glued.end() - 1)
+        if empty := _EMPTY.search(text):
+            self.fail("brackets without an axis; allowed: none, as in y = 2 * x", empty.start())
 
     def tree(self) -> ast.stmt:
         """Python's syntax tree of the statement."""

@@ -95,6 +95,8 @@ BAD = {
     "y[i] = x[i:j]": "is not part of the language",
     "y[i] = True": "'True' is not part of the language",
     "y[i] = 'text'": "unexpected character \"'\"",
+    "y[] = sum[i](x[i])": "character 2 of .*: brackets without an axis; allowed: none, as in y = 2",
+    "y[i] = x[i] + z[ ]": "character 16 of .*: brackets without an axis",
     "y[i] = 1if": "a number that ends in 'i' is not part of the language",
     "y[i] = x[i] ** 2": "is not part of the language",
     "y[i] = __import__(1)": "unknown function '__import__'",
