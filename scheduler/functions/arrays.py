@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaces.errors import InputError
 from spaces.workloads.array import Array
+
+if TYPE_CHECKING:
+    from spaces.language.program import Entries
 
 _address_at = ctypes.c_void_p.from_address
 _PROBE = np.zeros(1)
@@ -24,8 +27,10 @@ class Port:
     A NumPy array or a CPU torch tensor passes as it is, or not at all: nothing is copied. It has
     the operand's shape and element type and lies in the operand's memory order, dense unless the
     operand is a slice; a column-major operand is an array of the logical shape with Fortran
-    strides.
+    strides. ``entries`` is what the elements are to be, if they are indices.
     """
+
+    entries: Entries | None = None
 
     def __init__(self, operand: Array, output: bool = False) -> None:
         self.name = operand.name
@@ -130,6 +135,10 @@ class Port:
 
 class IndexPort(Port):
     """What a kernel demands of an array of indices: that they are within their limits, too."""
+
+    def __init__(self, operand: Array) -> None:
+        super().__init__(operand)
+        self.entries = getattr(operand, "drawn", None)
 
     def address(self, array: Any) -> int:
         """Address of the first element; :class:`InputError` if the array will not do."""

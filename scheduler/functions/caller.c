@@ -6,15 +6,11 @@
 #include <numpy/arrayobject.h>
 #include <stdint.h>
 
-enum { LINE = 64, MOST_ARRAYS = 32, MOST_RANK = 64, ON_CPU = 1 /* kDLCPU of dlpack.h */ };
+#include "caller.h"
+
+enum { LINE = 64, MOST_ARRAYS = 32, ON_CPU = 1 /* kDLCPU of dlpack.h */ };
 
 _Static_assert(sizeof(npy_intp) == sizeof(int64_t), "NumPy's extents are read as int64_t");
-
-/* What is demanded of an array: bytes of an element and of all, and in units of elements the
-   extents and then the steps of its `rank` dimensions. `code` and `bits` are DLPack's. */
-typedef struct {
-  int64_t code, bits, size, span, rank, extents[];
-} demand;
 
 /* DLTensor and the head of DLPackExchangeAPI, of dlpack.h 1.3. */
 typedef struct {
@@ -50,13 +46,6 @@ typedef struct {
   PyObject *workspaces, *new_workspace;
   PyObject *closely; /* takes whatever is not taken here */
 } caller;
-
-static int lies(const demand *d, const int64_t *shape, const int64_t *steps, int64_t unit) {
-  const int64_t *right = d->extents + d->rank;
-  for (int64_t i = 0; i < d->rank; i++)
-    if (shape[i] != d->extents[i] || (shape[i] > 1 && steps[i] != right[i] * unit)) return 0;
-  return 1;
-}
 
 static char *in_array(const demand *d, PyObject *dtype, int written, PyArrayObject *array) {
   if ((PyObject *)PyArray_DESCR(array) != dtype || PyArray_NDIM(array) != d->rank) return NULL;
@@ -114,7 +103,7 @@ static int look(const caller *self, PyObject *const *arrays, void **addresses) {
     }
     addresses[i] = address;
     demands[i] = d;
-    d = (const demand *)(d->extents + 2 * d->rank);
+    d = next(d);
   }
   return 1;
 }
@@ -129,7 +118,15 @@ static PyObject *take(caller *self) {
   return workspace;
 }
 
-/* Runs the kernel; -1 with an error. */
+/* Whether the inputs hold such indices as they are to. */
+static int hold(const caller *self, void *const *addresses) {
+  const demand *d = (const demand *)PyBytes_AS_STRING(self->demands);
+  for (int i = 0; i < self->inputs; i++, d = next(d))
+    if (!holds(d, addresses[i])) return 0;
+  return 1;
+}
+
+/* Runs the kernel; -1 with an error, or without one if an index needs a closer look. */
 static int run(caller *self, void **addresses) {
   PyObject *workspace = self->new_workspace == Py_None ? NULL : take(self);
   char *scratch = NULL;
@@ -138,12 +135,14 @@ static int run(caller *self, void **addresses) {
     scratch = PyArray_BYTES((PyArrayObject *)workspace);
     scratch += -(uintptr_t)scratch % LINE;
   }
+  int fit;
   Py_BEGIN_ALLOW_THREADS
-  self->entry(addresses, scratch, self->runtime);
+  fit = hold(self, addresses);
+  if (fit) self->entry(addresses, scratch, self->runtime);
   Py_END_ALLOW_THREADS
   int failed = workspace && PyList_Append(self->workspaces, workspace);
   Py_XDECREF(workspace);
-  return failed ? -1 : 0;
+  return failed || !fit ? -1 : 0;
 }
 
 /* A new output of the first input's kind; NULL if there are several, or with an error. */
@@ -182,19 +181,6 @@ static PyObject *call(caller *self, PyObject *given, PyObject *named) {
                                                    : PyObject_Call(self->closely, given, named);
 }
 
-/* Whether the demands are of as many arrays, and end where their bytes do. */
-static int is_whole(PyObject *demands, Py_ssize_t arrays) {
-  const char *at = PyBytes_AS_STRING(demands), *end = at + PyBytes_GET_SIZE(demands);
-  for (; arrays > 0; arrays--) {
-    const demand *d = (const demand *)at;
-    if (end - at < (Py_ssize_t)sizeof *d || d->size < 1 || d->rank < 0 || d->rank > MOST_RANK)
-      return 0;
-    at += sizeof *d + 2 * d->rank * sizeof *d->extents;
-    if (at > end) return 0;
-  }
-  return at == end;
-}
-
 static PyObject *new_caller(PyTypeObject *type, PyObject *given, PyObject *Py_UNUSED(named)) {
   unsigned long long entry, runtime;
   PyObject *dtypes, *demands, *array, *tensor, *workspace, *closely;
@@ -204,7 +190,7 @@ static PyObject *new_caller(PyTypeObject *type, PyObject *given, PyObject *Py_UN
     return NULL;
   Py_ssize_t arrays = PyTuple_GET_SIZE(dtypes);
   if (inputs < 0 || inputs >= arrays || arrays > MOST_ARRAYS || !is_whole(demands, arrays)) {
-    PyErr_SetString(PyExc_ValueError, "demands are five numbers an array, and two a dimension");
+    PyErr_SetString(PyExc_ValueError, "demands are seven numbers an array, and two a dimension");
     return NULL;
   }
   caller *self = (caller *)type->tp_alloc(type, 0);

@@ -3,9 +3,9 @@
 A kernel of small arrays takes less than a microsecond; to check two arrays in Python and to call it
 through ``ctypes`` takes three (NumPy) or four (torch) more. A ``Caller`` of ``caller.c`` asks the
 same of arrays as their ports do, in C: NumPy's by its C API, torch's by DLPack's exchange of
-tensors between C libraries (``__dlpack_c_exchange_api__`` of dlpack.h 1.3). It takes arrays by
-position, plain ones that fit; all others, and whatever it cannot know, it hands to a function that
-looks closely, which says what is wrong with them.
+tensors between C libraries (``__dlpack_c_exchange_api__`` of dlpack.h 1.3), and looks at indices.
+It takes arrays by position, plain ones that fit; all others, and whatever it cannot know, it hands
+to a function that looks closely, which says what is wrong with them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ MOST_ARRAYS = 32
 """Arrays of a kernel that ``caller.c`` has room for."""
 _CODES = {name: kind for kind, name in dlpack.KINDS.items()}
 _UNKNOWN = (-1, -1)
+_ANY = (-1, False)
 
 Call = Callable[..., Any]
 
@@ -45,7 +46,8 @@ def caller(
     of its own, an array of bytes by ``new_workspace``, of which the first at a multiple of 64 bytes
     is used; None if the kernel needs none."""
     ports = (*inputs, *outputs)
-    module = compiled_module() if len(ports) <= MOST_ARRAYS else None
+    served = len(ports) <= MOST_ARRAYS and all(map(_in_sequence, ports))
+    module = compiled_module() if served else None
     if module is None:
         return closely
     dtypes = tuple(port.operand.element.numpy for port in ports)
@@ -57,12 +59,23 @@ def caller(
     return call
 
 
+def _in_sequence(port: Port) -> bool:
+    """Whether indices, if there are any, lie without gaps, and sorted ones in their order."""
+    operand, entries = port.operand, port.entries
+    if entries is None:
+        return True
+    straight = operand.order == tuple(range(len(operand.shape))) or not entries.sorted
+    return straight and operand.span_bytes == operand.bytes
+
+
 def _demand(port: Port) -> bytes:
-    """What ``caller.c`` calls a demand."""
+    """What ``caller.h`` calls a demand."""
     operand = port.operand
     kind = _CODES.get(operand.dtype, _UNKNOWN)
-    sizes = (operand.element.bytes, port.bytes, len(operand.shape))
-    numbers = (*kind, *sizes, *operand.shape, *operand.strides)
+    sizes = (operand.element.bytes, port.bytes)
+    entries = port.entries
+    limits = (entries.below - 1, entries.sorted) if entries else _ANY
+    numbers = (*kind, *sizes, *limits, len(operand.shape), *operand.shape, *operand.strides)
     return struct.pack(f"{len(numbers)}q", *numbers)
 
 

@@ -60,23 +60,22 @@ class CpuFunction(KernelFunction):
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._entry = prototype((call.entry, library))
         self._runtime = load_pool(self.target.threads)
-        checked = [self.check_indices and holds_indices(o) for o in self.workload.inputs]
-        kinds = (IndexPort if looked_at else Port for looked_at in checked)
-        self._inputs = tuple(k(o) for k, o in zip(kinds, self.workload.inputs, strict=True))
+        self._inputs = tuple(
+            IndexPort(operand) if self.check_indices and holds_indices(operand) else Port(operand)
+            for operand in self.workload.inputs
+        )
         self._outputs = tuple(Port(output, output=True) for output in self.workload.outputs)
         self._ports = (*self._inputs, *self._outputs)
         self._buffers = ctypes.c_void_p * len(call.arguments)
         self._idle: list[np.ndarray] = []
-        self.__call__ = self._closely
-        if not any(checked):
-            self.__call__ = caller(
-                ctypes.cast(self._entry, ctypes.c_void_p).value or 0,
-                self._runtime,
-                self._inputs,
-                self._outputs,
-                self._new_workspace if call.workspace_bytes else None,
-                self._closely,
-            )
+        self.__call__ = caller(
+            ctypes.cast(self._entry, ctypes.c_void_p).value or 0,
+            self._runtime,
+            self._inputs,
+            self._outputs,
+            self._new_workspace if call.workspace_bytes else None,
+            self._closely,
+        )
 
     @classmethod
     def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:

@@ -1,5 +1,5 @@
-"""Extension modules in C, one file each: built once, kept on disk, and done without where they
-cannot be built."""
+"""Extension modules in C, one file each and its header: built once, kept on disk, and done without
+where they cannot be built."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from typing import Any
 from measure.cpu.binaries import Build
 from spaces.errors import InputError
 
-FLAGS = ("-O2", "-shared", "-fPIC", "-Wall", "-Wextra")
+FLAGS = ("-O3", "-shared", "-fPIC", "-Wall", "-Wextra")
 
 
 def extension(source: Path, headers: Sequence[str] = (), abi: str = "") -> Any:
-    """The module of a C file, which includes Python's headers and those of folders ``headers``;
-    ``abi`` says what else its binary depends on. None where it cannot be built, for want of a C
-    compiler or of Python's headers."""
+    """The module of a C file, which includes the header of its own name, if there is one, Python's
+    and those of folders ``headers``; ``abi`` says what else its binary depends on. None where it
+    cannot be built, for want of a C compiler or of Python's headers."""
     include = sysconfig.get_path("include")
     if not Path(include, "Python.h").exists():
         return None
     flags = (*FLAGS, *(f"-I{folder}" for folder in (include, *headers)))
     suffix = str(sysconfig.get_config_var("EXT_SUFFIX"))
-    build = Build(source.stem, {source.name: source.read_text()}, flags, suffix + abi)
+    files = (file for file in (source, source.with_suffix(".h")) if file.exists())
+    texts = {file.name: file.read_text() for file in files}
+    build = Build(source.stem, texts, flags, suffix + abi)
     try:
         return build.load(lambda path: _module_at(source.stem, path))
     except InputError:

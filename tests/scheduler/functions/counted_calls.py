@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from scheduler.functions.arrays import Port
+from scheduler.functions.arrays import IndexPort, Port
 from scheduler.functions.caller import admit_tensors, caller
+from spaces.language.program import Entries, Operand
 from spaces.workloads.array import Array
 
 needs_exchange = pytest.mark.skipif(
@@ -29,7 +30,8 @@ class Kernel:
         self._count = len(arrays)
         self._entry = ENTRY(self._run)
         self.entered = lambda: None
-        ports = [Port(a, output=n >= len(arrays) - outputs) for n, a in enumerate(arrays)]
+        inputs = [IndexPort(a) for a in arrays[:-outputs]]
+        ports = [*inputs, *(Port(a, output=True) for a in arrays[-outputs:])]
         self.call = caller(
             ctypes.cast(self._entry, ctypes.c_void_p).value,
             77,
@@ -55,6 +57,11 @@ class Kernel:
 
 def array(name: str, *shape: int, dtype: str = "float32", order=(0, 1), leading=None) -> Array:
     return Array(name, dtype, shape, order[: len(shape)], leading)
+
+
+def indices(*shape: int, below: int, dtype: str = "int32", rising=False, **given) -> Operand:
+    order = given.pop("order", tuple(range(len(shape))))
+    return Operand("t", dtype, shape, order, **given, drawn=Entries(below, rising))
 
 
 def transposition(**options) -> Kernel:

@@ -122,6 +122,38 @@ def test_lengths_and_pages_beyond_a_cache_are_refused(name, wrong, says):
         call(**spoilt)
 
 
+SEGMENTS = workload("grouped_matmul", t=12, n=8, k=8, experts=4)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("work", [GATHER, PAGES, SEGMENTS], ids=["gather", "pages", "segments"])
+def test_calls_at_once_say_of_wrong_indices_what_a_closer_look_says(work, kind):
+    call = best(work, database=None)
+    if (module := compiled_module()) is not None:
+        assert isinstance(call.__call__, module.Caller)
+    given, exact = arrays(work)
+    (out,) = (output.name for output in work.outputs)
+    np.testing.assert_allclose(call(*map(kind, given)), exact[out], rtol=1e-4, atol=1e-5)
+    for place, operand in enumerate(work.inputs):
+        if not operand.drawn:
+            continue
+        limits = np.iinfo(operand.element.numpy)
+        entries = given[place].reshape(-1)
+        for value in (limits.min, -1, operand.drawn.below, limits.max):
+            spoilt = entries.copy()
+            spoilt[-1] = value
+            wrong = [*given[:place], spoilt.reshape(operand.shape), *given[place + 1 :]]
+            with pytest.raises(InputError, match=f"{operand.name} holds the index {value}") as said:
+                call(*map(kind, wrong))
+            with pytest.raises(InputError) as closely:
+                call._closely(*map(kind, wrong))
+            assert str(said.value) == str(closely.value)
+        if operand.drawn.sorted:
+            falling = [*given[:place], entries[::-1].copy(), *given[place + 1 :]]
+            with pytest.raises(InputError, match="is not sorted: it falls after entry"):
+                call(*map(kind, falling))
+
+
 def test_a_slice_is_taken_as_it_lies():
     port = Port(Array("x", "float32", (16, 24), (0, 1), leading=40), output=True)
     whole = np.zeros((16, 40), np.float32)

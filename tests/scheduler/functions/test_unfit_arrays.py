@@ -1,4 +1,4 @@
-"""Arrays that do not fit a kernel are handed on to a closer look."""
+"""Arrays that do not fit a kernel, and wrong indices, are handed on to a closer look."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.scheduler.functions.counted_calls import (
     Kernel,
     array,
     both,
+    indices,
     needs_exchange,
     transposition,
 )
@@ -92,3 +93,68 @@ def test_other_ways_to_give_arrays_are_handed_on():
         assert kernel.call(*given, **named) == "seen"
         assert kernel.seen[-1][0] == given
         assert kernel.seen[-1][1].keys() == named.keys()
+
+
+@both
+@pytest.mark.parametrize(
+    ("dtype", "below"),
+    [("int8", 1), ("int8", 100), ("int8", 2**7), ("int32", 1), ("int32", 300), ("int32", 2**31)],
+)
+def test_an_index_beyond_its_limits_is_handed_on_wherever_it_is(kind, dtype, below):
+    kernel = Kernel(array("x", 6, 4), indices(67, below=below, dtype=dtype), array("y", 6, 4))
+    x, limits = kind(FLOATS), np.iinfo(dtype)
+    right = np.random.default_rng(0).integers(0, below, 67).astype(dtype)
+    right[[5, 66]] = 0, below - 1
+    beyond = {-1, limits.min, below, limits.max, below + 2**8, below + 2**16} - {below - 1}
+    wrong = [value for value in sorted(beyond) if limits.min <= value <= limits.max]
+    out = kind(np.zeros((6, 4), np.float32))
+    assert kernel.call(x, kind(right), out=out) is out
+    for value in wrong:
+        for place in range(67):
+            spoilt = right.copy()
+            spoilt[place] = value
+            assert kernel.call(x, kind(spoilt), out=out) == "seen"
+    assert kernel.call(x, kind(right[:0]), out=out) == "seen"
+    assert len(kernel.calls) == 1
+
+
+@both
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+def test_a_sorted_table_that_falls_is_handed_on_wherever_it_does(kind, dtype):
+    operand = indices(5, 13, below=70, dtype=dtype, rising=True)
+    kernel = Kernel(operand, array("y", 6, 4))
+    rising = np.arange(1, 66, dtype=dtype).reshape(5, 13)
+    out = np.zeros((6, 4), np.float32)
+    for right in (rising, rising // 9, rising * 0):
+        assert kernel.call(kind(right), out=out) is out
+    for place in range(1, 65):
+        falling = rising.copy()
+        falling.flat[place] -= 2
+        assert kernel.call(kind(falling), out=out) == "seen"
+    for wrong in (rising - 2, rising + 5):
+        assert kernel.call(kind(wrong), out=out) == "seen"
+    assert len(kernel.calls) == 3
+
+
+def test_wrong_indices_give_their_workspace_back():
+    kernel = Kernel(indices(8, below=9), array("y", 6, 4), scratch=100)
+    table = np.arange(8, dtype=np.int32)
+    for fits in (True, False, False, True):
+        found = kernel.call(table if fits else table - 1, out=np.zeros((6, 4), np.float32))
+        assert isinstance(found, str) is not fits
+    assert len(kernel.made) == 1
+
+
+def test_indices_that_lie_in_their_order_alone_are_looked_at_at_once():
+    out = array("y", 6, 4)
+    for given, at_once in (
+        ({"order": (1, 0)}, True),
+        ({"order": (1, 0), "rising": True}, False),
+        ({"leading": 5}, False),
+    ):
+        operand = indices(6, 4, below=9, **given)
+        kernel = Kernel(operand, out)
+        table = operand.array(np.zeros((6, 4)))
+        found = kernel.call(table, out=np.zeros((6, 4), np.float32))
+        assert isinstance(found, str) is not at_once
+        assert len(kernel.calls) == at_once
