@@ -24,7 +24,8 @@ def judge(
     take: Take,
 ) -> None:
     """Judge groups for so many seconds, one at a time on each of the runners, and ``take`` the
-    verdicts of each. What is not with a runner by then is left; the builder is closed."""
+    verdicts of each. What is not with a runner by then, or on Ctrl-C, is left; the builder is
+    closed."""
     asking, over = threading.Lock(), threading.Event()
 
     def work(runner: Runner, measuring: threading.Lock) -> None:
@@ -44,12 +45,14 @@ def judge(
     with ThreadPoolExecutor(len(runners)) as threads:
         measuring = [threading.Lock() for _ in runners]
         working = [threads.submit(work, *each) for each in zip(runners, measuring, strict=True)]
-        wait(working, seconds)
-        over.set()
-        with ExitStack() as measured:
-            for lock in measuring:  # what runs reads files that go with the builder
-                measured.enter_context(lock)
-            builder.close()
+        try:
+            wait(working, seconds)
+        finally:
+            over.set()
+            with ExitStack() as measured:
+                for lock in measuring:  # what runs reads files that go with the builder
+                    measured.enter_context(lock)
+                builder.close()
         for each in working:
             each.result()
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 from collections import Counter
+
+import pytest
 
 from experiments.verification.cases import CASES, LARGE
 from experiments.verification.judging import judge
@@ -139,3 +143,24 @@ def test_nothing_is_begun_once_time_is_up():
     plan = Plan(SOME, H200, 30, {})
     judge(plan.groups(0), Compiler(), [Device()], 0, plan.take)
     assert next(plan.groups(0)).case in SOME
+
+
+class Interrupting(Device):
+    """Somebody presses Ctrl-C while it runs the first group."""
+
+    runs = 0
+
+    def run(self, job, built):
+        self.runs += 1
+        if self.runs == 1:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.2)
+        return super().run(job, built)
+
+
+def test_nothing_is_begun_once_it_is_interrupted():
+    plan, compiler, device = Plan(SOME, H200, 200, {}), Compiler(), Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        judge(plan.groups(0), compiler, [device], 60, plan.take)
+    assert compiler.closed
+    assert device.runs < 8
