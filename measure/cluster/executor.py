@@ -95,6 +95,12 @@ class RayExecutor:
             known = self._dispatcher
             return DriverStatus(self._name, now, known.rate(now), known.jobs(), known.workers(now))
 
+    def lacking(self, target: Target) -> str:
+        """Which workers ``target`` has no more, how many it had and how these ended; empty if it
+        has all it takes."""
+        with self._outcomes.changed:
+            return self._dispatcher.lacking(target)
+
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
         """Queue candidates of ``job``; those of a final comparison run together. An
         :class:`InputError` if no kernel of its workload can be verified."""

@@ -112,7 +112,7 @@ def _tune(
     with _tuner(request, manner.db, where, show, model) as tuner:
         result = tuner.run(budget.trials, budget.seconds, budget.patience, show.progress, began)
         show.result(result)
-    words, code = ending(result, request.session)
+    words, code = ending(result, request.session, where.lacking(request.target))
     if words:
         say(f"{name}: {words}" if name else words)
     return code
@@ -147,11 +147,12 @@ def _tuner(
             yield Tuner(what, target, database, executor, yardstick=yardsticks[0], **options)
 
 
-def ending(result: TuningResult | SuiteResult, session: str) -> tuple[str, int]:
-    """What there is to say of how a run ended, if anything, and the exit code."""
+def ending(result: TuningResult | SuiteResult, session: str, lacking: str = "") -> tuple[str, int]:
+    """What there is to say of how a run ended, if anything, and the exit code; ``lacking`` says
+    which workers it had no more."""
     tasks = result.tasks if isinstance(result, SuiteResult) else (result,)
     missing = [task for task in tasks if task.best is None]
-    none = _none_right(missing, result) if missing else ""
+    none = _none_right(missing, result, lacking) if missing else ""
     if result.stopped is Stop.INTERRUPTED:
         so_far = "this is the best so far" if len(missing) < len(tasks) else none
         return f"interrupted; {so_far}; to go on: tilewright resume {session}", exit_code()
@@ -162,11 +163,12 @@ def ending(result: TuningResult | SuiteResult, session: str) -> tuple[str, int]:
 
 
 def _none_right(
-    missing: Sequence[TaskState | TuningResult], result: TuningResult | SuiteResult
+    missing: Sequence[TaskState | TuningResult], result: TuningResult | SuiteResult, lacking: str
 ) -> str:
     labels = ", ".join(task.member.label for task in missing if isinstance(task, TaskState))
     whose = f" for {labels}" if labels else ""
     if result.stopped is Stop.SECONDS and not result.trials:
-        return f"no kernel was measured{whose} in {clock(result.seconds)}; allow more --seconds"
+        advice = lacking or "allow more --seconds"
+        return f"no kernel was measured{whose} in {clock(result.seconds)}; {advice}"
     counts = ", ".join(f"{count} {kind}" for kind, count in result.failures.items()) or "none ran"
     return f"no kernel was right{whose} ({counts})"

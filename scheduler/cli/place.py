@@ -81,6 +81,10 @@ class Place:
         """What the workers of a cluster do; None of this machine."""
         return None if self.cluster is None else self.cluster.status()
 
+    def lacking(self, target: Target) -> str:
+        """Which workers ``target`` has no more on a cluster; empty if it has all it takes."""
+        return "" if self.cluster is None else self.cluster.lacking(target)
+
     @contextmanager
     def executor(self, target: Target) -> Iterator[Executor]:
         """Who measures on ``target``."""

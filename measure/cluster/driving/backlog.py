@@ -84,9 +84,10 @@ class Backlog:
 
     def leave(self, worker: str, why: str, now: float) -> list[Result]:
         """A worker is gone, and what it was doing is lost. What is final of that."""
-        self._crew.leave(worker)
+        self._crew.leave(worker, why)
         out = [task for task in self._tasks.values() if task.worker.id == worker]
-        return [result for task in out for result in self.lost(task.number, why, now)]
+        lost = f"its worker was lost: {why}"
+        return [result for task in out for result in self.lost(task.number, lost, now)]
 
     def rest(self, worker: str, until: float) -> None:
         """Give a worker nothing to do for a while."""
@@ -103,6 +104,10 @@ class Backlog:
     def serving(self, target: Target, role: str = "run") -> list[Worker]:
         """The workers that do this for ``target``."""
         return self._crew.serving(target, role)
+
+    def ended(self, target: Target, role: str) -> Counter[str]:
+        """How many workers that did this for ``target`` are gone, by the reason."""
+        return self._crew.ended(target, role)
 
     # -- answers ---------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
-"""The workers of a cluster that are ready, and those of them that rest."""
+"""The workers of a cluster that are ready, those of them that rest, and how others ended."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -23,14 +24,16 @@ class Crew:
     def __init__(self) -> None:
         self._workers: dict[str, Worker] = {}
         self._resting_until: dict[str, float] = {}
+        self._ended: list[tuple[Worker, str]] = []
 
     def join(self, worker: Worker) -> None:
         """A worker is ready."""
         self._workers[worker.id] = worker
 
-    def leave(self, worker: str) -> None:
+    def leave(self, worker: str, why: str) -> None:
         """A worker is gone."""
-        self._workers.pop(worker, None)
+        if left := self._workers.pop(worker, None):
+            self._ended.append((left, why))
         self._resting_until.pop(worker, None)
 
     def rest(self, worker: str, until: float) -> None:
@@ -49,3 +52,7 @@ class Crew:
     def serving(self, target: Target, role: str = "run") -> list[Worker]:
         """The workers that do this for ``target``."""
         return [w for w in self._workers.values() if w.role == role and w.serves(target)]
+
+    def ended(self, target: Target, role: str) -> Counter[str]:
+        """How many workers that did this for ``target`` are gone, by the reason."""
+        return Counter(why for w, why in self._ended if w.role == role and w.serves(target))

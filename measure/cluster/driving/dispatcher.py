@@ -16,7 +16,7 @@ from measure.cluster.driving.crew import Worker
 from measure.cluster.driving.drift import Drift
 from measure.cluster.driving.fleet import Fleet, Member
 from measure.cluster.driving.plan import Needs, Node
-from measure.cluster.driving.standing import job_status, worker_status
+from measure.cluster.driving.standing import job_status, lacking, worker_status
 from measure.cluster.driving.tasks import Task
 from measure.cluster.outfit import fits
 from measure.cluster.status import JobStatus, Tally, WorkerStatus
@@ -128,6 +128,10 @@ class Dispatcher:
     def rate(self, now: float) -> float:
         """Candidates a second, lately."""
         return self._tally.rate(now)
+
+    def lacking(self, target: Target) -> str:
+        """Which workers ``target`` has no more, and how these ended; empty if none lacks."""
+        return lacking(target, self._backlog)
 
     def jobs(self) -> tuple[JobStatus, ...]:
         """Where each job stands."""
@@ -266,7 +270,7 @@ class Dispatcher:
         self._dismissed.append(worker)
         self._drift.forget(worker)
         self.fleet.fail(worker, why, now)
-        return self._backlog.leave(worker, f"its worker was lost: {why}", now)
+        return self._backlog.leave(worker, why, now)
 
 
 def _served_by(member: Member) -> Callable[[Target], bool]:

@@ -7,6 +7,12 @@ from measure.cluster.driving.fleet import Member
 from measure.cluster.driving.tasks import Task
 from measure.cluster.status import JobStatus, Tally, WorkerStatus
 from measure.records.measurement import Job
+from spaces.target import Target
+
+REASONS = 3
+"""Of how workers ended, those that are told: the most frequent."""
+
+_DOES = {"run": "measures on", "build": "builds for"}
 
 
 def job_status(job: Job, backlog: Backlog, tally: Tally) -> JobStatus:
@@ -38,3 +44,20 @@ def worker_status(member: Member, task: Task | None, rests: bool) -> WorkerStatu
         done=member.done,
         why=member.why,
     )
+
+
+def lacking(target: Target, backlog: Backlog) -> str:
+    """Which workers ``target`` has no more, how many it had and how these ended; empty if it has
+    what it takes."""
+    for role, does in _DOES.items():
+        ended = backlog.ended(target, role)
+        if ended and not backlog.serving(target, role):
+            count, told = ended.total(), ended.most_common(REASONS)
+            gone = "the only one ended" if count == 1 else f"all {count} ended"
+            ends = "; ".join(_often(why.rstrip("."), times) for why, times in told)
+            return f"no worker is alive that {does} {target.summary}; {gone}: {ends}"
+    return ""
+
+
+def _often(what: str, times: int) -> str:
+    return what if times == 1 else f"{what} ({times} times)"

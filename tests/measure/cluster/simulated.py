@@ -29,6 +29,7 @@ from spaces.testing.targets import made_up_cpu
 OUTFIT = "simulated:Simulated"
 QUICK_OUTFIT = "simulated:Quick"
 MIXED_OUTFIT = "simulated:Mixed"
+ENDLESS_OUTFIT = "simulated:Endless"
 TARGET = made_up_cpu()
 WORK = workload("matmul", m=512, n=512, k=512)
 
@@ -136,6 +137,12 @@ class Quick(Simulated):
     """The same, on which a candidate takes no time."""
 
     seconds = 0.0
+
+
+class Endless(Simulated):
+    """The same, on which no candidate ends."""
+
+    seconds = 1e6
 
 
 class Mixed(Quick):

@@ -227,3 +227,28 @@ def test_a_worker_that_answers_nonsense_is_replaced_and_its_task_done(role):
     driver.drain()
     [result] = driver.results
     assert result.measurement.error_kind is not ErrorKind.WORKER_LOST
+
+
+def test_which_workers_are_gone_is_told_with_how_they_ended():
+    driver = Driver("n1", "n2")
+    driver.submit(64)
+    killed = until_it_runs(driver, "n2")[0]
+    assert driver.dispatcher.lacking(TARGET) == ""
+    driver.take({**killed, "event": "failed", "why": "it was killed.", "died": True})
+    assert driver.dispatcher.lacking(TARGET) == ""  # n1 has one
+    driver.drain()
+    driver.take(nodes_event())
+    none = f"no worker is alive that measures on {TARGET.summary}; all 3 ended: "
+    assert driver.dispatcher.lacking(TARGET) == f"{none}its node is gone (2 times); it was killed"
+    driver.take(nodes_event("n3"))
+    driver.drain()
+    assert driver.dispatcher.lacking(TARGET) == ""
+
+
+def test_without_the_workers_that_build_nothing_can_be_measured_either():
+    driver = Driver("n1")
+    builder = next(m.id for m in driver.dispatcher.fleet.members() if m.plan.role == "build")
+    event = {"event": "failed", "do": "build", "worker": builder, "why": "killed", "died": True}
+    driver.dispatcher.take(event, 0.0)
+    none = f"no worker is alive that builds for {TARGET.summary}; the only one ended: killed"
+    assert driver.dispatcher.lacking(TARGET) == none

@@ -40,7 +40,7 @@ def test_a_candidate_that_kills_workers_again_and_again_ends():
     [culprit] = [r.measurement for r in known if not r.measurement.ok]
     assert culprit.schedule["name"] == "one5"
     assert (culprit.status, culprit.error_kind) == (Status.ERROR, ErrorKind.WORKER_LOST)
-    assert culprit.error_text == "killed"
+    assert culprit.error_text == "its worker was lost: killed"
 
 
 def test_workers_that_die_of_something_else_cost_no_candidate():

@@ -1,0 +1,45 @@
+"""A tuning run all of whose workers are gone says so, not that it was too short."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import closing
+from threading import Thread
+
+import pytest
+
+pytest.importorskip("ray", reason="needs the extra ray")
+
+from measure.cluster.executor import RayExecutor
+from scheduler.cli.job import Manner, Request, carry_out
+from scheduler.cli.options import Format
+from scheduler.cli.place import Place
+from scheduler.tuning.budget import Budget
+from tests.measure.cluster.nodes import CODE, cluster
+from tests.measure.cluster.simulated import ENDLESS_OUTFIT, TARGET, WORK
+from tests.scheduler.cli.command import one_line
+
+
+def kill_once_at_work(executor: RayExecutor, node) -> None:
+    """The node, as soon as a run worker has something to do."""
+    while not any(w.role == "run" and w.state == "busy" for w in executor.status().workers):
+        time.sleep(0.05)
+    node.kill_raylet()
+
+
+def test_a_run_without_workers_says_so_and_how_they_ended(tmp_path, capsys):
+    manner = Manner(str(tmp_path / "t.db"), None, Format.JSON, quiet=True, verbose=False)
+    request = Request(WORK, TARGET, Budget(100, 20.0, None), 0, "5f2c91ab")
+    with cluster(2, cpus=2, num_cpus=0) as made:
+        executor = RayExecutor(made.address, outfit=ENDLESS_OUTFIT, code=CODE)
+        with closing(executor):
+            killer = Thread(target=kill_once_at_work, args=(executor, *made.worker_nodes))
+            killer.start()
+            place = Place((TARGET,), executor, made.address)
+            code = carry_out([request], manner, place)
+            killer.join()
+    assert code == 1
+    said = one_line(capsys.readouterr().err)
+    says = "no kernel was measured in 0:20; no worker is alive that measures on cpu made up"
+    assert re.fullmatch(rf"tilewright: {says}, .*; the only one ended: \w.*\w\n", said), said
