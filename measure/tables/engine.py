@@ -96,6 +96,11 @@ def url_of(location: str | Path) -> URL:
 
 
 _POOL = {"max_overflow": -1}  # whoever waits for a database holds up nobody else
+_SERVER_POOL: dict[str, Any] = {
+    **_POOL,
+    "pool_pre_ping": True,  # a server that starts again closes what is in the pool
+    "connect_args": {"connect_timeout": CONNECT_SECONDS},
+}
 _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
 
 
@@ -165,7 +170,7 @@ def _made(url: URL, mode: str, file: tuple[str, int]) -> Engine:
 
 def _postgresql(url: URL) -> Engine:
     try:
-        engine = create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS}, **_POOL)
+        engine = create_engine(url, **_SERVER_POOL)
     except ImportError:
         raise InputError(
             "a PostgreSQL database needs psycopg: pip install 'tilewright[postgres]'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -92,6 +93,18 @@ def test_best_known_is_one_indexed_query(location):
             steps = [row[0] for row in plan]
     assert any("Index Scan using best_known" in step for step in steps), steps
     assert "Seq Scan on measurements " not in "\n".join(steps).replace("measurements final", "")
+
+
+def test_a_database_that_is_open_is_used_on_when_its_server_starts_again(server, location):
+    with Database(location) as database:
+        database.record(attempt(measured(1, 1.0)))
+        server.stop(signal.SIGINT)
+        server.start()
+        assert database.best(WORKLOAD, TARGET).measurement.score == 1.0
+        server.stop(signal.SIGINT)
+        server.start()
+        assert database.record(attempt(measured(2, 2.0)))
+        assert database.trials(WORKLOAD, TARGET) == 2
 
 
 def test_another_encoding_is_refused_in_a_sentence(server):
