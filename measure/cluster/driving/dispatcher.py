@@ -153,7 +153,8 @@ class Dispatcher:
             return
         if not any(fits(device, target) for device in self.devices()):
             offered = "; ".join(target.summary for target in self.targets())
-            raise InputError(f"no worker has the target {target.summary}; they have: {offered}")
+            unknown = f"no worker has the target {target.summary}; they have: {offered}"
+            raise InputError(self.lacking(target) or unknown)
         self._accepted.add(target.fingerprint)
 
     def _given(self, task: Task) -> dict[str, Any]:

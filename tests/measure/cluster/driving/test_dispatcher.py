@@ -10,6 +10,7 @@ from measure.cluster.driving.dispatcher import DRIFT_SECONDS, REST_SECONDS, Disp
 from measure.cluster.driving.plan import Needs
 from measure.executor import RUN_TOGETHER
 from measure.records.measurement import ErrorKind, Job
+from spaces.errors import InputError
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate
 
@@ -252,3 +253,11 @@ def test_without_the_workers_that_build_nothing_can_be_measured_either():
     driver.dispatcher.take(event, 0.0)
     none = f"no worker is alive that builds for {TARGET.summary}; the only one ended: killed"
     assert driver.dispatcher.lacking(TARGET) == none
+
+
+def test_a_target_whose_workers_are_gone_before_it_is_asked_for_is_refused_with_how_they_ended():
+    driver = Driver("n1")
+    driver.take(nodes_event())
+    says = r"no worker is alive that measures on .*; the only one ended: its node is gone$"
+    with pytest.raises(InputError, match=says):
+        driver.submit(1)
