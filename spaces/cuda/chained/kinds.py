@@ -5,6 +5,9 @@ two of them is one of float8, and so may be one of weights that are at most one:
 to the dtype of the matrices, raised into its range
 (:data:`~spaces.derivation.rounding.reductions.RAISED`). Two dtypes of float8, values that are
 computed and weights without a bound are multiplied in bfloat16, which holds them.
+
+What a program means in float32 is not rounded: an array of more bits, or what is computed and
+multiplied with no array of as few.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.derivation.chained.view import Chained
+from spaces.derivation.rounding.reductions import dtypes_of_factors
+from spaces.dtypes import dtype
 from spaces.language.tree import Binary, Call, Expression, Read
 
 HALVES = ("float16", "bfloat16")
@@ -43,6 +48,30 @@ def kinds_of(chained: Chained) -> Kinds | None:
     bounded = all(_is_bounded(chained, weighing.weight) for weighing in chained.weighings)
     weights = (short,) if short and bounded else ()
     return Kinds(left if left == right else HALVES[1], (*weights, HALVES[1]))
+
+
+def rounded_too_far(chained: Chained, kinds: Kinds) -> tuple[Expression, str] | None:
+    """A factor that verification does not allow to be rounded as kernels round it, and the dtype
+    that they round it to; None if there is none."""
+    products = [(chained.score.name, (chained.left, chained.right), kinds.scores)]
+    products += [
+        (w.reduction.name, (w.matrix, w.weight), kinds.weights[-1]) for w in chained.weighings
+    ]
+    for name, sides, kind in products:
+        beside = dtypes_of_factors(chained.program, chained.program.stage[name])
+        allowed = not {kind, *FLOAT8}.isdisjoint(beside)
+        for side in sides:
+            array = _dtype(chained, side)
+            if not _is_exact(side, array, kind) and (array or not allowed):
+                return side, kind
+    return None
+
+
+def _is_exact(factor: Expression, array: str | None, kind: str) -> bool:
+    """Whether ``kind`` holds a factor, which is an array of the dtype ``array`` or computed."""
+    if array:
+        return array == kind or dtype(array).bytes == 1
+    return isinstance(factor, Call) and factor.function == kind
 
 
 def _dtype(chained: Chained, factor: Expression) -> str | None:

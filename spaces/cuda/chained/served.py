@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spaces.cuda.abi import C_TYPES
-from spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of
+from spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of, rounded_too_far
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.workloads.computation import Computation
@@ -45,6 +45,9 @@ def _why_no_product(chained: Chained) -> str | None:
             f"its products have no factor, or several kinds, of {halves} (dtype=bfloat16), "
             "and scores are not of float8 arrays alone"
         )
+    if found := rounded_too_far(chained, kinds):
+        factor, kind = found
+        return f"{factor} would be rounded to {kind}, in a product that means float32"
     unscaled = [w for w in chained.weighings if w.reduction.correction is None]
     if "float16" in kinds.weights and unscaled:
         return f"{unscaled[0].weight} may leave the range of float16"

@@ -79,7 +79,7 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
     ]
     alike = sum(unit * (ALIKE_FLOAT8 if once else ALIKE) for unit, once in units)
     apart = sum(unit * (APART_FLOAT8 if once else APART) for unit, once in units)
-    has_squares = alike or adds_float8(_dtypes(program, stage))
+    has_squares = alike or adds_float8(dtypes_of_factors(program, stage))
     squares = [size * size for size in sizes] if has_squares else ()
     return Terms(wide, sizes, off, squares, alike, apart)
 
@@ -100,7 +100,7 @@ def sum_of_terms(
     numbers, kind = meaning.numbers, meaning.rules.kind
     (value,), (size,) = sums.values, sums.sizes
     terms = prod(program.shape(stage.over))
-    names, magnitude = _dtypes(program, stage), numbers.call("abs", [value])
+    names, magnitude = dtypes_of_factors(program, stage), numbers.call("abs", [value])
     roots = [numbers.call("sqrt", [square]) for square in sums.squares]
     relative, absolute = error_of_sum(terms, kind, names, 1.0, 1.0)
     error = magnitude * relative
@@ -174,10 +174,10 @@ def _rounded_to(
     given = isinstance(factor, Read) and factor.name in program.operand
     if given or found.interval is None or factor.axes.isdisjoint(stage.over):
         return ()
-    return _dtypes(program, stage)
+    return dtypes_of_factors(program, stage)
 
 
-def _dtypes(program: Program, stage: Stage) -> list[str]:
+def dtypes_of_factors(program: Program, stage: Stage) -> list[str]:
     """The dtypes of the operands that a sum of products has as factors."""
     found = factors(stage.body)
     names = [f.name for f in found if isinstance(f, Read) and f.name in program.operand]

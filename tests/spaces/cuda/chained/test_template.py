@@ -11,8 +11,9 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import Target
 from spaces.testing.template import TemplateContract
+from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-from tests.spaces.chained_programs import FORMS
+from tests.spaces.chained_programs import FORMS, made
 
 H200, A100 = cuda_target("sm_90a"), cuda_target("sm_80")
 HALF = {"dtype": "float16"}
@@ -108,6 +109,45 @@ def test_float8_weights_take_tiles_of_whole_fragments_and_are_never_late():
     assert {values["keys"] % 32 for values in short} == {0}
     assert "late" not in {values["rescale"] for values in short}
     assert "late" in {values["rescale"] for values in found}
+
+
+VALUES = "v[b,h // 2,j,e]"
+ROTATED = (
+    "t[b,h,i,d] = CAST(q[b,h,i,d] * c[i,d])\ns[b,h,j,d] = CAST(k[b,h,j,d] * c[j,d])\n"
+    "y[b,h,i] = logsumexp[j](sum[d](t[b,h,i,d] * s[b,h,j,d]))"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "factor"),
+    [
+        (f"v: float32\n{SOFT}{VALUES})", "v[b, h // 2, j, e]"),
+        (f"q: float32\n{SOFT}{VALUES})", "q[b, h, i, d]"),
+        (f"k: float32\ny[b,h,i] = logsumexp[j]({SCORE})", "k[b, h // 2, j, d]"),
+        (f"v: int32\n{SOFT}{VALUES})", "v[b, h // 2, j, e]"),
+        (f"v: int8\n{SOFT}{VALUES})", "exp(y_sum[b, h, i, j] - y_max[b, h, i])"),
+        (f"{SOFT}sigmoid({VALUES}))", "sigmoid(v[b, h // 2, j, e])"),
+        (ROTATED.replace("CAST", ""), "q[b, h, i, d] * c[i, d]"),
+    ],
+)
+def test_what_a_product_means_in_float32_is_not_rounded_to_16_bits(text, factor):
+    """Verification found right kernels of these wrong."""
+    work = Computation("program", (), made(text, "bfloat16"), "")
+    why = f"{factor} would be rounded to bfloat16, in a product that means float32"
+    assert CudaChained.refuses(work, H200) == why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ROTATED.replace("CAST", "bfloat16"),
+        f"q: int8\n{SOFT}{VALUES})",
+        "u: float32\ny[b,h,i] = logsumexp[j](sum[d](q[b,h,i,d] * u[d] * k[b,h // 2,j,d]))",
+    ],
+)
+def test_what_is_cast_or_stands_beside_16_bits_may_be_rounded(text):
+    work = Computation("program", (), made(text, "bfloat16"), "")
+    assert CudaChained.refuses(work, H200) is None
 
 
 TWO_VALUES = (
