@@ -67,9 +67,10 @@ def telling(program: Program) -> Telling:
     operand that is multiplied by zero is nobody's to see; but one operand at least must count.
     """
     must = sum(1 for _ in _coarse(program))
+    looked_at = Sample.of(program)
     best, most = Telling(Spread(), 0.0), (-1, 0.0, 0)
     for spread in _spreads(program):
-        coarse, fine = _shown(program, spread)
+        coarse, fine = _shown(looked_at, spread)
         rank = (sum(share > 0 for share in coarse), min(min(coarse), SHARE), sum(fine))
         if rank > most:
             best, most = Telling(spread, min(coarse)), rank
@@ -134,14 +135,15 @@ def _before(extent: int, places: np.ndarray | None) -> np.ndarray:
     return np.searchsorted(places, (places - 1) % extent).clip(max=places.size - 1)
 
 
-def _shown(program: Program, spread: Spread) -> tuple[list[float], list[bool]]:
+def _shown(looked_at: Sample, spread: Spread) -> tuple[list[float], list[bool]]:
     """The share of each mistake that must show, in the least telling of the draws in which it does;
     and which operand's finer mistakes show in any."""
+    program = looked_at.program
     few = sum(output.size for output in program.outputs) < FEW
     coarse: list[float] = []
     fine = [False] * len(program.operands)
     for seed in SEEDS_OF_FEW if few and spread.scale == 1 else SEEDS:
-        drawn = Sample.drawn(program, seed, spread)
+        drawn = looked_at.drawn(seed, spread)
         shares = list(drawn.coarse())
         before = coarse or [0.0] * len(shares)
         coarse = [min(a, b) or max(a, b) for a, b in zip(before, shares, strict=True)]
@@ -179,11 +181,14 @@ class Sample:
     inputs: Inputs
 
     @staticmethod
-    def drawn(program: Program, seed: int, spread: Spread) -> Sample:
-        """With inputs of which nothing is drawn but what is needed."""
+    def of(program: Program) -> Sample:
+        """The rows at which mistakes are looked for, of which no inputs are drawn yet."""
         rows = _rows(program)
-        places = _places(program, rows)
-        return Sample(program, rows, places, draw(program, seed, spread, places))
+        return Sample(program, rows, _places(program, rows), {})
+
+    def drawn(self, seed: int, spread: Spread) -> Sample:
+        """With inputs of which nothing is drawn but what is needed."""
+        return replace(self, inputs=draw(self.program, seed, spread, self.places))
 
     def coarse(self) -> Iterator[float]:
         """The share of each mistake that must show."""

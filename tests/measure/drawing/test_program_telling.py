@@ -109,7 +109,7 @@ def test_a_sample_has_few_of_many_heads_so_that_few_keys_are_read():
 )
 def test_mistakes_show_alike_in_what_a_sample_reads_and_in_whole_operands(name, sizes):
     work = operator(name, **sizes)
-    sampled = Sample.drawn(work, 1, Spread())
+    sampled = Sample.of(work).drawn(1, Spread())
     assert any(sampled.places.values())
     whole = draw(work, 1)
     part = {}
@@ -126,5 +126,5 @@ def test_mistakes_show_alike_in_what_a_sample_reads_and_in_whole_operands(name, 
 
 def test_no_more_of_large_operands_is_drawn_than_a_sample_reads():
     work = operator("grouped_matmul", t=512, n=4096, k=2048, experts=64, dtype="bfloat16")
-    sampled = Sample.drawn(work, 1, Spread())
+    sampled = Sample.of(work).drawn(1, Spread())
     assert sum(array.size for array in sampled.inputs.values()) < 1 << 21
