@@ -34,7 +34,7 @@ from spaces.derivation.chained.view import Chained, chained_of
 from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
-from spaces.template import Columns, Decision, Template
+from spaces.template import Columns, Decision, Rule, Template
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
@@ -58,9 +58,9 @@ class CudaChained(Template):
         self.computation = workload
         found = chained_of(workload.program)
         assert isinstance(found, Chained)
-        self.sizes = ChainedSizes(found)
+        self.sizes = self._sizes(found)
         self.decisions = self._decisions()
-        self.rules = chained_rules(self.sizes, target, self.decisions)
+        self.rules = self._rules()
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
@@ -68,10 +68,7 @@ class CudaChained(Template):
         that no tile of them fits."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
-        if reason := why_not_chained(workload, target):
-            return reason
-        template = cls(workload, target)
-        return why_no_room(template.sizes, target, template.decisions)
+        return why_not_chained(workload, target) or cls(workload, target).why_unfit()
 
     @classmethod
     def leaves_idle(cls, workload: Workload, target: CudaTarget) -> str | None:
@@ -83,15 +80,27 @@ class CudaChained(Template):
         warps = min(TENSOR_CORES, filled)
         return why_no_room(template.sizes, target, template.decisions, warps)
 
+    def why_unfit(self) -> str | None:
+        """Why the sizes of the workload are not for it, in words; None if they are."""
+        return why_no_room(self.sizes, self.cuda, self.decisions)
+
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.chained.traffic``."""
         return chained_quantities(self, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        code = ChainedCode(Block(self.sizes, schedule.values), self.entry(schedule))
         given = arguments(self.workload.inputs, self.workload.outputs)
-        return code.kernel(given, frozenset(self.workload.functions))
+        return self._code(schedule).kernel(given, frozenset(self.workload.functions))
+
+    def _code(self, schedule: Schedule) -> ChainedCode:
+        return ChainedCode(Block(self.sizes, schedule.values), self.entry(schedule))
+
+    def _sizes(self, chained: Chained) -> ChainedSizes:
+        return ChainedSizes(chained)
+
+    def _rules(self) -> tuple[Rule, ...]:
+        return chained_rules(self.sizes, self.cuda, self.decisions)
 
     def _decisions(self) -> tuple[Decision, ...]:
         chained = self.sizes.chained

@@ -12,8 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cuda.chained.rules import why_no_room
-from spaces.cuda.chained.served import why_not_chained
 from spaces.cuda.chained.template import TENSOR_CORES, CudaChained
 from spaces.cuda.chained_deep.block import DeepBlock
 from spaces.cuda.chained_deep.code import DeepCode
@@ -21,12 +19,9 @@ from spaces.cuda.chained_deep.rules import deep_rules
 from spaces.cuda.chained_deep.sizes import SHARED, STAGES, DeepSizes
 from spaces.cuda.chained_deep.traffic import deep_quantities
 from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.target import CudaTarget
-from spaces.kernel import Kernel, arguments
+from spaces.derivation.chained.view import Chained
 from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision
-from spaces.workloads.workload import Workload
+from spaces.template import Columns, Decision, Rule
 
 DEPTH_STEPS = (32, 64, 128, 256)
 _WHOLE_ROWS = 3 * TENSOR_CORES * FRAGMENT
@@ -40,31 +35,23 @@ class ChainedDeep(CudaChained):
     version: ClassVar[int] = 1
     sizes: DeepSizes
 
-    def __init__(self, workload: Workload, target: Target) -> None:
-        super().__init__(workload, target)
-        self.sizes = DeepSizes(self.sizes.chained)
-        self.rules = deep_rules(self.sizes, self.cuda, self.decisions)
-
-    @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product with such a chain, types that are not multiplied, or a depth that a
-        block has room for as a whole."""
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
-        if reason := why_not_chained(workload, target):
-            return reason
-        template = cls(workload, target)
-        return _why_whole(template) or why_no_room(template.sizes, target, template.decisions)
+    def why_unfit(self) -> str | None:
+        """Why not: a depth that a block has room for as a whole, or rows so long that no tile of
+        them fits."""
+        return self._why_whole() or super().why_unfit()
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.chained_deep.traffic``."""
         return deep_quantities(self, columns)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
-        code = DeepCode(DeepBlock(self.sizes, schedule.values), self.entry(schedule))
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return code.kernel(given, frozenset(self.workload.functions))
+    def _code(self, schedule: Schedule) -> DeepCode:
+        return DeepCode(DeepBlock(self.sizes, schedule.values), self.entry(schedule))
+
+    def _sizes(self, chained: Chained) -> DeepSizes:
+        return DeepSizes(chained)
+
+    def _rules(self) -> tuple[Rule, ...]:
+        return deep_rules(self.sizes, self.cuda, self.decisions)
 
     def _decisions(self) -> tuple[Decision, ...]:
         own = {"queries": (STAGES, SHARED), "stages": (2, 3, 4, 5, 6)}
@@ -72,10 +59,9 @@ class ChainedDeep(CudaChained):
         place = [d.name for d in found].index("stages")
         return (*found[:place], Decision("depth_step", DEPTH_STEPS), *found[place:])
 
-
-def _why_whole(template: ChainedDeep) -> str | None:
-    depth, most = template.sizes.chained.depth.extent, template.cuda.shared_per_block
-    whole = _WHOLE_ROWS * template.sizes.depth * template.sizes.score_bytes
-    if whole > most:
-        return None
-    return f"{depth} terms of a score need no steps: whole tiles take {whole} bytes of {most}"
+    def _why_whole(self) -> str | None:
+        depth, most = self.sizes.chained.depth.extent, self.cuda.shared_per_block
+        whole = _WHOLE_ROWS * self.sizes.depth * self.sizes.score_bytes
+        if whole > most:
+            return None
+        return f"{depth} terms of a score need no steps: whole tiles take {whole} bytes of {most}"
