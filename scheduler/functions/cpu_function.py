@@ -24,8 +24,6 @@ from scheduler.functions.caller import admit_tensors, caller
 from scheduler.functions.kernel_function import KernelFunction
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
-from spaces.schedule import Schedule
-from spaces.space import Space
 from spaces.target import Target, detect_target
 from spaces.workloads.workload import Workload
 
@@ -46,14 +44,7 @@ class CpuFunction(KernelFunction):
     __call__: Callable[..., Any]
     checks = True
 
-    def __init__(
-        self,
-        space: Space,
-        schedule: Schedule,
-        provenance: str,
-        check_indices: bool | None = None,
-    ) -> None:
-        super().__init__(space, schedule, provenance, check_indices)
+    def _make_ready(self) -> None:
         call = self._kernel.call
         assert isinstance(self.target, CpuTarget)
         library = kernel_library(self._kernel.source, self.target)

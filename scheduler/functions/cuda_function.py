@@ -28,8 +28,6 @@ from scheduler.functions.kernel_function import KernelFunction
 from scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start, start
 from spaces.errors import InputError
 from spaces.kernel import WORKSPACE
-from spaces.schedule import Schedule
-from spaces.space import Space
 
 MOST_LIKENESSES = 8  # prepared kinds of arrays kept: several GPUs, in and out of autocast
 
@@ -50,16 +48,9 @@ class CudaFunction(KernelFunction):
 
     checks = False
 
-    def __init__(
-        self,
-        space: Space,
-        schedule: Schedule,
-        provenance: str,
-        check_indices: bool | None = None,
-    ) -> None:
-        super().__init__(space, schedule, provenance, check_indices)
+    def _make_ready(self) -> None:
         job = Job(new_job_id(), self.workload, self.target)
-        self._cubin = _cubin(Candidate(job, schedule, self._kernel))
+        self._cubin = _cubin(Candidate(job, self.schedule, self._kernel))
         self._inputs = tuple(DevicePort(operand) for operand in self.workload.inputs)
         self._outputs = tuple(DevicePort(o, output=True) for o in self.workload.outputs)
         self._ports = (*self._inputs, *self._outputs)

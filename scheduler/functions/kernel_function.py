@@ -35,6 +35,10 @@ class KernelFunction:
         self.check_indices = self.checks if check_indices is None else check_indices
         self._kernel = space.lower(schedule)
         self.source = self._kernel.source.text
+        self._make_ready()
+
+    def _make_ready(self) -> None:
+        """Do what calls need once: build the kernel, for example."""
 
     def __copy__(self) -> Self:
         """Itself, as of every function."""
