@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -63,6 +64,15 @@ class Template(ABC):
     def __init__(self, workload: Workload, target: Target) -> None:
         self.workload = workload
         self.target = target
+
+    def with_values(self, values: Mapping[str, tuple[Value, ...]]) -> Self:
+        """The same template whose decisions ``values`` names have those values instead."""
+        other = copy(self)
+        other.decisions = tuple(
+            Decision(decision.name, values.get(decision.name, decision.values))
+            for decision in self.decisions
+        )
+        return other
 
     @property
     def versioned(self) -> str:

@@ -14,7 +14,6 @@ import argparse
 import gzip
 import tempfile
 from collections.abc import Mapping
-from copy import copy
 from pathlib import Path
 from time import time
 
@@ -29,7 +28,6 @@ from spaces.registry import space_for
 from spaces.schedule import Value
 from spaces.space import Space
 from spaces.target import Target, detect_target
-from spaces.template import Decision, Template
 
 Values = Mapping[str, tuple[Value, ...]]
 """The values of some decisions that are tried; the others have those of the space."""
@@ -73,17 +71,8 @@ def subspace(name: str, target: Target) -> Space:
     """The part of the workload's space, or the finer grid over it, that ``SUBSPACES`` says."""
     text, values = SUBSPACES[name]
     space = space_for(workload(text), target)
-    templates = [_with_values(template, values) for template in space.templates.values()]
+    templates = [template.with_values(values) for template in space.templates.values()]
     return Space(space.workload, target, templates)
-
-
-def _with_values(template: Template, values: Values) -> Template:
-    other = copy(template)
-    other.decisions = tuple(
-        Decision(decision.name, values.get(decision.name, decision.values))
-        for decision in template.decisions
-    )
-    return other
 
 
 def record(kernels: Kernels, seconds: float, out: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from copy import copy
 from pathlib import Path
 
 from measure.records.jsonl import read_lines
@@ -14,7 +13,7 @@ from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.schedule import Schedule, Value
 from spaces.space import Space
-from spaces.template import Decision, Template
+from spaces.template import Template
 
 
 def export_recordings(path: Path, report: Callable[[str], None]) -> list[Recording]:
@@ -61,12 +60,14 @@ def refined(template: Template, schedules: Sequence[Schedule]) -> Template:
     """``template`` whose decisions may also be the whole numbers that ``schedules`` have between
     its own: a finer grid, of which its rules judge as they do of its own."""
     own = [schedule.values for schedule in schedules if schedule.template == template.name]
-    finer = copy(template)
-    finer.decisions = tuple(
-        Decision(d.name, _with_between(d.values, [values.get(d.name) for values in own]))
-        for d in template.decisions
+    return template.with_values(
+        {
+            decision.name: _with_between(
+                decision.values, [values.get(decision.name) for values in own]
+            )
+            for decision in template.decisions
+        }
     )
-    return finer
 
 
 def _with_between(values: tuple[Value, ...], others: Sequence[Value | None]) -> tuple[Value, ...]:
