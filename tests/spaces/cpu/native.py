@@ -15,6 +15,8 @@ from spaces.cpu.target import CpuTarget
 from spaces.derivation.rounding.allowance import allowed as allowed_of_program
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import agrees, allowed
+from spaces.schedule import Schedule
+from spaces.space import Space
 from spaces.workloads.array import Array
 from spaces.workloads.computation import Computation
 from spaces.workloads.contraction import Contraction
@@ -120,6 +122,27 @@ def complaint(
     bounds = allowed_outputs(workload, meant or inputs)
     found = {o.name: buffers[o.name].array(o) for o in workload.outputs}
     return next(filter(None, (_wrong(found[name], *bounds[name]) for name in bounds)), "")
+
+
+def sampled(space: Space, count: int, seed: int = 0) -> list[Kernel]:
+    """The kernels of schedules at random, none of them twice."""
+    return [space.lower(schedule) for schedule in _schedules(space, count, seed)]
+
+
+def check_sampled(space: Space, count: int, seed: int, folder: Path) -> None:
+    """Kernels of schedules at random, under guard zones, compute what the reference says."""
+    kernels = {schedule: space.lower(schedule) for schedule in _schedules(space, count, seed)}
+    assert isinstance(space.target, CpuTarget)
+    folder.mkdir(exist_ok=True)
+    library = compile_kernels(list(kernels.values()), space.target, folder)
+    found = {s: complaint(kernel, library, space.workload, seed) for s, kernel in kernels.items()}
+    wrong = [f"{space.workload} with {s}: {problem}" for s, problem in found.items() if problem]
+    assert not wrong, "\n".join(wrong)
+
+
+def _schedules(space: Space, count: int, seed: int) -> list[Schedule]:
+    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
+    return [space.schedule(row) for row in rows]
 
 
 def check_bugs_are_found(

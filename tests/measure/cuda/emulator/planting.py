@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from measure.cuda.emulator import Emulator, verify
 from spaces.kernel import Kernel
 from spaces.workloads.workload import Workload
@@ -21,6 +23,13 @@ def check_right(emulator: Emulator, case: Case) -> None:
     """It agrees with the reference, in any order."""
     result = verify(emulator, *case)
     assert result.error_kind is None, result.error_text
+
+
+def check_all_right(emulator: Emulator, cases: Sequence[Case]) -> None:
+    """Each of them does, compiled together."""
+    emulator.build([kernel for _, kernel in cases])
+    for case in cases:
+        check_right(emulator, case)
 
 
 def check_found(emulator: Emulator, case: Case) -> None:

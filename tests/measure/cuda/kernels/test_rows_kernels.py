@@ -9,7 +9,7 @@ from measure.cuda.compilation import compile_cubin
 from spaces.cuda.intrinsics import device_text
 from spaces.operators import workload
 from spaces.registry import space_for
-from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.emulator.planting import Case, check_all_right, check_right
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.measure.cuda.kernels.rows_cases import (
     ACROSS,
@@ -137,18 +137,12 @@ def sampled(count: int, seed: int) -> list[Case]:
 
 
 def test_random_schedules_are_right(emulator):
-    cases = sampled(1, seed=1)
-    emulator.build([kernel for _, kernel in cases])
-    for drawn in cases:
-        check_right(emulator, drawn)
+    check_all_right(emulator, sampled(1, seed=1))
 
 
 @pytest.mark.slow
 def test_many_random_schedules_are_right(emulator):
-    cases = sampled(27, seed=2)
-    emulator.build([kernel for _, kernel in cases])
-    for drawn in cases:
-        check_right(emulator, drawn)
+    check_all_right(emulator, sampled(27, seed=2))
 
 
 def test_kernels_compile_for_the_gpu_without_spills():

@@ -12,7 +12,6 @@ import pytest
 
 from spaces.cpu.kept.template import KeptTemplate
 from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
@@ -20,7 +19,13 @@ from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.served import workload_of
 from spaces.workloads.workload import Workload
-from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
+from tests.spaces.cpu.native import (
+    check_bugs_are_found,
+    check_sampled,
+    compile_kernels,
+    complaint,
+    sampled,
+)
 from tests.spaces.derivation.kept.random_windows import random_window
 
 DEPTHWISE = {"r": 3, "s": 3, "padding": 1}
@@ -58,35 +63,26 @@ def machine(**changes: Any) -> CpuTarget:
     return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
 
 
-def lowered(w: Workload, target: CpuTarget, count: int, seed: int = 0) -> list[Kernel]:
-    space = Space(w, target, [KeptTemplate(w, target)])
-    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
-    return [space.lower(space.schedule(row)) for row in rows]
-
-
-def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
-    kernels = lowered(w, target, count, seed)
-    folder.mkdir(exist_ok=True)
-    library = compile_kernels(kernels, target, folder)
-    assert [complaint(kernel, library, w, seed) for kernel in kernels] == [""] * len(kernels)
+def space_of(w: Workload, target: CpuTarget) -> Space:
+    return Space(w, target, [KeptTemplate(w, target)])
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_kernels_agree_with_the_reference(name, tmp_path):
-    check(NAMED[name], machine(), 2, 1, tmp_path)
+    check_sampled(space_of(NAMED[name], machine()), 2, 1, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["NHWC", "columns", "few columns", "two results"])
 def test_workers_share_what_is_kept_or_what_is_reduced(name, tmp_path):
-    check(NAMED[name], machine(threads=3, cores=3), 3, 2, tmp_path)
+    check_sampled(space_of(NAMED[name], machine(threads=3, cores=3)), 3, 2, tmp_path)
 
 
 def test_what_does_not_fit_the_caches_may_be_streamed(tmp_path):
     w, target = workload("y[n, c] = sum[r](x[n, r, c])", n=40, r=2, c=1101), machine()
     small = dataclasses.replace(target, l3_bytes=1 << 18)
-    assert not any("tw_stream" in kernel.source.body for kernel in lowered(w, target, 20))
-    assert any("tw_stream" in kernel.source.body for kernel in lowered(w, small, 6))
-    check(w, small, 6, 0, tmp_path)
+    assert not any("tw_stream" in kernel.source.body for kernel in sampled(space_of(w, target), 20))
+    assert any("tw_stream" in kernel.source.body for kernel in sampled(space_of(w, small), 6))
+    check_sampled(space_of(w, small), 6, 0, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -103,7 +99,9 @@ def test_more_random_windows_agree_with_the_reference(seed, tmp_path):
 def check_random(seed: int, folder: Path) -> None:
     made = random_window(seed, dtypes=("float32", "float32", "bfloat16", "float64"))
     threads = 1 + seed % 3
-    check(workload_of(made), machine(threads=threads, cores=threads), 2, seed, folder)
+    check_sampled(
+        space_of(workload_of(made), machine(threads=threads, cores=threads)), 2, seed, folder
+    )
 
 
 # tiles along groups (a3) and along rows of the image (a2), and whether a filter is turned for them
@@ -129,7 +127,7 @@ def test_other_vectors(vector_bytes, isa, tmp_path):
         pytest.skip(f"no {isa} here")
     target = machine(vector_bytes=vector_bytes)
     target = dataclasses.replace(target, isa=isa, bf16_dot=False)
-    check(NAMED["strided"], target, 2, 0, tmp_path)
+    check_sampled(space_of(NAMED["strided"], target), 2, 0, tmp_path)
 
 
 # what is broken: pattern, replacement of its first occurrence in the kernel
@@ -196,7 +194,7 @@ def test_programs_along_kept_axes_are_served(name):
 
 
 def test_a_kernel_says_what_it_writes():
-    (kernel, *_) = lowered(NAMED["two results"], machine(), 1)
+    (kernel, *_) = sampled(space_of(NAMED["two results"], machine()), 1)
     assert [array.name for array in kernel.call.written] == ["s", "y"]
 
 
@@ -260,6 +258,6 @@ def test_more_taps_than_are_turned_are_gathered_one_lane_after_the_other():
 
 
 def test_filters_that_lie_apart_are_turned_once_for_a_block_of_channels():
-    kernels = lowered(NAMED["NHWC"], machine(), 8)
+    kernels = sampled(space_of(NAMED["NHWC"], machine()), 8)
     assert all("tw_turn_float32" in kernel.source.body for kernel in kernels)
     assert not any(re.search(r"tw_gather_\w+\(x1", kernel.source.body) for kernel in kernels)

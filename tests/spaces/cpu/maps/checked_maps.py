@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from pathlib import Path
-
-import numpy as np
 
 from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.target import CpuTarget, detect_cpu
@@ -15,7 +12,6 @@ from spaces.operators import workload
 from spaces.schedule import Schedule, Value
 from spaces.space import Space
 from spaces.workloads.workload import Workload
-from tests.spaces.cpu.native import compile_kernels, complaint
 
 NAMED = {
     "a transposition": "y[j, i] = relu(x[i, j] + b[i])",
@@ -42,23 +38,14 @@ def named(text: str) -> Workload:
     return workload(text, **used)
 
 
-def lowered(w: Workload, target: CpuTarget, count: int, seed: int = 0) -> list[Kernel]:
-    space = Space(w, target, [MapTemplate(w, target)])
-    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
-    return [space.lower(space.schedule(row)) for row in rows]
-
-
-def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
-    kernels = lowered(w, target, count, seed)
-    folder.mkdir(exist_ok=True)
-    library = compile_kernels(kernels, target, folder)
-    assert [complaint(kernel, library, w, seed) for kernel in kernels] == [""] * len(kernels)
+def space_of(w: Workload, target: CpuTarget) -> Space:
+    return Space(w, target, [MapTemplate(w, target)])
 
 
 def tiled(w: Workload, target: CpuTarget, **changes: Value) -> Kernel:
     """The kernel of a schedule with these decisions."""
     values = {"order": "rows", "ahead": True, "unroll": 1, "workers": 1, **changes}
-    return Space(w, target, [MapTemplate(w, target)]).lower(Schedule("map", tuple(values.items())))
+    return space_of(w, target).lower(Schedule("map", tuple(values.items())))
 
 
 MOVED = {

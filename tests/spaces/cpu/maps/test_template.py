@@ -25,14 +25,13 @@ from tests.spaces.cpu.maps.checked_maps import (
     MOVED,
     NAMED,
     TRANSPOSED,
-    check,
-    lowered,
     machine,
     moving,
     named,
+    space_of,
     tiled,
 )
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint, sampled
 from tests.spaces.derivation.maps.random_maps import random_map
 
 
@@ -50,12 +49,14 @@ def test_more_random_maps_agree_with_the_reference(seed, tmp_path):
 def check_random(seed: int, folder: Path) -> None:
     made: Program = random_map(seed, dtypes=("float32", "bfloat16"))
     threads = 1 + seed % 3
-    check(workload_of(made), machine(threads=threads, cores=threads), 3, seed, folder)
+    check_sampled(
+        space_of(workload_of(made), machine(threads=threads, cores=threads)), 3, seed, folder
+    )
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_tiles_with_tails_agree_with_the_reference(name, tmp_path):
-    check(named(NAMED[name]), machine(), 4, 1, tmp_path)
+    check_sampled(space_of(named(NAMED[name]), machine()), 4, 1, tmp_path)
 
 
 @pytest.mark.parametrize(("vector_bytes", "isa"), [(16, "generic"), (16, "sse2"), (64, "generic")])
@@ -64,7 +65,7 @@ def test_other_vectors(vector_bytes, isa, tmp_path):
         pytest.skip(f"no {isa} here")
     target = machine(vector_bytes=vector_bytes)
     target = dataclasses.replace(target, isa=isa, bf16_dot=False)
-    check(named(NAMED["a transposition"]), target, 3, 0, tmp_path)
+    check_sampled(space_of(named(NAMED["a transposition"]), target), 3, 0, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["y[j, i] = x[i, j] + v[j]", "y[j, i] = x[j, i] + v[i]"])
@@ -91,20 +92,22 @@ def test_elements_of_every_size_are_moved_as_they_are(dtype, tmp_path):
     for number, text in enumerate(MOVED.values()):
         used = {axis: n for axis, n in EXTENTS.items() if re.search(rf"\b{axis}\b", text)}
         w = moving(text, dtype, **used)
-        check(w, machine(), 2, number, tmp_path / str(number))
+        check_sampled(space_of(w, machine()), 2, number, tmp_path / str(number))
 
 
 @pytest.mark.parametrize(("vector_bytes", "dtype"), [(16, "float64"), (64, "int8"), (64, "int32")])
 def test_other_vectors_move_elements_of_every_size(vector_bytes, dtype, tmp_path):
     target = machine(vector_bytes=vector_bytes, vector_registers=vector_bytes // 2)
     target = dataclasses.replace(target, isa="generic", bf16_dot=False)
-    check(moving(TRANSPOSED, dtype, i=67, j=130), target, 2, 0, tmp_path)
+    check_sampled(space_of(moving(TRANSPOSED, dtype, i=67, j=130), target), 2, 0, tmp_path)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float64"])
 def test_tails_of_every_kind_are_moved(dtype, tmp_path):
     for i, j in [(1, 1), (31, 1), (257, 33)]:
-        check(moving(TRANSPOSED, dtype, i=i, j=j), machine(), 1, 0, tmp_path / f"{i}x{j}")
+        check_sampled(
+            space_of(moving(TRANSPOSED, dtype, i=i, j=j), machine()), 1, 0, tmp_path / f"{i}x{j}"
+        )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_what_columns_that_are_read_wait_for_counts(better, worse):
 def test_wild_indices_are_bounded(tmp_path):
     w = workload("t: int32[40](index < 9); y[i, j] = x[t[i], j] + v[t[j]]", i=40, j=40)
     target = machine()
-    kernels = lowered(w, target, 2)
+    kernels = sampled(space_of(w, target), 2)
     library = compile_kernels(kernels, target, tmp_path)
     inputs = w.make_inputs(0)
     wild = {**inputs, "t": np.where(np.arange(40) % 2, 2_000_000_000, -7).astype(np.int32)}
@@ -163,7 +166,7 @@ def test_lanes_gather_from_as_far_apart_as_32_bits_count(step, served):
 
 
 def test_a_kernel_says_what_it_writes():
-    (kernel, *_) = lowered(named(NAMED["two outputs"]), machine(), 1)
+    (kernel, *_) = sampled(space_of(named(NAMED["two outputs"]), machine()), 1)
     assert [array.name for array in kernel.call.written] == ["y", "z"]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from spaces.registry import space_for
 from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.workload import Workload
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint
 
 COLUMNS = (1, 5, 16, 33, 130, 257)
 DEPTHS = (1, 7, 64, 129, 300, 600)
@@ -38,16 +37,8 @@ def template_for(w: Workload, target: CpuTarget) -> Thin:
     return template(w, target)
 
 
-def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
-    space = Space(w, target, [template_for(w, target)])
-    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
-    schedules = [space.schedule(row) for row in rows]
-    kernels = [space.lower(schedule) for schedule in schedules]
-    folder.mkdir(exist_ok=True)
-    library = compile_kernels(kernels, target, folder)
-    for kernel, schedule in zip(kernels, schedules, strict=True):
-        problem = complaint(kernel, library, w, seed)
-        assert not problem, f"{w} with {schedule}: {problem}"
+def space_of(w: Workload, target: CpuTarget) -> Space:
+    return Space(w, target, [template_for(w, target)])
 
 
 @pytest.mark.parametrize(("dtype", "out"), DTYPES)
@@ -60,7 +51,7 @@ def test_random_schedules_agree_with_the_reference(a, b, dtype, out, tmp_path):
     for epilogue in EPILOGUES:
         m, n, k = choose.randint(1, 16), choose.choice(COLUMNS), choose.choice(DEPTHS)
         w = workload("matmul", m=m, n=n, k=k, a=a, b=b, dtype=dtype, out=out, epilogue=epilogue)
-        check(w, target, 2, seed, tmp_path / w.digest)
+        check_sampled(space_of(w, target), 2, seed, tmp_path / w.digest)
 
 
 def test_split_depth_adds_up_and_applies_the_epilogue_once(tmp_path):
@@ -86,7 +77,7 @@ def test_narrower_vectors(vector_bytes, b, tmp_path):
     target = dataclasses.replace(
         detect_cpu(), isa=isa, vector_bytes=vector_bytes, vector_registers=16, bf16_dot=False
     )
-    check(workload("matmul", m=5, n=45, k=77, b=b), target, 6, 0, tmp_path)
+    check_sampled(space_of(workload("matmul", m=5, n=45, k=77, b=b), target), 6, 0, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.cpu.windows.template import WindowsTemplate
-from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.workload import Workload
-from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
+from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
 
 EXTENTS = {"i": 13, "j": 37, "k": 5, "l": 19}
 IMAGES = {
@@ -84,39 +82,28 @@ def space_of(w: Workload, target: CpuTarget) -> Space:
     return Space(w, target, [WindowsTemplate(w, target)])
 
 
-def lowered(w: Workload, target: CpuTarget, count: int, seed: int = 0) -> list[Kernel]:
-    space = space_of(w, target)
-    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
-    return [space.lower(space.schedule(row)) for row in rows]
-
-
-def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
-    kernels = lowered(w, target, count, seed)
-    library = compile_kernels(kernels, target, folder)
-    found = {kernel.call.entry: complaint(kernel, library, w, seed) for kernel in kernels}
-    assert not any(found.values()), found
-
-
 @pytest.mark.parametrize("name", IMAGES)
 def test_convolutions_agree_with_the_reference(name, tmp_path):
-    check(workload(IMAGES[name]), machine(), 5, 0, tmp_path)
+    check_sampled(space_of(workload(IMAGES[name]), machine()), 5, 0, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize("name", IMAGES)
 def test_more_schedules_agree_with_the_reference(name, seed, tmp_path):
-    check(workload(IMAGES[name]), machine(threads=seed, cores=seed), 12, seed, tmp_path)
+    check_sampled(
+        space_of(workload(IMAGES[name]), machine(threads=seed, cores=seed)), 12, seed, tmp_path
+    )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_any_program_of_placed_operands_agrees_with_the_reference(name, tmp_path):
-    check(program(PROGRAMS[name]), machine(), 6, 0, tmp_path)
+    check_sampled(space_of(program(PROGRAMS[name]), machine()), 6, 0, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["groups", "channels last", "fused", "bfloat16"])
 def test_workers_share_all_of_the_output(name, tmp_path):
-    check(workload(IMAGES[name]), machine(threads=6, cores=6), 8, 2, tmp_path)
+    check_sampled(space_of(workload(IMAGES[name]), machine(threads=6, cores=6)), 8, 2, tmp_path)
 
 
 @pytest.mark.parametrize(("vector_bytes", "isa"), [(16, "generic"), (64, "generic")])
@@ -125,7 +112,7 @@ def test_other_vectors(name, vector_bytes, isa, tmp_path):
     target = dataclasses.replace(
         machine(), vector_bytes=vector_bytes, isa=isa, bf16_dot=False, vector_registers=32
     )
-    check(workload(IMAGES[name]), target, 3, 0, tmp_path)
+    check_sampled(space_of(workload(IMAGES[name]), target), 3, 0, tmp_path)
 
 
 FIXED = {"tile_rows": 3, "tile_vectors": 2, "order": "rows_outer", "unroll": 1}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.workload import Workload
-from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
+from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
 
 LAST = "layout=NHWC"
 IMAGES = {
@@ -59,36 +58,26 @@ def space_of(w: Workload, target: CpuTarget) -> Space:
     return Space(w, target, [WinogradTemplate(w, target)])
 
 
-def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
-    """Random schedules of the space, under guard zones, against the reference."""
-    space = space_of(w, target)
-    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
-    kernels = [space.lower(space.schedule(row)) for row in rows]
-    library = compile_kernels(kernels, target, folder)
-    found = {kernel.call.entry: complaint(kernel, library, w, seed) for kernel in kernels}
-    assert not any(found.values()), found
-
-
 @pytest.mark.parametrize("name", [*IMAGES, *PROGRAMS])
 def test_kernels_agree_with_the_reference(name, tmp_path):
-    check(case(name), machine(), 3, 0, tmp_path)
+    check_sampled(space_of(case(name), machine()), 3, 0, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 5))
 @pytest.mark.parametrize("name", [*IMAGES, *PROGRAMS])
 def test_more_kernels_agree_with_the_reference(name, seed, tmp_path):
-    check(case(name), machine(threads=seed, cores=seed), 12, seed, tmp_path)
+    check_sampled(space_of(case(name), machine(threads=seed, cores=seed)), 12, seed, tmp_path)
 
 
 def test_workers_share_all_of_the_output(tmp_path):
-    check(case("fused"), machine(threads=6, cores=6), 4, 2, tmp_path)
+    check_sampled(space_of(case("fused"), machine(threads=6, cores=6)), 4, 2, tmp_path)
 
 
 def test_other_vectors(tmp_path):
     changes = {"isa": "generic", "bf16_dot": False, "vector_registers": 32}
     target = dataclasses.replace(machine(), vector_bytes=16, **changes)
-    check(case("padding"), target, 2, 0, tmp_path)
+    check_sampled(space_of(case("padding"), target), 2, 0, tmp_path)
 
 
 FIXED = {"outputs": 3, "tile_rows": 3, "tile_vectors": 2, "row_workers": 1, "column_workers": 1}

@@ -14,7 +14,7 @@ from spaces.operators import workload
 from spaces.schedule import Schedule, Value
 from spaces.space import Space
 from spaces.workloads.computation import Computation
-from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.emulator.planting import Case, check_all_right
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import made
 
@@ -145,9 +145,7 @@ def test_depths_that_no_block_has_room_for_agree(emulator, name):
     assert ChainedDeep.refuses(space.workload, H200) is None
     rows = space.sample(np.random.default_rng(7), 4)
     cases = [(space.workload, space.lower(space.schedule(row))) for row in rows]
-    emulator.build([kernel for _, kernel in cases])
-    for each in cases:
-        check_right(emulator, each)
+    check_all_right(emulator, cases)
 
 
 @pytest.mark.slow
@@ -162,9 +160,7 @@ def test_many_random_schedules_agree(emulator, name, seed):
     space = Space(work, H200, [ChainedDeep(work, H200)])
     rows = space.sample(draw, 8)
     cases = [(work, space.lower(space.schedule(row))) for row in rows]
-    emulator.build([kernel for _, kernel in cases])
-    for each in cases:
-        check_right(emulator, each)
+    check_all_right(emulator, cases)
 
 
 @pytest.mark.parametrize("scale", [1e4, -1e4, 0.0])

@@ -22,7 +22,7 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-from tests.measure.cuda.emulator.planting import Case, check_right, planted
+from tests.measure.cuda.emulator.planting import Case, check_all_right, planted
 from tests.measure.cuda.kernels.chained.chained_bugs import BROKEN, BUGS
 from tests.measure.cuda.kernels.chained.chained_cases import (
     ALONE,
@@ -67,19 +67,13 @@ def random_cases(seeds: range) -> list[Case]:
 
 
 def test_random_forms_agree(emulator):
-    cases = random_cases(range(12))
-    emulator.build([kernel for _, kernel in cases])
-    for drawn in cases:
-        check_right(emulator, drawn)
+    check_all_right(emulator, random_cases(range(12)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("begin", range(100, 650, 50))
 def test_many_random_forms_agree(emulator, begin):
-    cases = random_cases(range(begin, begin + 50))
-    emulator.build([kernel for _, kernel in cases])
-    for drawn in cases:
-        check_right(emulator, drawn)
+    check_all_right(emulator, random_cases(range(begin, begin + 50)))
 
 
 @pytest.mark.slow

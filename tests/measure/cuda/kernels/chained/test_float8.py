@@ -16,7 +16,7 @@ from spaces.language import Program
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.computation import Computation
-from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.emulator.planting import Case, check_all_right
 from tests.measure.cuda.kernels.chained.chained_cases import (
     CLUSTER,
     HELD,
@@ -138,18 +138,13 @@ class TestFloat8(KernelContract):
 def test_random_forms_agree(emulator):
     cases = random_cases(range(8))
     assert len(cases) > 3
-    emulator.build([kernel for _, kernel in cases])
-    for drawn in cases:
-        check_right(emulator, drawn)
+    check_all_right(emulator, cases)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("begin", range(100, 300, 50))
 def test_many_random_forms_agree(emulator, begin):
-    cases = random_cases(range(begin, begin + 50))
-    emulator.build([kernel for _, kernel in cases])
-    for drawn in cases:
-        check_right(emulator, drawn)
+    check_all_right(emulator, random_cases(range(begin, begin + 50)))
 
 
 @pytest.mark.parametrize("target", [ADA, H200], ids=["sm_89", "sm_90a"])
