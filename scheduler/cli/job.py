@@ -13,8 +13,7 @@ from typing import Any
 from costmodel.interfaces import CostModel
 from measure.database import Database
 from scheduler.cli.codes import NO_KERNEL
-from scheduler.cli.display.progress import Display, display
-from scheduler.cli.display.suite_display import suite_display
+from scheduler.cli.display.choice import Display, display, suite_display
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock
 from scheduler.cli.place import Place, short_names

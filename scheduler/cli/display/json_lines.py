@@ -36,7 +36,7 @@ class JsonLines:
         pass
 
     def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """See :class:`scheduler.cli.display.progress.Display`."""
+        """See :class:`scheduler.cli.display.choice.Display`."""
         [self._yardstick] = yardsticks
 
     def progress(self, progress: Progress) -> None:

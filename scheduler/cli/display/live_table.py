@@ -33,7 +33,7 @@ class LiveTable(Redrawn[Progress]):
         self._outcome: list[tuple[str, str]] = []
 
     def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """See :class:`scheduler.cli.display.progress.Display`."""
+        """See :class:`scheduler.cli.display.choice.Display`."""
         [self._yardstick] = yardsticks
 
     def result(self, result: TuningResult) -> None:

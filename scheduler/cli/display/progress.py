@@ -1,22 +1,15 @@
-"""How a tuning run is shown: by a table that lives on a terminal, by lines, or by JSON.
-
-:func:`display` chooses; what it gives is told of the run's steps by the methods of
-:class:`Display`. How each looks is in a module of its own.
-"""
+"""What displays say of a tuning run: where it stands, how an attempt ended, what was found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from scheduler.cli.options import Format
-from scheduler.cli.output import can_redraw, clock, percent, seconds, times
+from scheduler.cli.output import clock, percent, seconds, times
 from scheduler.cli.text import counted
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.tuning.progress import Progress, TuningResult
 from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
-from spaces.workloads.workload import Workload
 
 AnyProgress = Progress | SuiteProgress
 
@@ -25,55 +18,6 @@ if TYPE_CHECKING:
     from measure.cluster.status import DriverStatus
 
 Status = Callable[[], "DriverStatus | None"]
-
-
-class Display(Protocol):
-    """Somebody who watches a tuning run. Entered when it begins, left when it ends."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """Tell what each workload is compared with, as soon as that is measured."""
-        ...
-
-    def progress(self, progress: Any) -> None:
-        """Tell where the run stands: a ``Progress``, or a ``SuiteProgress`` of a suite."""
-        ...
-
-    def result(self, result: Any) -> None:
-        """Tell what was found: a ``TuningResult``, or a ``SuiteResult`` of a suite."""
-        ...
-
-
-def display(
-    workload: Workload,
-    target: Target,
-    session: str,
-    format: Format,
-    quiet: bool = False,
-    verbose: bool = False,
-    name: str = "",
-    status: Status = lambda: None,
-) -> Display:
-    """The display for standard output as it is: a terminal, a file or a pipe.
-
-    ``quiet`` shows the result only, ``verbose`` a line for each trial. ``name`` stands in each line
-    where several targets are tuned for at once; there is no table for them. ``status`` says what
-    the workers of a cluster do, if there is one.
-    """
-    if format is Format.JSON:
-        from scheduler.cli.display.json_lines import JsonLines
-
-        return JsonLines(workload, target, session)
-    if can_redraw() and not (quiet or verbose or name):
-        from scheduler.cli.display.live_table import LiveTable
-
-        return LiveTable(workload, target, session, status)
-    from scheduler.cli.display.plain_lines import PlainLines
-
-    return PlainLines(workload, target, session, quiet, verbose, name)
 
 
 def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import Self
 from scheduler.cli.display.lines import Lines
 from scheduler.cli.display.plain_lines import LEAST_GAIN
 from scheduler.cli.display.progress import attempt_of, phase_of, standing
-from scheduler.cli.display.suite_display import objective_of, outcome, title_of
+from scheduler.cli.display.suite_progress import objective_of, outcome, title_of
 from scheduler.cli.output import seconds, show
 from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteProgress, SuiteResult

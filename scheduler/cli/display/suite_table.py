@@ -8,7 +8,7 @@ from rich.console import Group
 
 from scheduler.cli.display.progress import Status, failures_of, phase_of, trials_of
 from scheduler.cli.display.redrawn import Redrawn
-from scheduler.cli.display.suite_display import objective_of, outcome, tasks_table, title_of
+from scheduler.cli.display.suite_progress import objective_of, outcome, tasks_table, title_of
 from scheduler.cli.output import facts
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.suites.suite import Suite

@@ -1,46 +1,18 @@
-"""How the tuning of a suite is shown: as one workload's is (:mod:`scheduler.cli.display.progress`),
-with a table of its workloads."""
+"""What displays say of a suite that is tuned: its title, objective, and workloads in a table."""
 
 from __future__ import annotations
 
 from rich.console import Group
 from rich.table import Table
 
-from scheduler.cli.display.progress import Display, Status, failures_of
-from scheduler.cli.options import Format
-from scheduler.cli.output import can_redraw, clock, facts, percent, seconds, table, times
+from scheduler.cli.display.progress import failures_of
+from scheduler.cli.output import clock, facts, percent, seconds, table, times
 from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteResult, SuiteStates, TaskState
 from scheduler.suites.suite import Suite
 from spaces.target import Target
 
 COLUMNS = ("workload", "#weight", "#trials", "#share", "#latency", "#gain", "#NumPy", "state")
-
-
-def suite_display(
-    suite: Suite,
-    target: Target,
-    session: str,
-    format: Format,
-    quiet: bool = False,
-    verbose: bool = False,
-    name: str = "",
-    status: Status = lambda: None,
-) -> Display:
-    """The display for standard output as it is, see
-    :func:`scheduler.cli.display.progress.display`.
-    """
-    if format is Format.JSON:
-        from scheduler.cli.display.suite_json import SuiteJson
-
-        return SuiteJson(suite, target, session)
-    if can_redraw() and not (quiet or verbose or name):
-        from scheduler.cli.display.suite_table import SuiteTable
-
-        return SuiteTable(suite, target, session, status)
-    from scheduler.cli.display.suite_lines import SuiteLines
-
-    return SuiteLines(suite, target, session, quiet, verbose, name)
 
 
 def title_of(suite: Suite, target: Target) -> str:

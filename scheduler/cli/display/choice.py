@@ -1,0 +1,85 @@
+"""Which display shows a tuning run: a table that lives on a terminal, lines, or JSON.
+
+:func:`display` and :func:`suite_display` choose; what they give is told of the run's steps by the
+methods of :class:`Display`. How each looks is in a module of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+from scheduler.cli.display.json_lines import JsonLines
+from scheduler.cli.display.live_table import LiveTable
+from scheduler.cli.display.plain_lines import PlainLines
+from scheduler.cli.display.progress import Status
+from scheduler.cli.display.suite_json import SuiteJson
+from scheduler.cli.display.suite_lines import SuiteLines
+from scheduler.cli.display.suite_table import SuiteTable
+from scheduler.cli.options import Format
+from scheduler.cli.output import can_redraw
+from scheduler.suites.suite import Suite
+from scheduler.tuning.yardstick import Yardstick
+from spaces.target import Target
+from spaces.workloads.workload import Workload
+
+
+class Display(Protocol):
+    """Somebody who watches a tuning run. Entered when it begins, left when it ends."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+        """Tell what each workload is compared with, as soon as that is measured."""
+        ...
+
+    def progress(self, progress: Any) -> None:
+        """Tell where the run stands: a ``Progress``, or a ``SuiteProgress`` of a suite."""
+        ...
+
+    def result(self, result: Any) -> None:
+        """Tell what was found: a ``TuningResult``, or a ``SuiteResult`` of a suite."""
+        ...
+
+
+def display(
+    workload: Workload,
+    target: Target,
+    session: str,
+    format: Format,
+    quiet: bool = False,
+    verbose: bool = False,
+    name: str = "",
+    status: Status = lambda: None,
+) -> Display:
+    """The display for standard output as it is: a terminal, a file or a pipe.
+
+    ``quiet`` shows the result only, ``verbose`` a line for each trial. ``name`` stands in each line
+    where several targets are tuned for at once; there is no table for them. ``status`` says what
+    the workers of a cluster do, if there is one.
+    """
+    if format is Format.JSON:
+        return JsonLines(workload, target, session)
+    if can_redraw() and not (quiet or verbose or name):
+        return LiveTable(workload, target, session, status)
+    return PlainLines(workload, target, session, quiet, verbose, name)
+
+
+def suite_display(
+    suite: Suite,
+    target: Target,
+    session: str,
+    format: Format,
+    quiet: bool = False,
+    verbose: bool = False,
+    name: str = "",
+    status: Status = lambda: None,
+) -> Display:
+    """The same for a suite, whose displays have a table of its workloads."""
+    if format is Format.JSON:
+        return SuiteJson(suite, target, session)
+    if can_redraw() and not (quiet or verbose or name):
+        return SuiteTable(suite, target, session, status)
+    return SuiteLines(suite, target, session, quiet, verbose, name)
