@@ -33,3 +33,10 @@ def compiled(
     torch._dynamo.reset()  # sizes seen before would make these dynamic
     found = torch.compile(function, mode=mode, dynamic=False)
     return lambda: found(**tensors)
+
+
+def gpu_copy(size: int) -> Call:
+    """A copy that reads half of ``size`` bytes and writes as many."""
+    source = torch.ones(size // 2, dtype=torch.uint8, device="cuda")
+    to = torch.empty_like(source)
+    return lambda: to.copy_(source)

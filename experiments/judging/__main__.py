@@ -27,7 +27,7 @@ from measure.cuda.device import Device
 from measure.cuda.problems import POINTS
 from measure.cuda.trusted import oracle
 from measure.cuda.trusted.evaluating import evaluate
-from measure.drawing.draw import Bounds
+from measure.drawing.interfaces import Bounds
 from measure.drawing.programs import SEARCH_POINTS, ProgramDraw, ProgramInputs
 from measure.drawing.sampling import points, sample
 from spaces.operators import workload

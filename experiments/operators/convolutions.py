@@ -163,8 +163,7 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
 
     from experiments.operators.exploring.explore import Explorer
     from experiments.operators.exploring.finals import compare, rates
-    from experiments.operators.gpu import copy_of
-    from experiments.rivals import compiled, usable
+    from experiments.rivals import compiled, gpu_copy, usable
     from scheduler.machine import roofline
     from spaces.registry import space_for
 
@@ -188,7 +187,7 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
             "compiled": lambda: compiled(lambda **t: fused(layer, *t.values()), tensors),
         }
     )
-    calls[COPY] = copy_of(made.least_bytes)
+    calls[COPY] = gpu_copy(made.least_bytes)
     row: dict[str, Any] = {"operator": "conv2d"}
     row |= {"unavailable": unavailable} if unavailable else {}
     row |= compare(explorer, calls, rounds=30, seconds=1.0, lead=LEAD, heat=HEAT)

@@ -16,7 +16,7 @@ from experiments.operators.exploring.tensors import inputs_like
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, UNTUNED
 from experiments.operators.windows import other_layout
-from experiments.rivals import compiled, usable
+from experiments.rivals import compiled, gpu_copy, usable
 from scheduler.machine import roofline
 from scheduler.query import answers
 from spaces.registry import space_for
@@ -50,19 +50,12 @@ def measure(
     rivals, unavailable = usable(
         {"compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")}
     )
-    rivals |= {COPY: copy_of(workload.least_bytes), "eager": lambda: reference(**tensors)}
+    rivals |= {COPY: gpu_copy(workload.least_bytes), "eager": lambda: reference(**tensors)}
     if untuned in explorer.seconds:
         rivals[UNTUNED] = explorer.calls[untuned]
     row: dict[str, Any] = {"bytes": workload.least_bytes}
     row |= {"unavailable": unavailable} if unavailable else {}
     return row | compare(explorer, rivals | other_layout(case, tensors))
-
-
-def copy_of(size: int) -> Any:
-    """A copy that reads half of ``size`` bytes and writes as many."""
-    source = torch.ones(size // 2, dtype=torch.uint8, device="cuda")
-    to = torch.empty_like(source)
-    return lambda: to.copy_(source)
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:

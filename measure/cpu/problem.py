@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from measure.drawing.draw import Draw
+from measure.drawing.interfaces import Draw
 from spaces.numerics.allowance import bounds_dtype
 from spaces.workloads.array import Array
 

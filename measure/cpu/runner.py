@@ -21,7 +21,8 @@ from measure.cpu.elsewhere import bytes_elsewhere
 from measure.cpu.keeper import end, kept
 from measure.cpu.memory import buffer_bytes, outputs_bytes
 from measure.cpu.problem import Problem, index_of
-from measure.drawing.draw import Draw, FreshInputs, are_for, fresh_inputs
+from measure.drawing.draw import are_for, fresh_inputs
+from measure.drawing.interfaces import Draw, FreshInputs
 from measure.interfaces import Built
 from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import TimingProtocol, call_limit, protocol_for, score_on_cpu

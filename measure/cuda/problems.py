@@ -18,7 +18,8 @@ from measure.cuda.trusted import oracle
 from measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
 from measure.cuda.trusted.products import expect
 from measure.cuda.trusted.programs import fits
-from measure.drawing.draw import Bounds, Draw, are_for, fresh_inputs
+from measure.drawing.draw import are_for, fresh_inputs
+from measure.drawing.interfaces import Bounds, Draw
 from measure.drawing.product_telling import is_telling, telling
 from measure.drawing.products import ATTEMPTS
 from measure.drawing.programs import Points, ProgramDraw, ProgramInputs

@@ -8,54 +8,13 @@ right ones make of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Protocol
 
-import numpy as np
-
+from measure.drawing.interfaces import Draw, FreshInputs
 from spaces.workloads.computation import Computation
 from spaces.workloads.contraction import Contraction
 from spaces.workloads.workload import Workload
-
-Bounds = tuple[np.ndarray, np.ndarray]
-
-
-class Draw(Protocol):
-    """Inputs of one problem, and what kernels may make of them."""
-
-    @property
-    def workload(self) -> Workload:
-        """What is computed."""
-        ...
-
-    @property
-    def inputs(self) -> Mapping[str, np.ndarray]:
-        """An array for each input, in its dtype, shape and memory order."""
-        ...
-
-    def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
-        """The least and the greatest value that each element of each output may have, of the
-        output's shape and of :func:`spaces.numerics.allowance.bounds_dtype`, by its name.
-
-        Both are NaN where the value must be; they are minus and plus infinity where it may be
-        anything, and where nothing is known of it. ``out`` may hold the arrays to be filled.
-        """
-        ...
-
-
-class FreshInputs(Protocol):
-    """Random problems of one workload."""
-
-    @property
-    def workload(self) -> Workload:
-        """What is computed."""
-        ...
-
-    def draw(self, seed: int, final: bool = False) -> Draw:
-        """Other inputs for another seed. Those of a ``final`` comparison have nothing in common
-        with those before, and all elements of outputs are known then."""
-        ...
 
 
 def fresh_inputs(

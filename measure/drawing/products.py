@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measure.drawing.draw import Bounds
+from measure.drawing.interfaces import Bounds
 from measure.drawing.product_telling import is_telling, telling
 from spaces.numerics.allowance import allowed
 from spaces.workloads.contraction import Contraction, Operand

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from measure.drawing.interfaces import Bounds
 from measure.drawing.product_telling import ENOUGH, SHARE, powers
 from measure.drawing.sampling import points, sample
 from spaces.derivation.rounding.allowance import allowed
@@ -33,7 +34,6 @@ looked at then, of the usual size."""
 SEEDS, SEEDS_OF_FEW = range(20, 22), range(20, 36)
 
 Inputs = Mapping[str, np.ndarray]
-Bounds = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from math import prod
 
 import numpy as np
 
-from measure.drawing.draw import Bounds
+from measure.drawing.interfaces import Bounds
 from measure.drawing.program_telling import (
     mistakes_planted,
     mistakes_shown,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from measure.drawing.draw import Draw
+from measure.drawing.interfaces import Draw
 from measure.drawing.programs import ProgramDraw
 from spaces.language.program import Entries, Operand
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
-from measure.drawing.draw import Bounds, Draw, one_draw
+from measure.drawing.draw import one_draw
+from measure.drawing.interfaces import Bounds, Draw
 from measure.drawing.tables import with_other_tables
 from measure.records.measurement import ErrorKind
 from spaces.kernel import Kernel

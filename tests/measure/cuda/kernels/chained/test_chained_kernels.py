@@ -10,7 +10,8 @@ import pytest
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.emulator import INTERLEAVINGS, Emulator
 from measure.cuda.emulator.verify import judged
-from measure.drawing.draw import Draw, one_draw
+from measure.drawing.draw import one_draw
+from measure.drawing.interfaces import Draw
 from measure.drawing.programs import ProgramDraw
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.intrinsics import device_text
