@@ -14,11 +14,10 @@ from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.target import detect_cpu
 from spaces.language import Program
 from spaces.operators import workload
-from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.testing.template import silent_rules
+from spaces.testing.template import checked_quantities, silent_rules
 from spaces.workloads.served import workload_of
 from tests.spaces.cpu.maps.checked_maps import (
     EXTENTS,
@@ -188,20 +187,13 @@ def test_every_rule_refuses_something_and_says_why():
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_quantities_are_finite_and_complete(name):
+def test_quantities_are_complete_and_possible(name):
     w = named(NAMED[name])
     space = Space(w, machine(), [MapTemplate(w, machine())])
-    quantities = space.quantities(space.sample(np.random.default_rng(0), 200))
-    assert set(quantities) == set(QUANTITIES)
-    for quantity, values in quantities.items():
-        assert np.isfinite(values).all(), quantity
-        assert (values >= 0).all(), quantity
+    quantities = checked_quantities(space, seed=0, schedules=200)
     assert (quantities["flops"] >= quantities["useful_flops"]).all()
-    assert (quantities["main_bytes"] >= w.least_bytes).all()
     assert (quantities["epilogue_elements"] == 0).all()
     assert quantities["far_fraction"] == pytest.approx(w.least_bytes / (1 << 20))
-    assert (quantities["vector_fraction"] <= 1).all()
-    assert (quantities["imbalance"] >= 0.99).all()
 
 
 def test_square_tiles_that_ask_ahead_begin_fewest_runs_of_neighbours():

@@ -13,10 +13,9 @@ from spaces.cpu.blocked.template import BlockedTemplate
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.cpu.thin.template import Thin, ThinDots, ThinStream
 from spaces.operators import workload
-from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
 from spaces.space import Space
-from spaces.testing.template import silent_rules
+from spaces.testing.template import checked_quantities, silent_rules
 from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint
 
@@ -120,19 +119,11 @@ def test_every_rule_refuses_something_and_says_why(a, b):
 
 
 @pytest.mark.parametrize("b", ["row", "col"])
-def test_quantities_are_finite_and_complete(b):
+def test_quantities_are_complete_and_possible(b):
     w = workload("matmul", m=4, n=1000, k=900, b=b, epilogue="relu(x)")
     target = dataclasses.replace(detect_cpu(), threads=2, cores=2)
     space = Space(w, target, [template_for(w, target)])
-    quantities = space.quantities(space.sample(np.random.default_rng(0), 300))
-    assert set(quantities) == set(QUANTITIES)
-    for name, values in quantities.items():
-        assert np.isfinite(values).all(), name
-        assert (values >= 0).all(), name
-    assert (quantities["flops"] >= w.flops).all()
-    assert (quantities["main_bytes"] >= w.least_bytes).all()
-    assert (quantities["imbalance"] >= 0.99).all()
-    assert (quantities["register_fraction"] <= 1).all()
+    assert (checked_quantities(space, seed=0, schedules=300)["flops"] >= w.flops).all()
 
 
 def quantities_of(dtype: str = "float32", b: str = "col", **changes: int) -> dict[str, float]:
