@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from operator import mul
 from typing import Any
 
@@ -94,28 +95,36 @@ def _place(
     states = [State("Place", "Place{0.0, -1}", f"ex_{reducer}", term)]
     settled = is_exact(body)
     if not settled:
-        states += _contest(*ends_of_best(reducer, body))
+        states += _contest(at, *ends_of_best(reducer, body))
 
     def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
         at = f"{found[0]}.at"
         place = meaning.code.variable(f"{at} < 0 ? 0 : {at}", WHOLE)
         if settled:
             return Approximate(place)
-        best, two, loose, free = found[1:]
-        contested = f"{free} || ({two}.second >= {best} && {loose} >= {best})"
-        return place_of_best(meaning, place, meaning.code.variable(contested, CONDITION))
+        best, three, loose, free = found[1:]
+        contested = f"{free} || ({three}.second >= {best} && {loose} >= {best})"
+        more, code = f"{free} || {three}.third >= {best}", meaning.code
+        ends = (
+            f"{more} ? 0 : ex_whole_min({three}.at, {three}.next)",
+            f"{more} ? {prod(program.shape(stage.over)) - 1} "
+            f": ex_whole_max({three}.at, {three}.next)",
+        )
+        between = (code.variable(end, WHOLE) for end in ends)
+        return place_of_best(meaning, place, code.variable(contested, CONDITION), *between)
 
     return states, finish
 
 
-def _contest(low: Variable, high: Variable, free: Variable) -> list[State]:
-    """What tells whether any but one may be the greatest, and is not equal to it for certain: the
-    greatest end below, the two greatest above, and of these the greatest that is inexact."""
+def _contest(at: str, low: Variable, high: Variable, free: Variable) -> list[State]:
+    """What tells whether any but the one ``at`` a place may be the greatest, and is not equal to it
+    for certain: the greatest end below, the three greatest above, and the greatest inexact one."""
     none = "-ex_infinity()"
     loose = f"({low} < {high} ? {high} : {none})"
+    start = f"Three{{{none}, {none}, {none}, 0, 0}}"
     return [
         State(DOUBLE, none, "ex_max", text(low)),
-        State("Two", f"Two{{{none}, {none}}}", "ex_two", f"Two{{{high}, {none}}}"),
+        State("Three", start, "ex_three", f"Three{{{high}, {none}, {none}, {at}, 0}}"),
         State(DOUBLE, none, "ex_max", loose),
         State(CONDITION, "false", "||", text(free)),
     ]

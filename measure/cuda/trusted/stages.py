@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import prod
 
 from measure.cuda.trusted.meaning import Coded, Given, Kept
@@ -22,8 +23,9 @@ from spaces.workloads.array import Array
 THREADS, MOST_LANES = 256, 512
 ENOUGH = 1 << 18
 """Threads that keep a device busy, if there is work for so many."""
-SLOT = 16
-"""Bytes of a thread's state in shared memory."""
+SIZES = {"Place": 16, "Three": 48}
+"""Bytes of a thread's states in shared memory, multiples of 16; others are a :data:`WORD`."""
+WORD = 8
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class StageKernel:
         """As many blocks as it takes."""
         threads = max(THREADS, self.lanes)
         blocks = int(ceil_div(self.size * self.lanes, threads))
-        shared = threads * SLOT * len(self._states()) if self.lanes > 1 else 0
+        shared = threads * sum(map(_bytes, self._states())) if self.lanes > 1 else 0
         return Launch((blocks, 1, 1), (threads, 1, 1), shared_bytes=shared, entry=self.entry)
 
     @property
@@ -157,15 +159,17 @@ class StageKernel:
         """The states of an element's lanes, in its first one."""
         if self.lanes == 1:
             return
-        stride = self.launch.block[0] * SLOT
-        yield f"const u32 slot = tw::shared_base() + threadIdx.x * {SLOT};"
+        sizes = list(map(_bytes, states))
+        starts = [self.launch.block[0] * start for start in accumulate(sizes, initial=0)]
+        slots = [f"slots + {start} + {size} * " for start, size in zip(starts, sizes, strict=False)]
+        yield "const u32 slots = tw::shared_base();"
         yield f"for (int half = {self.lanes // 2}; half > 0; half /= 2) {{"
-        for n in range(len(states)):
-            yield f"tw::store_shared(slot + {n * stride}, s{n});"
+        for n, slot in enumerate(slots):
+            yield f"tw::store_shared({slot}threadIdx.x, s{n});"
         yield "tw::sync_block();"
         yield "if (lane < half) {"
-        for n, s in enumerate(states):
-            other = f"tw::load_shared<{s.kind}>(slot + {n * stride} + half * {SLOT})"
+        for n, (s, slot) in enumerate(zip(states, slots, strict=True)):
+            other = f"tw::load_shared<{s.kind}>({slot}(threadIdx.x + half))"
             yield f"s{n} = {s.joined(f's{n}', other)};"
         yield "}"
         yield "tw::sync_block();"
@@ -205,6 +209,10 @@ class StageKernel:
     def _name(self, axis: str) -> str:
         """Of an axis in C, whatever it is called."""
         return f"a{list(self.around.program.extent).index(axis)}"
+
+
+def _bytes(state: State) -> int:
+    return SIZES.get(state.kind, WORD)
 
 
 def _variables(code: Statements, states: Sequence[State]) -> list[Variable]:

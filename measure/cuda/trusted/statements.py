@@ -69,17 +69,16 @@ TW_INLINE Place ex_argmin(Place a, Place b) {
   const Place least = ex_argmax({-a.value, a.at}, {-b.value, b.at});
   return {-least.value, least.at};
 }
-struct Two { double first, second; };
-TW_INLINE Two ex_two(Two a, Two b) {
-  const bool larger = a.first > b.first;
-  const double less = larger ? b.first : a.first;
-  const double other = a.second > b.second ? a.second : b.second;
-  return {larger ? a.first : b.first, less > other ? less : other};
+struct Three { double first, second, third; i64 at, next; };
+TW_INLINE Three ex_three(Three a, Three b) {
+  if (a.first < b.first) { const Three c = a; a = b; b = c; }
+  if (a.second >= b.first) return {a.first, a.second, ex_max(a.third, b.first), a.at, a.next};
+  return {a.first, b.first, ex_max(a.second, b.second), a.at, b.at};
 }
 """
 """The functions of expressions in float64, by their names with ``ex_`` before; what whole numbers
 need; the first place of the greatest or least value, or of a NaN, where there is one (-1 is no
-place); and the two greatest values."""
+place); and the three greatest values, with the places of two."""
 
 _WHOLE = {"//": "ex_quotient", "%": "ex_remainder"}
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")

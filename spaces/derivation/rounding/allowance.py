@@ -3,7 +3,8 @@
 Values and bounds go through the program together, stage by stage: each operation rounds once
 (:mod:`spaces.numerics.interval`), and sums lose what
 :func:`~spaces.numerics.adding.error_of_sum` says. What is made of whole numbers alone is
-exact; so are places of ``argmax`` and ``argmin``, unless rounding decides between two elements.
+exact; so are places of ``argmax`` and ``argmin``, unless rounding decides between elements: then
+any place is allowed from the first to the last of two, and any at all where there are more.
 Compare by :func:`spaces.numerics.allowance.agrees`.
 """
 

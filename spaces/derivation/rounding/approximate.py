@@ -86,10 +86,10 @@ class Approximation(ABC):
     def read(self, name: str, indices: Sequence[Approximate], outside: float | None) -> Approximate:
         """The entries, or ``outside``. Beyond borders where no condition holds, any entry."""
         found, within = self.entry(name, [index.value for index in indices])
-        if outside is None or within is True:
-            return found
-        constant = int(outside) if self.is_whole(found) else self.numbers.constant(outside)
-        return self.select(Approximate(within), found, Approximate(constant))
+        if outside is not None and within is not True:
+            constant = int(outside) if self.is_whole(found) else self.numbers.constant(outside)
+            found = self.select(Approximate(within), found, Approximate(constant))
+        return self._of_whole(found, indices)
 
     def negation(self, inner: Approximate) -> Approximate:
         """Exact."""
@@ -102,7 +102,7 @@ class Approximation(ABC):
         value = self._operation(operator, left, right)
         whole = operator != "/" and self.is_whole(left) and self.is_whole(right)
         if operator in ("//", "%") or whole:
-            return Approximate(value)
+            return self._of_whole(Approximate(value), (left, right))
         bounds = self.bounds(left), self.bounds(right)
         return Approximate(value, self.rules.binary(operator, *bounds))
 
@@ -130,6 +130,19 @@ class Approximation(ABC):
         """A function and its error."""
         value = self.numbers.call(function, [argument.value for argument in arguments])
         return Approximate(value, self.rules.call(function, list(map(self.bounds, arguments))))
+
+    def _of_whole(self, found: Approximate, parts: Sequence[Approximate]) -> Approximate:
+        """What is found by whole numbers: anything, where kernels may differ about these, as about
+        a place."""
+        intervals = [part.interval for part in parts if part.interval is not None]
+        if not intervals:
+            return found
+        bounds = self.bounds(found)
+        free = bounds.free
+        for each in intervals:
+            first, last = (self.numbers.call("floor", [x + 0.5]) for x in (each.low, each.high))
+            free = free | each.free | self.numbers.operation("!=", first, last)
+        return Approximate(found.value, Interval(bounds.low, bounds.high, free))
 
     def _operation(self, operator: str, left: Approximate, right: Approximate) -> Any:
         return self.numbers.operation(operator, left.value, right.value)

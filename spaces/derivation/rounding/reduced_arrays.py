@@ -67,8 +67,8 @@ def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate
         if is_exact(body):
             return Approximate(place)
         low, high, free = ends_of_best(reducer.name, body)
-        contested = _contested(flat(low, -np.inf), flat(high, -np.inf))
-        return place_of_best(meaning, place, contested | flat(free, False).any(axis=-1))
+        contest = _contest(flat(low, -np.inf), flat(high, -np.inf), flat(free, False))
+        return place_of_best(meaning, place, *contest)
     if body.interval is None:
         return Approximate(value)
     if stage.reducer == "prod":
@@ -107,10 +107,17 @@ def _identity(value: float, kind: np.dtype) -> float:
     return np.iinfo(kind).min if value < 0 else np.iinfo(kind).max
 
 
-def _contested(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Whether any but one may be the greatest, and is not equal to it for certain."""
-    near = high >= low.max(axis=-1)[..., None]
-    return (near.sum(axis=-1) > 1) & (near & (low < high)).any(axis=-1)
+def _contest(
+    low: np.ndarray, high: np.ndarray, free: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Whether any but one may be the greatest, and is not equal to it for certain; and between
+    which places it is then: those of two, or all where more may be."""
+    near, last = high >= low.max(axis=-1)[..., None], low.shape[-1] - 1
+    number, anything = near.sum(axis=-1), free.any(axis=-1)
+    two = (number == 2) & ~anything
+    ends = near.argmax(axis=-1), last - near[..., ::-1].argmax(axis=-1)
+    contested = anything | (number > 1) & (near & (low < high)).any(axis=-1)
+    return contested, np.where(two, ends[0], 0), np.where(two, ends[1], last)
 
 
 def _is(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:

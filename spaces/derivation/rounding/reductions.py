@@ -18,7 +18,7 @@ from spaces.dtypes import dtype
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
 from spaces.numerics.adding import adds_float8, error_of_sum
-from spaces.numerics.interval import SLACK, Arithmetic, Interval
+from spaces.numerics.interval import SLACK, Arithmetic, Interval, nowhere
 
 ALIKE, APART = 1.0, 2.0
 """By how many units of a sum factors may be off that are rounded twice, and of the root of all
@@ -142,10 +142,14 @@ def ends_of_best(reducer: str, body: Approximate) -> tuple[Any, Any, Any]:
     return (b.low, b.high, b.free) if reducer == "argmax" else (-b.high, -b.low, b.free)
 
 
-def place_of_best(meaning: Approximation, place: Any, contested: Any) -> Approximate:
-    """A place; any, where it is ``contested``: where another element may be the best."""
-    wide = meaning.numbers.wide(place)
-    return Approximate(wide, Interval(wide, wide, contested))
+def place_of_best(
+    meaning: Approximation, place: Any, contested: Any, first: Any, last: Any
+) -> Approximate:
+    """A place; where it is ``contested``, for another element may be the best, any from the
+    ``first`` to the ``last`` that may be."""
+    numbers, exact = meaning.numbers, meaning.numbers.wide(place)
+    low, high = (numbers.select(contested, numbers.wide(end), exact) for end in (first, last))
+    return Approximate(exact, Interval(low, high, nowhere(numbers)))
 
 
 def is_exact(part: Approximate) -> bool:

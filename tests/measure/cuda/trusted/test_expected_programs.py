@@ -50,6 +50,10 @@ TEXTS = {
         "-> y, z",
         {"r": 6, "c": 40, "k": 5},
     ),
+    "what is found at contested places": (
+        "a[r] = argmax[c](exp(floor(u[r,c] * 2))); y[r] = v[a[r]] + a[r] // 2 % 3",
+        {"r": 9, "c": 3},
+    ),
     "nothing in some rows": (
         "where c < r - 2\nm[r] = max[c](x[r,c]); s[r] = sum[c](x[r,c] * x[r,c]); "
         "p[r] = prod[c](x[r,c]); a[r] = argmax[c](x[r,c])\n-> m, s, p, a",
@@ -254,7 +258,12 @@ MISTAKES = [
     ("places, of NaN too", "s0 = ex_argmin", "s0 = ex_argmax"),
     ("places, of NaN too", "(0 * 40 + a1)", "(0 * 40 + a1 + 1)"),
     ("contested places", ".second >= s", ".first >= s"),
-    ("contested places", "ex_two(s2", "ex_two(Two{-ex_infinity(), -ex_infinity()}"),
+    ("contested places", ".third >= s", ".second >= s"),
+    (
+        "contested places",
+        "ex_three(s2",
+        "ex_three(Three{-ex_infinity(), -ex_infinity(), -ex_infinity(), 0, 0}",
+    ),
     ("a value outside", "= -0.5;", "= 5.0;"),
     ("whole numbers", "ex_quotient(", "ex_remainder("),
     ("rounded factors", "ex_exp(", "ex_exp2("),

@@ -169,16 +169,33 @@ def test_whole_numbers_and_places_are_exact():
 
 
 @pytest.mark.parametrize(("reducer", "sign"), [("argmax", 1), ("argmin", -1)])
-def test_a_place_may_be_any_where_rounding_decides_it(reducer, sign):
-    """Two sums that differ by less than their error; far apart; equal but for certain; and NaN."""
-    made = program(f"y[r] = {reducer}[j](exp(x[r,j]) * {sign})", r=4, j=3)
-    x = np.array([[0, 1, 1.0000001], [0, 2, 1], [1, -np.inf, -np.inf], [0, np.nan, 1]])
+def test_a_place_may_be_another_where_rounding_decides_it(reducer, sign):
+    """Two that differ by less than their error; three; far apart; equal but for certain; NaN."""
+    made = program(f"y[r] = {reducer}[j](exp(x[r,j]) * {sign})", r=5, j=5)
+    near, least = 1 + 1e-7, -np.inf
+    x = np.array(
+        [[0, 1, 0, near, 0], [0, 1, near, near, 0], [0, 2, 1, 0, 0], [1, *4 * [least]],
+         [0, np.nan, 1, 1, 1]]
+    )  # fmt: skip
     low, high = allowed(made, {"x": x.astype(np.float32)})["y"]
-    assert (low[0], high[0]) == (-np.inf, np.inf)
-    assert low[1:].tolist() == high[1:].tolist() == [1, 0, 1]
+    assert low.tolist() == [1, 0, 1, 0, 1]
+    assert high.tolist() == [3, 4, 1, 0, 1]
+    unknown = program(f"y[r] = {reducer}[j](1 / (1 + {sign} * x[r,j]))", r=1, j=3)
+    low, high = allowed(unknown, {"x": -sign * np.array([[0, 1, 0]], np.float32)})["y"]
+    assert (low[0], high[0]) == (0, 2)
     given = program(f"y[r] = {reducer}[j](x[r,j])", r=1, j=3)
     low, high = allowed(given, {"x": sign * np.array([[0, 1, 1]], np.float32)})["y"]
     assert (low[0], high[0]) == (1, 1)
+
+
+@pytest.mark.parametrize("found", ["v[a[r]]", "a[r] // 2 + v[a[r] % 2]", "v[a[r] + 1]"])
+def test_what_is_found_at_a_place_may_be_anything_where_the_place_may_be_another(found):
+    made = program(f"v: float32[6]; a[r] = argmax[j](exp(x[r,j])); y[r] = {found}", r=2, j=5)
+    x = np.array([[0, 1, 0, 1 + 1e-7, 0], [0, 2, 1, 0, 0]], np.float32)
+    inputs = {"x": x, "v": np.arange(6, dtype=np.float32)}
+    low, high = allowed(made, inputs)["y"]
+    assert (low[0], high[0]) == (-np.inf, np.inf)
+    assert low[1] <= exactly(made, inputs)["y"][1] <= high[1] < low[1] + 1e-5
 
 
 def test_an_element_of_no_known_value_may_be_anything():
