@@ -219,11 +219,12 @@ class _Reader:
             bodies += [r.element, r.result]
             bodies += [r.correction.exponent] if isinstance(r.correction, Scaling) else []
         batch, rows = self._batch_and_rows(weighing.matrix for weighing in weighings)
-        return Chained(
+        chained = Chained(
             self.program, self.indexing, batch, rows, key, depth, width,
             self.score, left, self.roles.right, factor, scalars, weighings, bounds, conditions,
             outputs, self._places(bodies),
         )  # fmt: skip
+        return chained.bare if chained.reads_key(factor) else chained
 
     def _batch_and_rows(
         self, matrices: Iterable[Expression]
