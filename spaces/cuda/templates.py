@@ -8,6 +8,7 @@ from spaces.cuda.hopper_pairs.template import HopperPairs
 from spaces.cuda.kept.template import CudaKept
 from spaces.cuda.maps.template import CudaMap
 from spaces.cuda.mma.template import Mma
+from spaces.cuda.packed.template import CudaPacked
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.simt.template import Simt
 from spaces.cuda.staged.template import CudaStaged
@@ -17,5 +18,5 @@ from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
     Hopper, HopperPairs, Mma, Simt, CudaThin, ChainedHopper, CudaChained, ChainedDeep,
-    CudaRows, CudaKept, CudaWindows, CudaMap, CudaStaged,
+    CudaRows, CudaKept, CudaWindows, CudaMap, CudaPacked, CudaStaged,
 )  # fmt: skip

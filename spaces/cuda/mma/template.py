@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.cuda.blocks.code import BlockCode
+from spaces.cuda.blocks.copies.tile_copy import source_of
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.sizes import RingSizes
@@ -22,11 +23,15 @@ from spaces.cuda.mma.code import INSTRUCTIONS, MmaCode
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.mma.rules import mma_rules
 from spaces.cuda.mma.sizes import MmaSizes
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.template import Decision, Rule
+from spaces.workloads.array import Array
 
 DEPTH_BYTES = (32, 64, 128, 256)
 """Bytes of a row of a tile, along the depth."""
+FETCH, GATHER = 2, 24
+"""Issue slots of a thread that fetches a vector of a matrix, and one of elements in places: with so
+many, windows over 64 channels that come before their pixels are as slow as they were on an H200."""
 
 
 class Mma(BlockTemplate):
@@ -68,7 +73,8 @@ class Mma(BlockTemplate):
         steps = c["depth"] * sizes.bytes // 32
         multiplies, loads = warps * steps * high * wide * 2, warps * steps * (high + wide)
         vector = min(sizes.vector(self.product.left), sizes.vector(self.product.right))
-        fetches = (rows + columns) * c["depth"] / (32 * vector)
+        sides = (self.product.left, rows), (self.product.right, columns)
+        fetches = sum(self._fetching(operand) * extent for operand, extent in sides)
         return Blocks(
             rows=rows,
             columns=columns,
@@ -76,13 +82,19 @@ class Mma(BlockTemplate):
             threads=threads,
             registers=np.minimum(sizes.registers(c), sizes.register_limit(self.cuda, c)),
             shared_bytes=sizes.shared_bytes(c),
-            step_instructions=multiplies + loads + 2 * fetches + 10 * warps,
+            step_instructions=multiplies + loads + fetches * c["depth"] + 10 * warps,
             step_loads=loads,
             step_multiplies=multiplies,
             step_register_bytes=loads * 512,
             chains=high * wide * 2,
             vector_fraction=vector * sizes.bytes / 16,
         )
+
+    def _fetching(self, operand: Array) -> float:
+        """Issue slots of a warp for each element that is fetched, a share of those of 32 vectors:
+        what has a place of its own takes offsets and tests of borders."""
+        slots = FETCH if source_of(self.product, operand) is not None else GATHER
+        return slots / (WARP * self.sizes.vector(operand))
 
     def choices(self) -> Sequence[Decision]:
         """Tiles of warps and blocks, and how these share the work."""

@@ -3,7 +3,8 @@ them.
 
 The workspace begins with what the kernels need for themselves, the same bytes for all: what stays
 zero, up to the same byte, then what nobody keeps. Behind that are the arrays in between. Each
-kernel has a namespace, for kernels share names of helpers.
+kernel has a namespace, for kernels share names of helpers. It is no inline one: a call with numbers
+of 16 bits, whose type is of no namespace, would find the helpers of all kernels.
 """
 
 from __future__ import annotations
@@ -43,10 +44,16 @@ class StagedCode:
         return Kernel(Source("cuda", "", "".join(map(self._text, numbers))), call)
 
     def _text(self, number: int) -> str:
-        source = self.kernels[number].source
-        body = source.body.replace(self.kernels[number].call.entry, self._name(number))
-        head = f"inline namespace {self._name(number)}_names {{"
-        return f"{head}\n{source.prelude}\n{body}}}\n"
+        kernel, names = self.kernels[number], f"{self._name(number)}_names"
+        body = kernel.source.body.replace(kernel.call.entry, self._name(number))
+        functions = dict.fromkeys(self._function(number, launch) for launch in kernel.call.launches)
+        seen = "".join(f"using {names}::{function};\n" for function in functions)
+        return f"namespace {names} {{\n{kernel.source.prelude}\n{body}}}\n{seen}"
+
+    def _function(self, number: int, launch: Launch) -> str:
+        """What a launch of a kernel starts, by its name here."""
+        call = self.kernels[number].call
+        return call.function(launch).replace(call.entry, self._name(number))
 
     def _name(self, number: int) -> str:
         return f"{self.entry}_{number + 1}"
@@ -57,7 +64,7 @@ class StagedCode:
         for launch in call.launches:
             yield replace(
                 launch,
-                entry=call.function(launch).replace(call.entry, self._name(number)),
+                entry=self._function(number, launch),
                 buffers=tuple(self._buffer(number, buffer) for buffer in call.buffers(launch)),
                 tensor_maps=tuple(
                     replace(spec, operand=names.get(spec.operand, spec.operand))

@@ -13,6 +13,7 @@ from spaces.cuda.thin.template import CudaThin
 from spaces.derivation.rows.served import why_product
 from spaces.language.program import Program
 from spaces.staged.partition import Part, first_of, partition
+from spaces.staged.template import Staged
 from spaces.template import Template
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -24,10 +25,10 @@ def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     are none. Rows multiply no matrices here, products of few rows have the template that is for
     them, and pairs of products are in one kernel anyway. Chains of deep products are, too, but
     several kernels may be faster: they multiply as products alone do."""
-    from spaces.cuda.templates import TEMPLATES  # of which the one that asks is the last
+    from spaces.cuda.templates import TEMPLATES  # of which one asks
 
-    alone = (HopperPairs, ChainedDeep)
-    others: list[type[Template]] = [CudaThin, *(t for t in TEMPLATES[:-1] if t not in alone)]
+    kernels = [t for t in TEMPLATES if not issubclass(t, (HopperPairs, ChainedDeep, Staged))]
+    others: list[type[Template]] = [CudaThin, *kernels]
     first = first_of(others, target)
     without_rows = first_of([t for t in others if t is not CudaRows], target)
 

@@ -19,7 +19,7 @@ from spaces.workloads.computation import Computation
 class CudaStaged(Staged):
     """A launch after the other."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @classmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:

@@ -109,7 +109,7 @@ def test_its_version_rises_with_those_of_its_parts():
     (staged,) = space.templates.values()
     assert isinstance(staged, CudaStaged)
     rows, hopper = (each.versioned for each in staged.templates)
-    assert space.versions == {f"staged.1+{rows}+{hopper}"}
+    assert space.versions == {f"staged.2+{rows}+{hopper}"}
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -1,0 +1,113 @@
+"""Kernels of packed factors: random schedules and planted bugs on the emulator, and NVRTC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from measure.cuda.compilation import compile_cubin
+from spaces.cuda.intrinsics import device_text
+from spaces.cuda.packed.template import CudaPacked
+from spaces.kernel import Call, Kernel
+from spaces.operators import workload
+from spaces.space import Space
+from spaces.target import detect_target
+from tests.kernels import rewritten
+from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
+
+TEXTS = {
+    "windows": "conv2d n=2 c=32 h=9 w=7 o=24 r=3 s=3 padding=1 dtype=float16 "
+    'epilogue="relu(x + bias[o])"',
+    "strides": "conv2d n=3 c=64 h=9 w=11 o=40 r=3 s=2 stride=2 dilation=2 padding=1 dtype=bfloat16",
+    "a residual": "conv2d n=2 c=32 h=5 w=7 o=40 r=1 s=1 dtype=float16 "
+    'epilogue="relu(x + bias[o] + residual[n, o, p, q])"',
+    "whole lines": "conv2d n=2 c=32 h=8 w=8 o=72 r=3 s=3 padding=1 dtype=bfloat16 out=float32",
+    "few channels": "conv2d n=2 c=3 h=9 w=7 o=24 r=3 s=3 stride=2 dtype=float16",
+}
+TARGETS = ("sm_80", "sm_90a")
+
+
+@cache
+def space_of(name: str, target: str) -> Space:
+    work, gpu = workload(TEXTS[name]), detect_target(f"cuda:{target}")
+    return Space(work, gpu, [CudaPacked(work, gpu)])
+
+
+def kernels(name: str, target: str, count: int, seed: int = 1) -> list[Kernel]:
+    space = space_of(name, target)
+    rows = space.sample(np.random.default_rng(seed), count)
+    return [space.lower(space.schedule(row)) for row in rows]
+
+
+CASES = {
+    f"{name}, {target} {number}": (space_of(name, target).workload, kernel)
+    for name in TEXTS
+    for target in TARGETS
+    for number, kernel in enumerate(kernels(name, target, 3))
+}
+BROKEN = {
+    "windows": (space_of("windows", "sm_90a").workload, *kernels("windows", "sm_90a", 1, 7)),
+}
+
+
+def without(place: int) -> Callable[[Call], Call]:
+    """One launch is left out."""
+    return lambda call: replace(call, launches=(*call.launches[:place], *call.launches[place:][1:]))
+
+
+def product_first(call: Call) -> Call:
+    return replace(call, launches=(*call.launches[2:], *call.launches[:2]))
+
+
+def moved(place: int, name: str) -> Callable[[Call], Call]:
+    """A launch has an array 128 bytes too early."""
+
+    def with_bug(call: Call) -> Call:
+        launch = call.launches[place]
+        buffers = tuple(
+            replace(b, start=b.start - 128) if b.name == name else b for b in launch.buffers
+        )
+        assert buffers != launch.buffers
+        launches = list(call.launches)
+        launches[place] = replace(launch, buffers=buffers)
+        return replace(call, launches=tuple(launches))
+
+    return with_bug
+
+
+BUGS: Mapping[str, tuple[str, Callable[[Call], Call]]] = {
+    "the filter is not packed": ("windows", without(0)),
+    "the image is not packed": ("windows", without(1)),
+    "the product comes first": ("windows", product_first),
+    "the product reads the image elsewhere": ("windows", moved(-1, "image_packed")),
+    "the packed image is where the filter is": ("windows", moved(1, "image_packed")),
+}
+
+
+class TestPackedKernels(KernelContract):
+    cases, broken = CASES, BROKEN
+    bugs: Mapping[str, tuple[Any, ...]] = BUGS
+
+    def planted(self, name: str) -> Case:
+        """A kernel whose call has a bug."""
+        kind, change = BUGS[name]
+        work, kernel = self.case(kind)
+        named = rewritten(
+            kernel, kernel.source.body, f"{kernel.call.entry}_bug_{list(BUGS).index(name)}"
+        )
+        return work, Kernel(named.source, change(named.call))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["windows", "a residual"])
+def test_kernels_compile_for_gpus(name, target):
+    for kernel in kernels(name, target, 2, seed=5):
+        text = device_text(kernel.source.text) + kernel.source.text
+        built = compile_cubin(text, target, 120, lambda: False)
+        assert built.cubin is not None, built.log[:2000]
