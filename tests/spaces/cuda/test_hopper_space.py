@@ -44,6 +44,14 @@ def test_a_large_product_has_thousands_of_schedules(large):
     assert found >= 5000
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(4096, 128256, 4096), (131072, 65536, 64)])
+def test_however_large_a_product_is_it_has_schedules(m, n, k):
+    space = space_of(m=m, n=n, k=k, dtype="bfloat16", b="col")
+    found = [space.schedule(row) for row in space.sample(np.random.default_rng(0), 200)]
+    assert len(found) == 200
+    assert {256, 128} <= {schedule.values["block_m"] for schedule in found}
+
+
 @pytest.mark.parametrize("stages", [3, 4])
 def test_the_known_good_schedule_is_in_the_space(large, stages):
     values = {**USUAL, "block_n": 256, "cluster": "2x1", "stages": stages}
