@@ -81,9 +81,12 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
         ),
         Rule(
             "stages_filled",
-            ("keys", "stages"),
-            lambda c: (c["stages"] == 2) | ((c["stages"] - 1) * c["keys"] < keys),
-            lambda c: f"{c['stages']} stages of {c['keys']} keys are more than {keys} keys fill",
+            (*sizes.step, "stages"),
+            lambda c: (c["stages"] == 2) | (c["stages"] <= sizes.all_steps(c)),
+            lambda c: (
+                f"{c['stages']} stages are more than the {sizes.all_steps(c)} steps in which "
+                f"{keys} keys come, {c['keys']} at a time"
+            ),
         ),
     ]
 

@@ -93,6 +93,20 @@ class ChainedSizes(BlockResources):
         """Steps in which a tile of keys comes along its depth: it is whole."""
         return 1 + 0 * c["keys"]
 
+    @property
+    def step(self) -> tuple[str, ...]:
+        """The decisions that say what comes in a step."""
+        return ("keys",)
+
+    def all_steps(self, c: Any) -> Any:
+        """Steps in which all keys come."""
+        return self.steps(c) * ceil_div(self.chained.key.extent, c["keys"])
+
+    def again_bytes(self, c: Any, running: Any, l2_bytes: float) -> Any:
+        """What comes from main memory another time, where so many blocks are ``running`` at a time
+        and L2 holds so much: nothing."""
+        return 0 * running
+
     def terms(self, c: Any) -> Any:
         """Terms of a score that are multiplied, those of no depth included."""
         return self.depth + 0 * c["keys"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.traffic import Occupancy
+from spaces.cuda.blocks.traffic import USABLE, Occupancy
 from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
@@ -34,6 +34,7 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     blocks, threads = sizes.blocks(c), sizes.threads(c)
     registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
     occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c))
+    running = np.minimum(blocks, occupancy.slots)
     visited = np.maximum(_visited(template, c) / c["split"], 1)
     tiles = blocks * visited
     scores = tiles * sizes.rows(c) * c["keys"]
@@ -54,10 +55,10 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
         "register_bytes": loads * 512,
         "near_bytes": passing,
         "middle_bytes": passing,
-        "main_bytes": least,
+        "main_bytes": least + sizes.again_bytes(c, running, USABLE * target.l2_bytes),
         "packing_bytes": 0.0,
         "epilogue_elements": blocks * sizes.rows(c) * np.maximum(c["columns"], 1.0),
-        "middle_footprint": passing / np.maximum(blocks, 1) * np.minimum(blocks, occupancy.slots),
+        "middle_footprint": passing / np.maximum(blocks, 1) * running,
         "far_fraction": min(least / target.l2_bytes, 1e6),
         "vector_fraction": 1.0,
         "intensity": products / np.maximum(loads, 1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.algebra.integers import ceil_div
 from spaces.cuda.chained.rules import chained_rules
 from spaces.cuda.chained_deep.sizes import DeepSizes
 from spaces.cuda.target import CudaTarget
@@ -15,21 +14,8 @@ def deep_rules(
     sizes: DeepSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
     """All rules of the template."""
-    rules = [r for r in chained_rules(sizes, target, decisions) if r.name != "stages_filled"]
-    return (*rules, _stages_filled(sizes), *[_matrices_in_time(sizes)] * bool(sizes.width))
-
-
-def _stages_filled(sizes: DeepSizes) -> Rule:
-    keys = sizes.chained.key.extent
-    return Rule(
-        "stages_filled",
-        ("keys", "depth_step", "stages"),
-        lambda c: (c["stages"] == 2) | (c["stages"] <= sizes.steps(c) * ceil_div(keys, c["keys"])),
-        lambda c: (
-            f"{c['stages']} stages of {c['depth_step']} terms of {c['keys']} keys are more than "
-            f"{sizes.chained.depth.extent} terms of {keys} keys fill"
-        ),
-    )
+    rules = chained_rules(sizes, target, decisions)
+    return (*rules, *[_matrices_in_time(sizes)] * bool(sizes.width))
 
 
 def _matrices_in_time(sizes: DeepSizes) -> Rule:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.chained.sizes import ChainedSizes
 
@@ -20,6 +22,11 @@ class DeepSizes(ChainedSizes):
     def decided(self) -> tuple[str, ...]:
         """The decisions that a tile's sizes depend on, in the order in which they are made."""
         return (*super().decided, "depth_step")
+
+    @property
+    def step(self) -> tuple[str, ...]:
+        """The decisions that say what comes in a step."""
+        return ("keys", "depth_step")
 
     def steps(self, c: Any) -> Any:
         """Steps of the depth."""
@@ -45,6 +52,16 @@ class DeepSizes(ChainedSizes):
     def ring_bytes(self, c: Any) -> Any:
         """Shared memory of a team: all its stages, and matrices once."""
         return c["stages"] * self.stage_bytes(c) + self.matrix_bytes(c)
+
+    def again_bytes(self, c: Any, running: Any, l2_bytes: float) -> Any:
+        """The matrix of keys comes from main memory once for all blocks that are ``running`` at a
+        time, and rows that come again with each tile do so if L2 does not hold them."""
+        blocks, row = self.blocks(c), self.chained.depth.extent * self.score_bytes
+        keys = self.chained.batches * self.chained.key.extent * row
+        rows = self.rows(c) * row
+        tiles = np.maximum(ceil_div(self.chained.key.extent, c["keys"]) / c["split"], 1)
+        missed = (c["queries"] == STAGES) & (running / c["split"] * rows > l2_bytes)
+        return (ceil_div(blocks, running) - 1) * keys + missed * blocks * (tiles - 1) * rows
 
     def tile_bytes(self, c: Any) -> Any:
         """What comes to shared memory for a tile of keys."""

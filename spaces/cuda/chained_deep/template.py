@@ -10,18 +10,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from spaces.cuda.chained.template import TENSOR_CORES, CudaChained
 from spaces.cuda.chained_deep.block import DeepBlock
 from spaces.cuda.chained_deep.code import DeepCode
 from spaces.cuda.chained_deep.rules import deep_rules
 from spaces.cuda.chained_deep.sizes import SHARED, STAGES, DeepSizes
-from spaces.cuda.chained_deep.traffic import deep_quantities
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.derivation.chained.view import Chained
 from spaces.schedule import Schedule
-from spaces.template import Columns, Decision, Rule
+from spaces.template import Decision, Rule
 
 DEPTH_STEPS = (32, 64, 128, 256)
 _WHOLE_ROWS = 3 * TENSOR_CORES * FRAGMENT
@@ -39,10 +36,6 @@ class ChainedDeep(CudaChained):
         """Why not: a depth that a block has room for as a whole, or rows so long that no tile of
         them fits."""
         return self._why_whole() or super().why_unfit()
-
-    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.chained_deep.traffic``."""
-        return deep_quantities(self, columns)
 
     def _code(self, schedule: Schedule) -> DeepCode:
         return DeepCode(DeepBlock(self.sizes, schedule.values), self.entry(schedule))
