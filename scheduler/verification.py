@@ -149,9 +149,12 @@ def emulate(
             for schedule, result in zip(group, results, strict=True)
         ]
 
-    with ThreadPoolExecutor(jobs or os.cpu_count()) as threads, Emulator(BATCH) as emulator:
-        for verdicts in threads.map(judge, groups):
-            yield from verdicts
+    with Emulator(BATCH) as emulator, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
+        try:
+            for verdicts in threads.map(judge, groups):
+                yield from verdicts
+        finally:
+            emulator.end()
 
 
 def measure(

@@ -3,7 +3,7 @@ shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -111,7 +111,7 @@ def _tune(
     with _tuner(request, manner.db, where, show, model) as tuner:
         result = tuner.run(budget.trials, budget.seconds, budget.patience, show.progress, began)
         show.result(result)
-    words, code = ending(result, request.session, where.lacking(request.target))
+    words, code = ending(result, request.session, partial(where.lacking, request.target))
     if words:
         say(f"{name}: {words}" if name else words)
     return code
@@ -146,9 +146,11 @@ def _tuner(
             yield Tuner(what, target, database, executor, yardstick=yardsticks[0], **options)
 
 
-def ending(result: TuningResult | SuiteResult, session: str, lacking: str = "") -> tuple[str, int]:
+def ending(
+    result: TuningResult | SuiteResult, session: str, lacking: Callable[[], str]
+) -> tuple[str, int]:
     """What there is to say of how a run ended, if anything, and the exit code; ``lacking`` says
-    which workers it had no more."""
+    which workers it had no more, and is asked where nothing was measured."""
     tasks = result.tasks if isinstance(result, SuiteResult) else (result,)
     missing = [task for task in tasks if task.best is None]
     none = _none_right(missing, result, lacking) if missing else ""
@@ -162,12 +164,14 @@ def ending(result: TuningResult | SuiteResult, session: str, lacking: str = "") 
 
 
 def _none_right(
-    missing: Sequence[TaskState | TuningResult], result: TuningResult | SuiteResult, lacking: str
+    missing: Sequence[TaskState | TuningResult],
+    result: TuningResult | SuiteResult,
+    lacking: Callable[[], str],
 ) -> str:
     labels = ", ".join(task.member.label for task in missing if isinstance(task, TaskState))
     whose = f" for {labels}" if labels else ""
     if result.stopped is Stop.SECONDS and not result.trials:
-        advice = lacking or "allow more --seconds"
+        advice = lacking() or "allow more --seconds"
         return f"no kernel was measured{whose} in {clock(result.seconds)}; {advice}"
     counts = ", ".join(f"{count} {kind}" for kind, count in result.failures.items()) or "none ran"
     return f"no kernel was right{whose} ({counts})"

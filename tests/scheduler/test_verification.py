@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections import Counter
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from measure.cuda.emulator import Interleaving
+from measure.host.directories import RunDirectory
 from measure.records.measurement import ErrorKind
 from scheduler import verification
 from scheduler.cli.app import run
@@ -106,6 +108,23 @@ def test_right_kernels_are_right_and_wrong_ones_are_told(space, broken):
         assert verdict.error_kind is ErrorKind.WRONG
         assert not verdict.refused
         assert "elements of C are wrong" in verdict.error_text
+
+
+def test_the_folder_of_libraries_goes_when_no_thread_needs_it(space, monkeypatch):
+    def close(folder: RunDirectory) -> None:
+        working.extend(t for t in threading.enumerate() if "ThreadPoolExecutor" in t.name)
+        closed.append(folder)
+        close_folder(folder)
+
+    working: list[threading.Thread] = []
+    closed: list[RunDirectory] = []
+    close_folder = RunDirectory.close
+    monkeypatch.setattr(RunDirectory, "close", close)
+    verdicts = emulate(space, draw(space, 64), jobs=2)
+    assert next(verdicts).right
+    verdicts.close()
+    assert closed
+    assert not working
 
 
 def test_kernels_of_this_machine_are_run():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from spaces.target import Target
+
+REMEMBERED = 1000
+"""Workers that are gone, whose ends are told."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Crew:
     def __init__(self) -> None:
         self._workers: dict[str, Worker] = {}
         self._resting_until: dict[str, float] = {}
-        self._ended: list[tuple[Worker, str]] = []
+        self._ended: deque[tuple[Worker, str]] = deque(maxlen=REMEMBERED)
 
     def join(self, worker: Worker) -> None:
         """A worker is ready."""
@@ -54,5 +57,6 @@ class Crew:
         return [w for w in self._workers.values() if w.role == role and w.serves(target)]
 
     def ended(self, target: Target, role: str) -> Counter[str]:
-        """How many workers that did this for ``target`` are gone, by the reason."""
+        """How many workers that did this for ``target`` are gone, by the reason; of the last
+        :data:`REMEMBERED` that went."""
         return Counter(why for w, why in self._ended if w.role == role and w.serves(target))

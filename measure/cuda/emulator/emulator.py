@@ -83,6 +83,7 @@ class Emulator:
         self._compilations = Compilations()
         self._libraries: dict[tuple[str, str], Path] = {}
         self._errors: dict[tuple[str, str], CompileError] = {}
+        self._ended = False
 
     def __enter__(self) -> Emulator:
         return self
@@ -90,9 +91,14 @@ class Emulator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """End compilers and remove the libraries. Idempotent."""
+    def end(self) -> None:
+        """End compilers, and run nothing any more: what other threads ask for is lost."""
+        self._ended = True
         self._compilations.close()
+
+    def close(self) -> None:
+        """:meth:`end`, and remove the libraries, which nobody may use by then. Idempotent."""
+        self.end()
         self._folder.close()
 
     def build(self, kernels: Sequence[Kernel]) -> None:
@@ -116,6 +122,8 @@ class Emulator:
         if not kernel.call.launches:
             raise ValueError(f"CUDA kernel {kernel.call.entry} has no launch")
         self.build([kernel])
+        if self._ended:
+            return Emulated(error_kind=ErrorKind.WORKER_LOST, error_text="the emulator was ended")
         if error := self._errors.get(_key(kernel)):
             return Emulated(error_kind=error.kind, error_text=error.text)
         least = wavefronts = 0
