@@ -187,6 +187,16 @@ def test_indices_for_a_gpu_are_checked_on_the_host_if_that_is_asked_for():
         call(given["token"].numpy(), given["table"])
 
 
+def test_a_sorted_table_for_a_gpu_that_falls_is_refused_if_that_is_asked_for():
+    experts = workload("grouped_matmul t=64 n=64 k=64 experts=4 dtype=bfloat16")
+    call = best(experts, "cuda:sm_90a", None, check_indices=True)
+    tokens = torch.zeros(64, 64, dtype=torch.bfloat16)
+    given = {o.name: tokens for o in experts.inputs} | {"expert": torch.zeros(64, dtype=torch.int32)}
+    given["expert"][:9] = 1
+    with pytest.raises(InputError, match="expert is not sorted: it falls after entry 8"):
+        call(**given)
+
+
 def test_without_a_check_calls_go_through_c_and_read_the_nearest_entry():
     call = best(GATHER, database=None, check_indices=False)
     given = GATHER.make_inputs(0)
