@@ -130,9 +130,14 @@ def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) 
 
 
 def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
-    """So far from a value; anything where the error is not known, but the value is."""
-    unknown = (error != error) & (value <= value)
-    return Approximate(value, Interval(value - error, value + error, unknown))
+    """So far from a value; an infinite one itself, and anything where the error of a finite one is
+    not known."""
+    numbers = meaning.numbers
+    size = numbers.call("abs", [value])
+    infinite = numbers.operation("==", size, numbers.constant(float("inf")))
+    low, high = (numbers.select(infinite, value, end) for end in (value - error, value + error))
+    unknown = (error != error) & (value <= value) & ~infinite
+    return Approximate(value, Interval(low, high, unknown))
 
 
 def ends_of_best(reducer: str, body: Approximate) -> tuple[Any, Any, Any]:

@@ -54,6 +54,10 @@ TEXTS = {
         "a[r] = argmax[c](exp(floor(u[r,c] * 2))); y[r] = v[a[r]] + a[r] // 2 % 3",
         {"r": 9, "c": 3},
     ),
+    "infinite sums": (
+        "y[r] = sum[c](exp(1000 * u[r,c])); z[r] = prod[c](exp(1000 * u[r,c])); -> y, z",
+        {"r": 9, "c": 3},
+    ),
     "nothing in some rows": (
         "where c < r - 2\nm[r] = max[c](x[r,c]); s[r] = sum[c](x[r,c] * x[r,c]); "
         "p[r] = prod[c](x[r,c]); a[r] = argmax[c](x[r,c])\n-> m, s, p, a",

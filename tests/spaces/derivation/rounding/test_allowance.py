@@ -198,6 +198,17 @@ def test_what_is_found_at_a_place_may_be_anything_where_the_place_may_be_another
     assert low[1] <= exactly(made, inputs)["y"][1] <= high[1] < low[1] + 1e-5
 
 
+@pytest.mark.parametrize("reduced", ["sum[j](exp(x[r,j]))", "prod[j](exp(x[r,j]))"])
+def test_infinities_are_exact(reduced):
+    made = program(f"y[r] = {reduced}; z[r] = -y[r]; -> y, z", r=2, j=3)
+    values = {"x": np.array([[1000, 1, 0], [np.nan, 1, 1]], np.float32)}
+    found = allowed(made, values)
+    for name, infinite in (("y", np.inf), ("z", -np.inf)):
+        low, high = found[name]
+        assert low[0] == high[0] == infinite
+        assert np.isnan([low[1], high[1]]).all()
+
+
 def test_an_element_of_no_known_value_may_be_anything():
     made = program("y[r] = 1 / sum[j](x[r,j])", r=2, j=3)
     values = {"x": np.array([[1, -1, 0], [1, 1, 1]], np.float32)}
