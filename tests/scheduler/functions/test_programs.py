@@ -191,8 +191,8 @@ def test_a_sorted_table_for_a_gpu_that_falls_is_refused_if_that_is_asked_for():
     experts = workload("grouped_matmul t=64 n=64 k=64 experts=4 dtype=bfloat16")
     call = best(experts, "cuda:sm_90a", None, check_indices=True)
     tokens = torch.zeros(64, 64, dtype=torch.bfloat16)
-    given = {o.name: tokens for o in experts.inputs} | {"expert": torch.zeros(64, dtype=torch.int32)}
-    given["expert"][:9] = 1
+    given = {o.name: tokens for o in experts.inputs}
+    given["expert"] = torch.tensor([1] * 9 + [0] * 55, dtype=torch.int32)
     with pytest.raises(InputError, match="expert is not sorted: it falls after entry 8"):
         call(**given)
 
