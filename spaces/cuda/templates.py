@@ -5,6 +5,7 @@ from spaces.cuda.chained_deep.template import ChainedDeep
 from spaces.cuda.chained_hopper.template import ChainedHopper
 from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.hopper_pairs.template import HopperPairs
+from spaces.cuda.hopper_reduced.template import HopperReduced
 from spaces.cuda.kept.template import CudaKept
 from spaces.cuda.maps.template import CudaMap
 from spaces.cuda.mma.template import Mma
@@ -18,5 +19,5 @@ from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
     Hopper, HopperPairs, Mma, Simt, CudaThin, ChainedHopper, CudaChained, ChainedDeep,
-    CudaRows, CudaKept, CudaWindows, CudaMap, CudaPacked, CudaStaged,
+    HopperReduced, CudaRows, CudaKept, CudaWindows, CudaMap, CudaPacked, CudaStaged,
 )  # fmt: skip

@@ -40,7 +40,7 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     scores = tiles * sizes.rows(c) * c["keys"]
     width = c["columns"] * len(chained.weighings)
     multiplied = scores * (sizes.terms(c) + width)
-    chain = scores * _operations(chained.bare)
+    chain = scores * chain_operations(chained.bare)
     rescaled = np.where(c["rescale"] == "always", 1.0, 0.2) * tiles * sizes.rows(c) * width
     shared = sizes.terms(c) * sizes.score_bytes + width * sizes.weight_bytes(c)
     products = scores * shared / _PRODUCT
@@ -79,7 +79,7 @@ def _visited(template: CudaChained, c: Any) -> Any:
     return np.minimum(tiles, share * tiles + (share < 1) * 0.5 + 0 * sizes.rows(c))
 
 
-def _operations(chained: Chained) -> float:
+def chain_operations(chained: Chained) -> float:
     """Issue slots for each score of the chain."""
     bodies = [*(r.element for r in chained.scalars), *Levels(chained).weights]
     return float(2 * len(bodies) + operations(chained, bodies, CALL))

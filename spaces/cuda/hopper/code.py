@@ -44,7 +44,7 @@ class HopperCode:
             block=(plan.threads, 1, 1),
             cluster=(plan.grid.cluster_size, 1, 1),
             shared_bytes=plan.shared_bytes,
-            tensor_maps=tuple(self._tensor_maps.values()),
+            tensor_maps=tuple(self.tensor_maps.values()),
         )
         workload, workspace = plan.product.workload, plan.split.workspace_bytes
         given = arguments(workload.inputs, workload.outputs)
@@ -55,7 +55,6 @@ class HopperCode:
     def source(self) -> str:
         """The entry, after the table it may need."""
         plan = self.plan
-        parameters = signature(plan.product, plan.split.workspace_bytes > 0, [*self._tensor_maps])
         # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
         threads = round_up(plan.threads, GROUP)
         bounds = f"__launch_bounds__({threads}, {plan.number('residency')})"
@@ -74,14 +73,20 @@ class HopperCode:
         ]
         lines = [
             *plan.grid.table(self._table),
-            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
+            f'extern "C" __global__ void {bounds} {self.entry}({self.parameters}) {{',
             *indented(body),
             "}",
         ]
         return "\n".join(lines) + "\n"
 
     @property
-    def _tensor_maps(self) -> dict[str, TensorMapSpec]:
+    def parameters(self) -> str:
+        """Of the entry, in C."""
+        plan = self.plan
+        return signature(plan.product, plan.split.workspace_bytes > 0, [*self.tensor_maps])
+
+    @property
+    def tensor_maps(self) -> dict[str, TensorMapSpec]:
         """All tensor maps by the names of their parameters."""
         plan = self.plan
         return {

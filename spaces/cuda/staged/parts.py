@@ -7,6 +7,7 @@ from functools import lru_cache
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.chained_deep.template import ChainedDeep
 from spaces.cuda.hopper_pairs.template import HopperPairs
+from spaces.cuda.hopper_reduced.template import HopperReduced
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.thin.template import CudaThin
@@ -27,7 +28,8 @@ def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     several kernels may be faster: they multiply as products alone do."""
     from spaces.cuda.templates import TEMPLATES  # of which one asks
 
-    kernels = [t for t in TEMPLATES if not issubclass(t, (HopperPairs, ChainedDeep, Staged))]
+    alone = (HopperPairs, HopperReduced, ChainedDeep, Staged)
+    kernels = [t for t in TEMPLATES if not issubclass(t, alone)]
     others: list[type[Template]] = [CudaThin, *kernels]
     first = first_of(others, target)
     without_rows = first_of([t for t in others if t is not CudaRows], target)

@@ -101,12 +101,12 @@ def test_matrices_come_within_the_steps_of_their_tile():
 @pytest.mark.parametrize(
     ("text", "rows", "depth", "templates"),
     [
-        (ROUTED, 4096, 512, ["chained"]),
-        (ROUTED, 4096, 1024, ["chained", "chained_deep"]),
-        (ROUTED, 4096, 2048, ["chained", "chained_deep", "staged"]),
-        (ROUTED, 16, 2048, ["chained", "chained_deep"]),
-        (ROUTED, 4096, 4096, ["chained_deep", "staged"]),
-        (LOSS, 4096, 4096, ["chained_deep", "staged"]),
+        (ROUTED, 4096, 512, ["chained", "hopper_reduced"]),
+        (ROUTED, 4096, 1024, ["chained", "chained_deep", "hopper_reduced"]),
+        (ROUTED, 4096, 2048, ["chained", "chained_deep", "hopper_reduced", "staged"]),
+        (ROUTED, 16, 2048, ["chained", "chained_deep", "hopper_reduced"]),
+        (ROUTED, 4096, 4096, ["chained_deep", "hopper_reduced", "staged"]),
+        (LOSS, 4096, 4096, ["chained_deep", "hopper_reduced", "staged"]),
     ],
 )
 def test_several_kernels_take_part_where_no_whole_depth_has_room(text, rows, depth, templates):

@@ -1,0 +1,102 @@
+"""The CUDA C++ of a chain whose scores Hopper's kernel of products multiplies.
+
+The kernel is that of ``spaces.cuda.hopper.code``, but for the end of each tile; a second one merges
+what tiles have found. As task mappings of that: spatial(slices of 64 rows) * spatial(warps, rows)
+* repeat(parts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda import scalar_math
+from spaces.cuda.chains import access, lanes
+from spaces.cuda.hopper.code import HopperCode
+from spaces.cuda.hopper.plan import HopperPlan
+from spaces.cuda.hopper.sizes import GROUP
+from spaces.cuda.hopper.tile import BLOCK
+from spaces.cuda.hopper_reduced.product import ReducedProduct
+from spaces.cuda.hopper_reduced.store import ReducedStore, SliceRows
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
+from spaces.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class ReducedPlan(HopperPlan):
+    """Of a :class:`~spaces.cuda.hopper_reduced.product.ReducedProduct`."""
+
+    @property
+    def reduced(self) -> ReducedProduct:
+        """What is computed."""
+        assert isinstance(self.product, ReducedProduct)
+        return self.product
+
+    @property
+    def rows(self) -> SliceRows:
+        """Those of a warpgroup, anew for each kernel."""
+        return SliceRows(self.reduced.chained, self.slice_columns, self.number("chunk"))
+
+    @cached_property
+    def store(self) -> ReducedStore:
+        """What is done with sums."""
+        whole = super().store
+        return ReducedStore(whole.finish, False, whole.blocks, whole.columns, 0, None, self.rows)
+
+
+@dataclass(frozen=True)
+class ReducedCode(HopperCode):
+    """The kernel called ``entry`` that computes ``workload``."""
+
+    plan: ReducedPlan
+    workload: Workload
+
+    def kernel(self, prelude: str = "") -> Kernel:
+        """The kernel as a whole."""
+        (launch,) = super().kernel(prelude).call.launches
+        workload, merging = self.workload, self.plan.rows.merging("slice")
+        given = arguments(workload.inputs, workload.outputs)
+        launches = (launch, *self._merge_launch())
+        size, zeroed = merging.workspace_bytes, merging.zeroed_bytes
+        call = Call(self.entry, given, size, zeroed, launches)
+        has_places = bool(merging.chain.placed)
+        called = scalar_math.prelude(frozenset({*workload.functions, "floor"}))
+        prelude = called + lanes.helpers(has_places) + access.HELPERS
+        return Kernel(Source("cuda", prelude, self.source + self._merger()), call)
+
+    @property
+    def parameters(self) -> str:
+        """Of the entry, in C."""
+        maps = [f"const __grid_constant__ TensorMap {name}" for name in self.tensor_maps]
+        return ", ".join([*self._arrays, *maps])
+
+    @property
+    def _arrays(self) -> list[str]:
+        rows = self.plan.rows
+        return [rows.access.parameters(), *["u8 *__restrict__ workspace"] * (rows.parts > 1)]
+
+    def _merge_launch(self) -> list[Launch]:
+        rows = self.plan.rows
+        if rows.parts == 1:
+            return []
+        return [Launch((rows.slices, 1, 1), (GROUP, 1, 1), entry=f"{self.entry}_merge")]
+
+    def _merger(self) -> str:
+        """The second kernel, of a block for each slice of rows."""
+        rows = self.plan.rows
+        if rows.parts == 1:
+            return ""
+        merging = rows.merging("slice")
+        merged, outputs = merging.merge(rows.inside), rows.outputs()
+        body = [
+            "const int thread = threadIdx.x, lane = thread % 32, slice = blockIdx.x;",
+            f"const int own = slice * {BLOCK} + thread / 32 * 16 + lane / 4;",
+            *rows.begun(),
+            *merging.parts(),
+            *merged,
+            *outputs,
+        ]
+        bounds, arrays = f"__launch_bounds__({GROUP})", ", ".join(self._arrays)
+        head = f'extern "C" __global__ void {bounds} {self.entry}_merge({arrays}) {{'
+        return "\n".join([head, *indented(body), "}"]) + "\n"

@@ -1,0 +1,174 @@
+"""The end of a Hopper tile whose sums are scores: the chain over its columns, row by row.
+
+What a tile finds of its rows is a part of the columns. Parts lie in the workspace until a second
+kernel merges them by the derived corrections; a tile that has all columns writes the outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chains.access import Access, key_number
+from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.finish import Finish
+from spaces.cuda.chains.lanes import ROWS
+from spaces.cuda.chains.merging import PartMerging
+from spaces.cuda.chains.rooms import Crew
+from spaces.cuda.hopper.sizes import GROUP
+from spaces.cuda.hopper.storing.store import TileStore
+from spaces.cuda.hopper.tile import BLOCK
+from spaces.derivation.chained.text import split
+from spaces.derivation.chained.view import Chained
+from spaces.language.tree import Expression
+
+
+@dataclass(frozen=True)
+class SliceRows:
+    """64 rows of a product with ``keys`` of its columns, a ``chunk`` at a time, on the threads of a
+    warpgroup, two rows each. ``score`` is the C text of an array of a thread's scores. Lines read
+    ``own``, the number of a thread's first row; of those that one writes, :meth:`begun` come last.
+    """
+
+    chained: Chained
+    keys: int
+    chunk: int
+    score: str = ""
+
+    @property
+    def parts(self) -> int:
+        """Parts of the columns."""
+        return int(ceil_div(self.chained.key.extent, self.keys))
+
+    @property
+    def slices(self) -> int:
+        """Slices of 64 rows."""
+        return int(ceil_div(self.chained.row_count, BLOCK))
+
+    @cached_property
+    def access(self) -> Access:
+        """What is known of row ``r`` of a thread."""
+        rows = enumerate(self.chained.rows)
+        return Access(self.chained, {part.name: f"p{n}[r]" for n, part in rows})
+
+    @cached_property
+    def chain(self) -> FragmentChain:
+        """What writes the chain of a thread's rows over a tile."""
+        chained = self.chained
+        own = self.access.knowing({chained.key.name: "key"})
+
+        def row_leaf(node: Expression) -> str | None:
+            return None if chained.reads_key(node) else self.access.leaf(node)
+
+        def key_leaf(node: Expression) -> str | None:
+            if node == key_number(chained):
+                return "(float)first + (float)at"  # a conversion for the tile, not for each key
+            return own.leaf(node) if chained.key.name in chained.indexing.reads(node) else None
+
+        return FragmentChain(
+            chained, self.chunk // 2, ROWS, "h", lambda e: f"{self.score}[chunk + {e}]",
+            row_leaf, key_leaf, (False, self._has_tail),
+        )  # fmt: skip
+
+    def merging(self, slice_number: str) -> PartMerging:
+        """How the parts of a slice are left and merged."""
+        crew = Crew(tile=slice_number, thread="thread")
+        return PartMerging(self.chain, self.parts, self.slices, GROUP, [], 0, crew)
+
+    def reduced(self) -> list[str]:
+        """What the tile at ``column0`` makes of its rows' states."""
+        chunk, joined = self._of_chunk(), _each_row(self.chain.joined_rows())
+        return [
+            *self.begun(),
+            "#pragma unroll",
+            f"for (int chunk = 0; chunk < {self.keys // 2}; chunk += {self.chunk // 2}) {{",
+            "  const int tile = (int)column0 + chunk * 2, first = tile + lane % 4 * 2;",
+            *indented(chunk),
+            "}",
+            *joined,
+        ]
+
+    def begun(self) -> list[str]:
+        """What a thread knows of its rows, and states of nothing: all that the lines written before
+        ask for."""
+        chained, integer = self.chained, self.access.integer
+        names = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
+        body = [
+            f"const {integer} row = tw_least(own + r * 8, {chained.row_count - 1});",
+            *split("row", chained.rows, names, integer),
+            *(f"p{n}[r] = q{n};" for n in range(len(names))),
+            f"low[r] = 0, high[r] = {chained.key.extent};",
+            *self.chain.of_rows(),
+        ]
+        return [
+            *(f"{integer} p{n}[{ROWS}];" for n in range(len(names))),
+            f"int low[{ROWS}], high[{ROWS}];",
+            *self.chain.declared(),
+            *_each_row(body),
+        ]
+
+    def outputs(self) -> list[str]:
+        """Store what the rows' states give."""
+        finish = Finish(self.chain, self.access, [], 0)
+        is_first = f"const bool is_first = lane % 4 == 0 && {self.inside};"
+        return _each_row([is_first, *finish.lines()])
+
+    @property
+    def inside(self) -> str:
+        """Whether row ``r`` is one of the product."""
+        return f"own + r * 8 < {self.chained.row_count}"
+
+    @property
+    def _has_tail(self) -> bool:
+        return self.chained.key.extent % self.keys > 0
+
+    def _of_chunk(self) -> list[str]:
+        """The chain; the last tile has columns that do not count."""
+        chain = self.chain
+        whole = f"tile + {self.chunk} <= {self.chained.key.extent}"
+        if chain.hidden is not None:
+            return chain.any_tile(["true", whole] if self._has_tail else []).lines
+        unmasked = chain.tile(masked=False).lines
+        if not self._has_tail:
+            return unmasked
+        masked = chain.tile(masked=True).lines
+        return [f"if ({whole}) {{", *indented(unmasked), "} else {", *indented(masked), "}"]
+
+
+@dataclass(frozen=True)
+class ReducedStore(TileStore):
+    """Reduces the scores of ``rows``, in ``blocks`` blocks."""
+
+    rows: SliceRows | None = None
+
+    def lines(self) -> list[str]:
+        """Each block whose rows and columns are there, which those of a cluster may not be."""
+        assert self.rows
+        rows = replace(self.rows, score="sums[b]")
+        merging = rows.merging(f"((int)row0 / {BLOCK} + b)")
+        left = rows.outputs() if rows.parts == 1 else merging.put(rows.inside)
+        body = [
+            f"constexpr int TW_KEYS = {rows.chunk};",
+            # what is known of rows is not worth registers before its turn
+            f"const int thread = tw::opaque((int)threadIdx.x % {GROUP}), lane = thread % 32;",
+            f"const int part = (int)column0 / {rows.keys};",
+            f"const int own = (int)row0 + b * {BLOCK} + thread / 32 * 16 + lane / 4;",
+            *rows.reduced(),
+            *left,
+        ]
+        there = f"row0 + b * {BLOCK} < {rows.chained.row_count}"
+        there += f" && column0 < {rows.chained.key.extent}"
+        return [
+            "#pragma unroll",
+            f"for (int b = 0; b < {self.blocks}; b++) if ({there}) {{",
+            *indented(body),
+            "}",
+        ]
+
+
+def _each_row(body: Sequence[str]) -> list[str]:
+    """A loop over the rows of a thread."""
+    return ["#pragma unroll", f"for (int r = 0; r < {ROWS}; r++) {{", *indented(body), "}"]

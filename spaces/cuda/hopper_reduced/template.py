@@ -1,0 +1,107 @@
+"""Chains of reductions over the columns of a product on Hopper's warpgroup matrix instructions: a
+linear layer with its cross-entropy, the largest logit, routing.
+
+The kernel is that of ``spaces.cuda.hopper``, with its decisions, but no score is written: each tile
+leaves what its columns make of a row's results, and parts are merged by the derived corrections. A
+further decision, ``chunk``: how many columns the chain takes at a time, of more it has less to do
+for each row, but its values may find no registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.chained.served import why_not_chained
+from spaces.cuda.chained.traffic import chain_operations
+from spaces.cuda.hopper.split import WAYS
+from spaces.cuda.hopper.template import Hopper
+from spaces.cuda.hopper.tile import BLOCK
+from spaces.cuda.hopper_reduced.code import ReducedCode, ReducedPlan
+from spaces.cuda.hopper_reduced.product import ReducedProduct, reduced_product_of
+from spaces.cuda.target import WARP, CudaTarget
+from spaces.kernel import Kernel
+from spaces.quantities import widened
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Rule
+from spaces.workloads.workload import Workload
+
+ALLOWED: dict[str, tuple[Any, ...]] = {
+    "swapped": (False,),
+    "exchange": WAYS[:1],
+    "splits": (1,),
+    "staging": (0,),
+}
+"""Values of Hopper's decisions: rows lie along m, as chains have them, and no sums are stored."""
+
+
+CHUNKS = (16, 32, 48, 64, 80, 96, 112, 128)
+
+
+class HopperReduced(Hopper):
+    """``results[m] = chain over n of sum_k left[m, k] * right[n, k]``."""
+
+    name: ClassVar[str] = "hopper_reduced"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        super().__init__(workload, target)
+        self.rules = (*self.rules, _chunk_rule())
+
+    @classmethod
+    def multiplied(cls, workload: Workload) -> Tiled | str:
+        """The scores."""
+        return reduced_product_of(workload)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no such chain, or what Hopper's kernels cannot load."""
+        reason = super().refuses(workload, target)
+        if reason:
+            return reason
+        assert isinstance(target, CudaTarget)
+        return why_not_chained(workload, target)
+
+    def choices(self) -> Sequence[Decision]:
+        """Those of a product that leave whole rows of a tile in a warpgroup."""
+        found = [replace(d, values=ALLOWED.get(d.name, d.values)) for d in super().choices()]
+        return [*found, Decision("chunk", CHUNKS)]
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Those of the product, with parts in the place of scores, and the chain."""
+        assert isinstance(self.product, ReducedProduct)
+        found, c = super().quantities(columns), widened(columns)
+        scores = found["epilogue_elements"]
+        parts = ceil_div(self.product.columns, c["block_n"])
+        left = 16.0 * ceil_div(self.product.rows, BLOCK) * BLOCK * parts * (parts > 1)
+        least = float(self.workload.least_bytes)
+        read = np.maximum(found["main_bytes"] - self.product.output.bytes, least)
+        chain = scores * chain_operations(self.product.chained)
+        return {
+            **found,
+            "flops": found["flops"] + chain,
+            "instructions": found["instructions"] + chain / WARP,
+            "main_bytes": read,
+            "middle_bytes": read,
+            "packing_bytes": found["packing_bytes"] + 2 * left,
+        }
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        plan = ReducedPlan(self.sizes, self.cuda, schedule.values)
+        return ReducedCode(plan, self.entry(schedule), self.workload).kernel()
+
+
+def _chunk_rule() -> Rule:
+    return Rule(
+        "whole_chunks",
+        ("block_n", "chunk"),
+        lambda c: c["block_n"] % c["chunk"] == 0,
+        lambda c: f"{c['block_n']} columns of a tile are no whole number of {c['chunk']}",
+    )
