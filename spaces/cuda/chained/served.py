@@ -47,7 +47,10 @@ def _why_no_product(chained: Chained) -> str | None:
         )
     if found := rounded_too_far(chained, kinds):
         factor, kind = found
-        return f"{factor} would be rounded to {kind}, in a product that means float32"
+        return (
+            f"{factor} would be rounded to {kind}, in a product that means float32; "
+            f"allowed: a cast in the text, {kind}(...)"
+        )
     unscaled = [w for w in chained.weighings if w.reduction.correction is None]
     if "float16" in kinds.weights and unscaled:
         return f"{unscaled[0].weight} may leave the range of float16"
