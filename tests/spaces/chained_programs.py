@@ -52,8 +52,6 @@ FORMS = {
     "keys in 8 bits": "k: int8[b,2,j,d]\nv: int8[b,2,j,e]\n"
     "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * scale[b,j] * 0.02) "
     "* u[b,j] * v[b,h // 2,j,e])",
-    "a factor of each score": "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d] "
-    f"* s[h,i] * u[b,j] * 0.2)) * {VALUE})",
     "half precision": "q: bfloat16\nk: bfloat16\nv: bfloat16\ny: bfloat16\n" + PLAIN,
     "two values": f"p[b,h,i,j] = softmax[j]({SCORE})\ny[b,h,i,e] = sum[j](p[b,h,i,j] * {VALUE})\n"
     "z[b,h,i,e] = sum[j](p[b,h,i,j] * u[b,h // 2,j,e])\n-> y, z",
@@ -68,6 +66,9 @@ FORMS = {
     "y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]",
     "moments of a product": "z[i,j] = sum[d](x[i,d] * w[d,j])\nm[i] = mean[j](z[i,j])\n"
     "v[i] = var[j](z[i,j])\n-> m, v",
+    "a factor of each score": "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d] "
+    f"* s[h,i] * u[b,j] * 0.2)) * {VALUE})",
+    "quotients that are no indices": f"where (j - i) % -4 != -1\nwhere j // (i + 1) < 9\n{PLAIN}",
 }
 
 

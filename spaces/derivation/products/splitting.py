@@ -10,6 +10,7 @@ a sorted table, rows of an expert each find their place. Each index is then a fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from spaces.algebra.integers import ceil_div
@@ -21,6 +22,7 @@ from spaces.derivation.products.forms import (
     remainder,
     variable,
 )
+from spaces.errors import InputError
 from spaces.language.affine import Affine, affine
 from spaces.language.program import Program
 from spaces.language.reading.inference import entry_ranges
@@ -96,7 +98,8 @@ class Indexing:
         if isinstance(expression, AxisValue):
             return self.splits[expression.name].form.axes
         if isinstance(expression, Binary) and expression.operator in ("//", "%"):
-            return self.form(expression).axes
+            with suppress(InputError):  # a quotient that is no index depends on all it is made of
+                return self.form(expression).axes
         indices = expression.indices if isinstance(expression, Read) else ()
         if indices:
             return frozenset().union(*(self.form(index).axes for index in indices))
