@@ -257,35 +257,58 @@ def whole_channels(product: ImplicitProduct) -> int:
     return gcd(*(w.channels for w in found if isinstance(w, Windows)))
 
 
+@dataclass(frozen=True)
+class Images:
+    """An output of columns that lie together in ``count`` parts of ``columns`` each, such as the
+    pixels of images: rows are ``pitch`` elements apart, parts ``step``."""
+
+    columns: int
+    count: int
+    pitch: int
+    step: int
+
+
 def output_map(product: ImplicitProduct, box: tuple[int, int], swizzle: int) -> TensorMapSpec:
-    """The map of the output as a matrix, see :func:`why_no_placed_output`."""
-    output = product.output
-    pitch = _pitch(product)
-    assert pitch is not None
+    """The map of the output as a matrix, or as one for each image, see
+    :func:`why_no_placed_output`."""
+    output, images = product.output, images_of(product)
+    size = output.element.bytes
+    assert images is not None
+    whole = images.count == 1
+    dims = (images.columns, product.rows, images.count)
+    strides = (images.pitch * size, images.step * size)
     return TensorMapSpec(
         output.name,
         output.dtype,
-        (product.columns, product.rows),
-        (pitch * output.element.bytes,),
-        box,
+        dims[: 3 - whole],
+        strides[: 2 - whole],
+        (*box, 1)[: 3 - whole],
         swizzle,
     )
 
 
 def why_no_placed_output(product: ImplicitProduct) -> str | None:
     """Why TMA cannot write the output, in words; None if it can."""
-    pitch, output = _pitch(product), product.output
-    if pitch is None:
+    images, output = images_of(product), product.output
+    if images is None:
         return f"rows of {output.name} are not the same distance apart everywhere"
-    if pitch * output.element.bytes % 16:
-        return f"rows of {output.name} are {pitch * output.element.bytes} bytes apart; allowed: 16"
+    for apart in (images.pitch, images.step):
+        if apart * output.element.bytes % 16:
+            return (
+                f"rows of {output.name} are {apart * output.element.bytes} bytes apart; allowed: 16"
+            )
     return None
 
 
-def _pitch(product: ImplicitProduct) -> int | None:
-    """Elements between rows of the output, if it is a matrix whose columns are neighbours."""
+def images_of(product: ImplicitProduct) -> Images | None:
+    """How the output lies, if it is a matrix whose columns are neighbours, or are in each image."""
     view = product.view
     written = Place(product.output.name, view.offset, (), None)
-    if written.step(view.columns) != 1 or written.step(view.rows) is None:
+    pitch = written.step(view.rows)
+    columns = [part for part in view.columns if part.extent > 1]
+    apart = next((n for n in range(len(columns)) if written.step(columns[n:]) == 1), None)
+    step = None if apart is None else written.step(columns[:apart])
+    if pitch is None or step is None:
         return None
-    return written.step(view.rows) or product.columns
+    run = extent(tuple(columns[apart:]))
+    return Images(run, product.columns // run, pitch or run, step or run * product.rows)

@@ -140,6 +140,11 @@ class HopperSizes:
         most = np.where(c["swapped"], CHUNK, min(CHUNK, WIDEST_SWIZZLE // bytes_out))
         return BLOCK * np.gcd(c["block_n"], most) * bytes_out
 
+    def panel(self, c: Any) -> Any:
+        """Columns of the output that TMA stores at a time."""
+        most = WIDEST_SWIZZLE // self.product.output.element.bytes
+        return np.where(c["swapped"], min(BLOCK, most), np.gcd(c["block_n"], min(CHUNK, most)))
+
     def chunks(self, c: Any) -> Any:
         """Chunks of a tile that one warpgroup finishes, each in a staging buffer."""
         pieces = BLOCK * c["block_n"] * self.product.output.element.bytes // self.buffer_bytes(c)

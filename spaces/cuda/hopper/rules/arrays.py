@@ -6,7 +6,7 @@ import numpy as np
 
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.hopper.fetched import fetched_of
-from spaces.cuda.hopper.places import whole_channels, why_no_placed_output
+from spaces.cuda.hopper.places import images_of, whole_channels, why_no_placed_output
 from spaces.cuda.hopper.segments import MOST_PARTS, trims_of
 from spaces.cuda.hopper.sizes import TILE, HopperSizes
 from spaces.cuda.hopper.split import WAYS
@@ -84,6 +84,25 @@ def store_rules(sizes: HopperSizes) -> list[Rule]:
             lambda c: (c["staging"] == 0) | (reason is None),
             lambda c: f"the output cannot go through shared memory: {reason}",
         ),
+        *(_image_rules(sizes, product) if isinstance(product, ImplicitProduct) else ()),
+    ]
+
+
+def _image_rules(sizes: HopperSizes, product: ImplicitProduct) -> list[Rule]:
+    """What TMA stores at a time is of one image."""
+    images = images_of(product)
+    if images is None or images.count == 1:
+        return []
+    return [
+        Rule(
+            "staged_images",
+            ("block_n", "swapped", "staging"),
+            lambda c: (c["staging"] == 0) | (images.columns % sizes.panel(c) == 0),
+            lambda c: (
+                f"{sizes.panel(c)} columns of {product.output.name} that are stored at a time do "
+                f"not divide the {images.columns} of an image"
+            ),
+        )
     ]
 
 

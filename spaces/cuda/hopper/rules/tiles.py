@@ -18,15 +18,14 @@ FEW_ROWS = 256
 """Rows of the output up to which it may pay to compute it transposed."""
 MOST_TILES = 64
 """Tiles a multiprocessor walks over, where larger tiles would make it fewer."""
-LARGEST = {"block_m": 128, "block_n": 256}
-"""A tile whose sums the registers of a multiprocessor always hold beside what is computed of them:
-products of any size have it."""
+HELD = {"block_m": 128, "block_n": 128}
+"""A tile whose sums each warpgroup that takes turns can hold: products of any size have it."""
 
 
 def size_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     """Tiles and clusters that suit the output."""
     product = sizes.product
-    fewest = sizes.tiles({**LARGEST, "swapped": False})
+    fewest = sizes.tiles({**HELD, "swapped": False})
     most = max(MOST_TILES * target.multiprocessors, int(fewest))
     return [
         Rule(

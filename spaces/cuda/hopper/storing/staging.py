@@ -18,7 +18,7 @@ from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.implicit import ImplicitProduct
 from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.hopper.places import output_map
+from spaces.cuda.hopper.places import images_of, output_map
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.workloads.contraction import Operand
@@ -92,10 +92,15 @@ class StagingBuffer:
 
     def send(self, m: Index, n: Index) -> list[str]:
         """Lines by which one thread stores it to the output."""
-        rank, matrix = matrix_of(self.finish.product)
+        made = self.finish.product
+        rank, matrix = matrix_of(made)
+        images = images_of(made) if isinstance(made, ImplicitProduct) else None
+        run = images.columns if images and images.count > 1 else 0
+        if run:
+            rank = "3d"
         return [
             f"tw::tma_store_{rank}(&output_map, {(index('buffer') + offset).text}, {at}{matrix});"
-            for offset, at in self._panels(m, n)
+            for offset, at in self._panels(m, n, run)
         ]
 
     def receive(self, m: Index, n: Index, number: int) -> list[str]:
@@ -107,13 +112,16 @@ class StagingBuffer:
             for offset, at in self._panels(m, n)
         ]
 
-    def _panels(self, m: Index, n: Index) -> Iterator[tuple[int, str]]:
-        """Of each panel, its place in the buffer and C text of that in the output."""
+    def _panels(self, m: Index, n: Index, run: int = 0) -> Iterator[tuple[int, str]]:
+        """Of each panel, its place in the buffer and C text of that in the output, which has so
+        many columns in each image, if it has several."""
         row, column = (n, m) if self.swapped else (m, n)
         rows, columns = self.shape
         for panel in range(columns // self._panel):
             first = index("column0") + column + panel * self._panel
-            at = f"(int)({first.text}), (int)({(index('row0') + row).text})"
+            own = first % run if run else first
+            at = f"(int)({own.text}), (int)({(index('row0') + row).text})"
+            at += f", (int)({(first // run).text})" if run else ""
             yield panel * self._panel * rows * self.element_bytes, at
 
     def store_rows(self, row: Index, column: Index) -> list[str]:

@@ -51,7 +51,21 @@ CASES = {
     for target in TARGETS
     for number, kernel in enumerate(kernels(name, target, 3))
 }
+
+
+def staged(seed: int) -> Kernel:
+    """One whose output leaves by TMA, image by image."""
+    space = space_of("whole lines", "sm_90a")
+    found = map(space.schedule, space.sample(np.random.default_rng(seed), 256))
+    return space.lower(next(s for s in found if s.values["staging_3"]))
+
+
+CASES |= {
+    f"staged {seed}": (space_of("whole lines", "sm_90a").workload, staged(seed))
+    for seed in range(5)
+}
 BROKEN = {
+    "staged": (space_of("whole lines", "sm_90a").workload, staged(9)),
     "windows": (space_of("windows", "sm_90a").workload, *kernels("windows", "sm_90a", 1, 7)),
 }
 
@@ -63,6 +77,16 @@ def without(place: int) -> Callable[[Call], Call]:
 
 def product_first(call: Call) -> Call:
     return replace(call, launches=(*call.launches[2:], *call.launches[:2]))
+
+
+def one_image(call: Call) -> Call:
+    """The output's map has but the first."""
+    last = call.launches[-1]
+    specs = tuple(
+        replace(s, dims=(*s.dims[:-1], 1)) if s.operand == "y" else s for s in last.tensor_maps
+    )
+    assert specs != last.tensor_maps
+    return replace(call, launches=(*call.launches[:-1], replace(last, tensor_maps=specs)))
 
 
 def moved(place: int, name: str) -> Callable[[Call], Call]:
@@ -85,6 +109,7 @@ BUGS: Mapping[str, tuple[str, Callable[[Call], Call]]] = {
     "the filter is not packed": ("windows", without(0)),
     "the image is not packed": ("windows", without(1)),
     "the product comes first": ("windows", product_first),
+    "rows of the output are those of one image": ("staged", one_image),
     "the product reads the image elsewhere": ("windows", moved(-1, "image_packed")),
     "the packed image is where the filter is": ("windows", moved(1, "image_packed")),
 }
