@@ -36,21 +36,30 @@ class Lines:
         """Columns that a tile has at most."""
         return int(self.tiling.tile_columns) + (self.tiling.line if self.values["stream"] else 0)
 
+    @property
+    def _alike(self) -> bool:
+        """Whether all rows of all tiles begin equally far from a line."""
+        tile, plane, array = self.tiling.tile_columns, self.tiling.plane, self.first.array
+        steps = [tile, *(self.first.step(x.name) for x in plane.loops if x != plane.columns)]
+        return all(step * array.element.bytes % LINE_BYTES == 0 for step in steps)
+
     def reach(self, start: str) -> str:
         """C expression: columns that a tile has at most if the first output begins at ``start``."""
-        tile, plane, array = self.tiling.tile_columns, self.tiling.plane, self.first.array
+        tile = self.tiling.tile_columns
         if not self.values["stream"]:
             return str(tile)
-        steps = [tile, *(self.first.step(x.name) for x in plane.loops if x != plane.columns)]
-        alike = all(step * array.element.bytes % LINE_BYTES == 0 for step in steps)
-        return f"{tile} + {self._skew(start) if alike else self.tiling.line}"
+        return f"{tile} + {self._skew(start) if self._alike else self.tiling.line}"
 
-    def span(self, place: str) -> list[str]:
+    def span(self, start: str, place: str) -> list[str]:
         """C variables ``j`` and ``end``, the tile's part of a row whose first column is at
-        ``place``, and ``skew``, before which lie the columns in front of the row's first line."""
+        ``place`` in the output that begins at ``start``, and ``skew``, before which lie the columns
+        in front of the row's first line."""
         if not self.values["stream"]:
             return ["const long end = columns;", "long j = 0;"]
         tile, column = self.tiling.tile_columns, self.tiling.plane.columns.name
+        if self._alike:
+            found = f"const long skew = {self._skew(start)}, end = columns;"
+            return [found, f"long j = {column} ? skew : 0;"]
         return [
             f"const long skew = {self._skew(place)};",
             f"const long end = tw_least(columns, {tile} + {self._skew(f'{place} + {tile}')});",

@@ -30,6 +30,6 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
             vector_math.prelude(workload.functions, lanes),
             moves.prelude(target.isa, lanes),
             turning.prelude(lanes),
-            turning.ahead(lanes) if goes_straight(plane, registers) else "",
+            turning.straight(lanes) if goes_straight(plane, registers) else "",
         ]
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaces.cpu.maps.straight import STRIPS
+from spaces.cpu.maps.tiling import NOTHING, TURN
 from spaces.cpu.sharing import idle_threads
+from spaces.cpu.target import CpuTarget
 from spaces.derivation.maps.order import order_rule
 from spaces.template import Rule
 
@@ -91,12 +93,12 @@ def _straight_rules(side: int) -> list[Rule]:
                     (np.minimum(c["tile_rows"], c["tile_columns"]) >= side)
                     & (c["unroll"] == 1)
                     & np.logical_not(c["stream"])
-                    & np.logical_not(c["ahead"])
+                    & (c["ahead"] != TURN)
                 )
             ),
             lambda c: (
                 f"blocks of {side} rows and columns go straight from registers to the caches: "
-                "tiles hold whole ones, of which no rows are walked, streamed or read ahead"
+                "tiles hold whole ones, of which no rows are walked, streamed or turned before"
             ),
         ),
         Rule(
@@ -116,7 +118,7 @@ def _memory_rules(template: MapTemplate) -> list[Rule]:
     return [
         Rule(
             "scratch",
-            ("tile_rows", "tile_columns"),
+            ("tile_rows", "tile_columns", "ahead"),
             lambda c: template.tiling(c).scratch_bytes <= room,
             lambda c: (
                 f"{template.tiling(c).scratch_bytes} bytes are transposed for a tile; "
@@ -129,13 +131,22 @@ def _memory_rules(template: MapTemplate) -> list[Rule]:
             lambda c: np.logical_not(c["stream"]) | (written > cpu.l2_bytes),
             lambda c: f"{written} bytes stay in L2 if they are not written past it",
         ),
-        Rule(
-            "needless_ahead",
-            ("ahead",),
-            lambda c: np.logical_not(c["ahead"]) | (turned > cpu.l2_bytes),
-            lambda c: "nothing turns that would have to be fetched from beyond L2",
-        ),
+        _needless_ahead(turned, cpu, ("straight",) if template.goes_straight else ()),
     ]
+
+
+def _needless_ahead(turned: int, cpu: CpuTarget, straight: tuple[str, ...]) -> Rule:
+    """What comes next is near enough; for what comes from L2, only ``straight`` blocks wait."""
+
+    def near(c: Any) -> Any:
+        return np.where(c["straight"], cpu.l1_bytes, cpu.l2_bytes) if straight else cpu.l2_bytes
+
+    return Rule(
+        "needless_ahead",
+        ("ahead", *straight),
+        lambda c: (c["ahead"] == NOTHING) | (turned > near(c)),
+        lambda c: f"what turns has {turned} bytes; only beyond {near(c)} one waits for the next",
+    )
 
 
 def _worker_rules(template: MapTemplate) -> list[Rule]:

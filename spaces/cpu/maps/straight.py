@@ -25,16 +25,17 @@ STRIPS = 2
 
 @dataclass(frozen=True)
 class StraightBlocks:
-    """Blocks of ``side`` rows and columns for the C function ``tw_turn_ahead_DTYPE``: the second
+    """Blocks of ``side`` rows and columns for the C function ``tw_turn_straight_DTYPE``: the second
     strip of a pair is ``skew`` blocks behind the first. There are ``read_step`` elements from a
     column to the next where they are read, and ``written_step`` from a row to the next where they
-    are written."""
+    are written. With ``ahead`` each block asks for the next one."""
 
     side: int
     dtype: str
     read_step: int
     written_step: int
     skew: int
+    ahead: bool
     fits: bool
 
     def lines(self, rows: int) -> list[str]:
@@ -50,18 +51,30 @@ class StraightBlocks:
         return [
             f"const long two = rows - {first} > {side}, blocks = {blocks} / {side};",
             f"for (long n = 0; n < {turns}; n++) {{",
-            "  const long m = n + 1;",
             f"  const long strip = {self._strip('n')}, block = {self._block('n', 'strip')};",
-            f"  const long below = {self._strip('m')}, next = {self._block('m', 'below')};",
             *(["  if (block < 0 || block >= blocks) continue;"] if self.skew else []),
+            *(self._ask(first) if self.ahead else []),
             f"  const long i = {self._row(first, 'strip')}, j = {self._column('block')};",
-            f"  const long k = {self._row(first, 'below')}, l = {self._column('next')};",
-            f"  tw_turn_ahead_{self.dtype}(",
-            f"      from + i + j * {self.read_step}, {self.read_step},",
-            f"      to + i * {self.written_step} + j, {self.written_step},",
-            f"      to + k * {self.written_step} + l);",
+            f"  tw_turn_straight_{self.dtype}({self._places('i', 'j')});",
             "}",
         ]
+
+    def _ask(self, first: Index) -> list[str]:
+        """Asks for the block of the next turn."""
+        return [
+            "  const long m = n + 1;",
+            f"  const long below = {self._strip('m')}, next = {self._block('m', 'below')};",
+            f"  const long k = {self._row(first, 'below')}, l = {self._column('next')};",
+            f"  tw_ask_{self.dtype}({self._places('k', 'l')});",
+        ]
+
+    def _places(self, row: str, column: str) -> str:
+        """C arguments: where a block is read, and where it is written."""
+        read, written = self.read_step, self.written_step
+        return (
+            f"from + {row} + {column} * {read}, {read}, "
+            f"to + {row} * {written} + {column}, {written}"
+        )
 
     def _strip(self, turn: str) -> str:
         """C expression: which of the strips has a turn."""

@@ -2,7 +2,8 @@
 
 A map moves each element once, so memory is all that counts once arrays outgrow the caches: tiles
 that use whole lines of what is read and of what is written, stores that do not fetch what they
-overwrite, and what comes next asked for in time. See ``spaces.cpu.maps.code`` for the kernel.
+overwrite, and what comes next read or asked for meanwhile. See ``spaces.cpu.maps.code`` for the
+kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.maps.registers import goes_straight, registers_of
 from spaces.cpu.maps.rules import SKEW, map_rules
 from spaces.cpu.maps.served import why_no_map
-from spaces.cpu.maps.tiling import Tiling
+from spaces.cpu.maps.tiling import ASK, NOTHING, TURN, Tiling
 from spaces.cpu.maps.traffic import map_quantities
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.maps.order import COLUMNS, ROWS
@@ -35,7 +36,7 @@ class MapTemplate(Template):
     """Programs without reductions, each element by itself: copies, transpositions, gathers."""
 
     name: ClassVar[str] = "map"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -50,7 +51,7 @@ class MapTemplate(Template):
             Decision("tile_columns", tuple(2**i for i in range(2, 17))),
             Decision("order", (ROWS, COLUMNS)),
             Decision("stream", (False, True)),
-            Decision("ahead", (False, True)),
+            Decision("ahead", (NOTHING, ASK, TURN)),
             *(_straight_decisions() if self.goes_straight else ()),
             Decision("unroll", (1, 2, 4)),
             Decision("workers", tuple(range(1, target.threads + 1))),

@@ -16,6 +16,10 @@ from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
 from spaces.derivation.maps.plane import Plane
 
+NOTHING, ASK, TURN = "nothing", "ask", "turn"
+"""What is done about what comes next, by the decision ``ahead``: nothing; the lines that turn for
+it are asked for; or they are read, and the next tile is transposed while this one is written."""
+
 
 @dataclass(frozen=True)
 class Tiling:
@@ -77,10 +81,25 @@ class Tiling:
         return self.values.get("skew", 0)
 
     @property
+    def asks(self) -> Any:
+        """Whether what comes next is asked for."""
+        return self.values["ahead"] == ASK
+
+    @property
+    def turns_ahead(self) -> Any:
+        """Whether the next tile is transposed while one is written."""
+        return self.values["ahead"] == TURN
+
+    @property
+    def scratch_elements(self) -> Any:
+        """Elements of all that is transposed for one tile."""
+        return np.where(self.straight, 0, len(self.plane.turned) * self.turned_elements)
+
+    @property
     def scratch_bytes(self) -> Any:
-        """Bytes of all that one worker transposes for a tile."""
-        bytes = len(self.plane.turned) * self.turned_elements * self.registers.bytes
-        return np.where(self.straight, 0, bytes)
+        """Bytes of all that one worker transposes at a time."""
+        tiles = np.where(self.turns_ahead, 2, 1)
+        return tiles * self.scratch_elements * self.registers.bytes
 
     @property
     def shared_rank(self) -> Any:

@@ -18,7 +18,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
 from spaces.cpu.maps.straight import STRIPS
-from spaces.cpu.maps.tiling import Tiling
+from spaces.cpu.maps.tiling import NOTHING, Tiling
 from spaces.cpu.traffic import USABLE, footprints, lines_held, shares, stays_far
 from spaces.derivation.maps.order import ROWS
 from spaces.derivation.maps.plane import Plane
@@ -132,7 +132,7 @@ class _Traffic:
         plane, side = self.plane, self.registers.side
         area = len(plane.turned) * self.planes * plane.width * plane.height
         blocks = area / (float(side) * min(side, plane.height)) / self.fraction
-        steps = 2 + np.log2(side) + 1.0 * self.values["ahead"] + 1.0 * self.tiling.straight
+        steps = 2 + np.log2(side) + 1.0 * self.tiling.asks + 1.0 * self.tiling.straight
         return blocks * side * steps * (1 + self.tiling.skew * side / plane.width)
 
     @property
@@ -150,7 +150,7 @@ class _Traffic:
         not asked for ahead, which helps where stores leave the caches to them; longer where the
         tile before did not read on to where they begin; and if their pages have no room in the
         table of a core."""
-        ahead = self.values["ahead"] & self.values["stream"]
+        ahead = (self.values["ahead"] != NOTHING) & self.values["stream"]
         goes_on = self.values["order"] == ROWS
         return np.where(ahead, 1, 2) * np.where(goes_on, 1, 3) * np.where(wide > PAGES, 2, 1)
 

@@ -32,7 +32,7 @@ class Exchanges:
     def turned(self, rows: Sequence[str]) -> list[str]:
         """The C variables of the columns, made of those of the rows by further steps."""
         groups = [
-            self._within(list(rows[g : g + self.part])) for g in range(0, self.lanes, self.part)
+            self.turned_within(rows[g : g + self.part]) for g in range(0, self.lanes, self.part)
         ]
         columns = [""] * self.lanes
         for c in range(self.part):
@@ -40,7 +40,7 @@ class Exchanges:
                 columns[part * self.part + c] = name
         return columns
 
-    def _within(self, rows: list[str]) -> list[str]:
+    def turned_within(self, rows: Sequence[str]) -> list[str]:
         """As many vectors as a part has elements, transposed within each part: every stage
         interleaves halves of vector ``i`` with those of the one half of them away."""
         half, parts = self.part // 2, range(0, self.lanes, self.part)
@@ -49,7 +49,7 @@ class Exchanges:
             pairs = zip(rows[:half], rows[half:], strict=True)
             masks = (low, [lane + half for lane in low])
             rows = [self._shuffled(a, b, mask) for a, b in pairs for mask in masks]
-        return rows
+        return list(rows)
 
     def _exchanged(self, vectors: list[str]) -> list[str]:
         """Part ``k`` of vector ``g`` becomes part ``g`` of vector ``k``."""

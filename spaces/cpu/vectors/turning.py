@@ -4,15 +4,19 @@
   of dtype D, ``stride`` apart, and writes ``lanes`` whole vectors of their columns as float32,
   ``ld`` apart; what lies past ``rows`` and ``columns`` counts as zero, and is not read.
 - For elements that are only moved (:mod:`spaces.cpu.vectors.words`) the same, written as they are.
-- ``tw_turn_ahead_D(p, stride, q, ld, next)``: a whole block of elements that are only moved, and
-  the lines at ``next``, which are overwritten after it, asked for before it is written.
+- ``tw_turn_straight_D(p, stride, q, ld)``: a whole block of elements that are only moved. Parts of
+  rows come from memory to their places in vectors, for an insertion costs less than an exchange of
+  parts between vectors.
+- ``tw_ask_D(p, stride, q, ld)``: asks for a block that will be read at ``p`` and written at ``q``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
-from spaces.cpu.vectors.exchanges import Exchanges
+from spaces.cpu.isa import parts
+from spaces.cpu.vectors.exchanges import PART_BYTES, Exchanges
 from spaces.cpu.vectors.simd import C_TYPES
 
 DTYPES = ("float32", "bfloat16")
@@ -29,9 +33,10 @@ def prelude(lanes: int) -> str:
     return text.replace("@Q@", "float").replace("@LANES@", str(lanes))
 
 
-def ahead(lanes: int) -> str:
-    """C definition of ``tw_turn_ahead_float32``, behind those of ``simd``."""
-    text = _for_floats(_whole(Exchanges(lanes, 4, "vf", "tw_shuffle"), ahead=True))
+def straight(lanes: int) -> str:
+    """C definitions of ``tw_turn_straight_float32`` and ``tw_ask_float32``, behind those of
+    ``simd``."""
+    text = _for_floats(_straight(Exchanges(lanes, 4, "vf", "tw_shuffle")))
     return text.replace("@D@", "float32").replace("@T@", "float").replace("@Q@", "float")
 
 
@@ -43,7 +48,7 @@ def words(side: int, size: int) -> str:
     """C text for elements of ``size`` bytes, with the names of ``words`` to be filled in: blocks of
     ``side`` rows and columns, each a vector ``vt``."""
     block = partial(Exchanges, side, size, "vt", "tw_shuffle_words")
-    text = _whole(block()) + _WORDS + _ANY + _whole(block(), ahead=True)
+    text = _whole(block()) + _WORDS + _ANY + _straight(block())
     text = text.replace("@LOAD@(", "*(const vt_any *)(").replace("@Q@", "@T@")
     return text.replace("@STORE@", "tw_store_block_@D@").replace("@LANES@", "@SIDE@")
 
@@ -77,14 +82,43 @@ static __attribute__((noinline)) void tw_turn_part_@D@(
 """
 
 
-def _whole(block: Exchanges, ahead: bool = False) -> str:
-    """C function ``tw_turn_whole_D``; named variables stay in registers, arrays do not. With
-    ``ahead`` it is ``tw_turn_ahead_D``, which asks for the block that is written ``next``, too."""
+_STRAIGHT = """\
+static inline void tw_turn_straight_@D@(const @T@ *p, long stride, @Q@ *q, long ld) {
+#pragma GCC unroll 4
+  for (long i = 0; i < @SIDE@; i += @PART@)
+    tw_turn_strip_@D@(p + i, stride, q + i * ld, ld);
+}
+static inline void tw_ask_@D@(const @T@ *p, long stride, const @Q@ *q, long ld) {
+  for (long i = 0; i < @SIDE@; i++) __builtin_prefetch(p + i * stride);
+  for (long i = 0; i < @SIDE@; i++) __builtin_prefetch(q + i * ld, 1);
+}
+"""
+
+
+def _whole(block: Exchanges) -> str:
+    """C function ``tw_turn_whole_D``; named variables stay in registers, arrays do not."""
     rows = [f"x{i}" for i in range(block.lanes)]
     loads = [f"  const {block.vector} {x} = @LOAD@(p + {i} * stride);" for i, x in enumerate(rows)]
-    name, more = ("ahead", ", const @Q@ *next") if ahead else ("whole", "")
-    asks = [f"  __builtin_prefetch(next + {i} * ld, 1);" for i in range(block.lanes) if ahead]
-    stores = [f"  @STORE@(q + {i} * ld, {x});" for i, x in enumerate(block.turned(rows))]
-    arguments = f"const @T@ *p, long stride, @Q@ *q, long ld{more}"
-    head = f"static inline void tw_turn_{name}_@D@({arguments}) {{"
-    return "\n".join([head, *loads, *block.steps, *asks, *stores, "}\n"])
+    return _function("whole", block, loads, block.turned(rows))
+
+
+def _straight(block: Exchanges) -> str:
+    """C functions ``tw_turn_straight_D``, by ``tw_turn_strip_D`` (of all rows as many columns as a
+    part of a vector has elements), and ``tw_ask_D``."""
+    rows = [f"x{i}" for i in range(block.part)]
+    apart = f"stride * {PART_BYTES}"  # bytes, as many rows as a part has elements
+    loads = [
+        f"  const {block.vector} {x} = ({block.vector})tw_parts(p + {i} * stride, {apart});"
+        for i, x in enumerate(rows)
+    ]
+    strip = _function("strip", block, loads, block.turned_within(rows))
+    text = _STRAIGHT.replace("@SIDE@", str(block.lanes)).replace("@PART@", str(block.part))
+    return parts(block.lanes * block.size) + strip + text
+
+
+def _function(name: str, block: Exchanges, loads: Sequence[str], columns: Sequence[str]) -> str:
+    """C function ``tw_turn_NAME_D``: what is loaded, exchanged by the steps of the block, and
+    stored as the ``columns``."""
+    stores = [f"  @STORE@(q + {i} * ld, {x});" for i, x in enumerate(columns)]
+    head = f"static inline void tw_turn_{name}_@D@(const @T@ *p, long stride, @Q@ *q, long ld) {{"
+    return "\n".join([head, *loads, *block.steps, *stores, "}\n"])

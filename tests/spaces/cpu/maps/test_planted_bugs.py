@@ -98,5 +98,5 @@ def test_every_bug_planted_in_blocks_that_go_straight_is_found(skew, columns, bu
     w = moving("y[k, j, i] = x[k, i, j]", "float32", i=columns, j=rows, k=3)
     target = dataclasses.replace(machine(vector_bytes=32), isa="generic", flags=("-O0",))
     sizes = {"tile_rows": 32, "tile_columns": 32}
-    right = tiled(w, target, **sizes, straight=True, skew=skew, stream=False, ahead=False)
+    right = tiled(w, target, **sizes, straight=True, skew=skew, stream=False, ahead="nothing")
     check_bugs_are_found(right, bugs, w, target, tmp_path)

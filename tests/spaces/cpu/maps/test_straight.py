@@ -38,7 +38,7 @@ def test_strips_whose_lines_have_no_room_in_l1_together_move_more(columns, crowd
     w = workload(TRANSPOSED, i=columns, j=256)
     space = Space(w, target, [MapTemplate(w, target)])
     values = {"tile_columns": 256, "order": "rows", "straight": True, "workers": 1}
-    values |= {"stream": False, "ahead": False, "unroll": 1}
+    values |= {"stream": False, "ahead": "nothing", "unroll": 1}
     sizes = [(256, 0), (256, 3), (16, 0)]
     schedules = [
         Schedule("map", tuple({**values, "tile_rows": rows, "skew": skew}.items()))
@@ -68,7 +68,7 @@ def test_what_goes_straight_passes_through_no_other_memory(tile, packed):
     """The other way its tile passes through L1, or through L2 if L1 has no room for it."""
     w = workload(TRANSPOSED, i=512, j=512)
     space = Space(w, machine(l2_bytes=1 << 20), [MapTemplate(w, machine(l2_bytes=1 << 20))])
-    values = {"order": "rows", "stream": False, "ahead": False, "unroll": 1, "workers": 1}
+    values = {"order": "rows", "stream": False, "ahead": "nothing", "unroll": 1, "workers": 1}
     values |= {"tile_rows": tile, "tile_columns": tile, "skew": 0}
     schedules = [Schedule("map", tuple({**values, "straight": s}.items())) for s in (False, True)]
     found = space.quantities(space.rows(schedules))

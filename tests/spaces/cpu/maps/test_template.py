@@ -77,7 +77,7 @@ def test_streamed_rows_begin_at_lines_wherever_arrays_do(columns, rows, dtype, t
     lanes = machine().vector_bytes // 4
     shapes = [(64, c) for c in (lanes, 32, 64) if c == lanes or c < columns]
     kernels = [
-        tiled(w, machine(), tile_rows=r, tile_columns=c, stream=True, ahead=False)
+        tiled(w, machine(), tile_rows=r, tile_columns=c, stream=True, ahead="nothing")
         for r, c in shapes
     ]
     library = compile_kernels(kernels, machine(), tmp_path)
@@ -113,9 +113,9 @@ def test_tails_of_every_kind_are_moved(dtype, tmp_path):
     ("better", "worse"),
     [
         ({"order": "rows"}, {"order": "columns"}),
-        ({"ahead": True}, {"ahead": False}),
+        ({"ahead": "ask"}, {"ahead": "nothing"}),
         ({"tile_columns": 64}, {"tile_columns": 128}),
-        ({"stream": False, "ahead": False}, {"stream": False, "ahead": True}),
+        ({"stream": False, "ahead": "nothing"}, {"stream": False, "ahead": "ask"}),
     ],
 )
 def test_what_columns_that_are_read_wait_for_counts(better, worse):
@@ -123,7 +123,7 @@ def test_what_columns_that_are_read_wait_for_counts(better, worse):
     caches, and no more columns are read at a time than a core knows pages."""
     w = workload("y[j, i] = relu(x[i, j])", i=2048, j=2048)
     space = Space(w, machine(), [MapTemplate(w, machine())])
-    values = {"tile_rows": 64, "tile_columns": 64, "order": "rows", "ahead": True, "stream": True}
+    values = {"tile_rows": 64, "tile_columns": 64, "order": "rows", "ahead": "ask", "stream": True}
     values |= {"unroll": 1, "workers": 1}
     schedules = [Schedule("map", tuple({**values, **v}.items())) for v in (better, worse)]
     less, more = space.quantities(space.rows(schedules))["instructions"]
@@ -200,7 +200,12 @@ def test_square_tiles_that_ask_ahead_begin_fewest_runs_of_neighbours():
     w = workload(TRANSPOSED, i=4096, j=4096)
     template = MapTemplate(w, machine())
     tiles = {"tile_rows": [64, 64, 16, 256], "tile_columns": [64, 64, 256, 16]}
-    others = {"ahead": [1, 0, 1, 1], "stream": [1] * 4, "unroll": [2] * 4, "workers": [1] * 4}
+    others = {
+        "ahead": ["ask", "nothing", "ask", "ask"],
+        "stream": [1] * 4,
+        "unroll": [2] * 4,
+        "workers": [1] * 4,
+    }
     others |= {"order": ["rows"] * 4}
     columns = {name: np.array(values) for name, values in (tiles | others).items()}
     instructions = template.quantities(columns)["instructions"]

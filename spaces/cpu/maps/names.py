@@ -1,0 +1,136 @@
+"""What the C of a map calls its arrays, its loops and what it has of them in a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.cpu.abi import buffer_variables
+from spaces.cpu.maps.lines import Lines
+from spaces.cpu.maps.registers import Registers
+from spaces.cpu.maps.tiling import Tiling
+from spaces.cpu.maps.values import VectorValues
+from spaces.cpu.vectors.moves import TABLE_TYPES
+from spaces.derivation.maps.plane import ANYWHERE, Plane
+from spaces.derivation.maps.view import Access
+from spaces.schedule import Value
+from spaces.workloads.array import Array
+
+
+@dataclass(frozen=True)
+class Names:
+    """The C variables of a map in tiles, whose arguments are ``operands``.
+
+    A tile begins at the row ``row0`` and where variables named like the other loops are. It has so
+    many ``rows`` and ``columns``; ``turned`` points to what was transposed for it.
+    """
+
+    tiling: Tiling
+    operands: Sequence[Array]
+    values: Mapping[str, Value]
+
+    @property
+    def plane(self) -> Plane:
+        """What tiles are cut from."""
+        return self.tiling.plane
+
+    @property
+    def registers(self) -> Registers:
+        """What vectors hold."""
+        return self.tiling.registers
+
+    @property
+    def lines(self) -> Lines:
+        """Where tiles part rows."""
+        return Lines(self.tiling, self.values)
+
+    # -- arrays ------------------------------------------------------------------------------
+
+    @cached_property
+    def _pointers(self) -> dict[str, str]:
+        """C variables that point to operands, by the operands' names."""
+        return {operand.name: f"x{i}" for i, operand in enumerate(self.operands)}
+
+    @cached_property
+    def _tables(self) -> dict[str, tuple[str, str]]:
+        return {
+            o.name: (self._pointers[o.name], o.dtype)
+            for o in self.operands
+            if o.dtype in TABLE_TYPES
+        }
+
+    @cached_property
+    def loaded(self) -> dict[Access, str]:
+        """C variables that hold a vector of what is read."""
+        return {access: f"v{i}" for i, access in enumerate(self.plane.view.loaded)}
+
+    def row(self, access: Access) -> str:
+        """The C variable that points to an access' first column in a row."""
+        if access in self.loaded:
+            return f"p{self.loaded[access][1:]}"
+        return f"q{self.plane.view.outputs.index(access)}"
+
+    def turned(self, access: Access) -> str:
+        """What was transposed of an access for this tile."""
+        return f"(turned + {self.plane.turned.index(access) * self.tiling.turned_elements})"
+
+    @property
+    def start(self) -> str:
+        """The C variable that points to the first output."""
+        return self._pointers[self.plane.view.outputs[0].array.name]
+
+    @property
+    def held(self) -> str:
+        """The C type of an element in registers and of what was transposed."""
+        return self.registers.c_type(self.registers.held)
+
+    def c_type(self, access: Access) -> str:
+        """The C type of an access' elements in memory."""
+        return self.registers.c_type(access.array.dtype)
+
+    def dtype(self, access: Access) -> str:
+        """What functions call the dtype of an access."""
+        return self.registers.dtype(access.array.dtype)
+
+    def vectors(self, left: str) -> VectorValues:
+        """What is computed, of ``left`` columns from ``j`` on."""
+        column = f"{self.plane.columns.name} + j"
+        return VectorValues(self.plane, column, left, self._tables, self.loaded)
+
+    def place(self, access: Access) -> str:
+        """Where an access is in a row, at the tile's first column."""
+        offset = access.offset
+        if self.plane.kind(access) == ANYWHERE:
+            offset = offset - offset.part([self.plane.columns.name])
+        return f"{self._pointers[access.array.name]} + {self.vectors('').scalar(offset)}"
+
+    # -- a tile ------------------------------------------------------------------------------
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """C variables that say where a tile begins: its first row, the outer loops, its first
+        column."""
+        loops = (*self.plane.outer, self.plane.columns)
+        return ("row0", *(loop.name for loop in loops))
+
+    def at_row(self, row: str) -> list[str]:
+        """The C variable that says what the loop of rows is at."""
+        return [f"const long {self.plane.rows.name} = {row};"] if self.plane.rows else []
+
+    @property
+    def sizes(self) -> list[str]:
+        """C variables of all arrays that are moved, and of the ``rows`` and ``columns`` of the tile
+        that begins at the :attr:`starts`."""
+        plane, reach = self.plane, self.lines.reach(self.start)
+        return [
+            *self._buffers(),
+            f"const long rows = tw_least({plane.height} - row0, {self.tiling.tile_rows});",
+            f"const long columns = tw_least({plane.width} - {plane.columns.name}, {reach});",
+        ]
+
+    def _buffers(self) -> list[str]:
+        written = {output.array.name for output in self.plane.view.outputs}
+        arrays = [a.array.name for a in (*self.plane.view.loaded, *self.plane.view.outputs)]
+        types = {o.name: self.registers.c_type(o.dtype) for o in self.operands if o.name in arrays}
+        return buffer_variables(self.operands, self._pointers, written, types=types)

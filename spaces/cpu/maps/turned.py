@@ -1,0 +1,115 @@
+"""What a tile of a map reads transposed: blocks of whole vectors, turned on their way to memory
+that a worker has to itself.
+
+They are turned before the tile's rows are written, or while those of the tile before are: then
+reads wait for the caches at the same time as stores do that go past them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cpu.maps.names import Names
+from spaces.derivation.maps.view import Access
+
+
+@dataclass(frozen=True)
+class TurnedBlocks:
+    """The blocks of a tile, for the kernel called ``entry``."""
+
+    names: Names
+    entry: str
+
+    @property
+    def _side(self) -> int:
+        return self.names.registers.side
+
+    @property
+    def _counts(self) -> tuple[int, int]:
+        """Blocks along the columns and the rows of a tile, at most."""
+        most, rows = self.names.lines.most, self.names.tiling.tile_rows
+        return ceil_div(most, self._side), int(ceil_div(rows, self._side))
+
+    @property
+    def _usual(self) -> int:
+        """Blocks of a tile that is whole and no wider than most."""
+        return int(ceil_div(self.names.tiling.tile_columns, self._side)) * self._counts[1]
+
+    # -- before the tile's rows --------------------------------------------------------------
+
+    def at_once(self) -> list[str]:
+        """C that turns all of them for the tile that is begun."""
+        return [line for access in self.names.plane.turned for line in self._all_of(access)]
+
+    def _all_of(self, access: Access) -> list[str]:
+        blocks = repeat(*self._counts) * spatial(self._side, self._side)
+
+        def turn(start: Sequence[Index]) -> list[str]:
+            return [self._turn(access, start)]
+
+        turns = blocks.emit(0, turn, extents=("columns", "rows"), prefix="b")
+        return ["{", *indented([*self._ends(access), *turns]), "}"]
+
+    def _ends(self, access: Access) -> list[str]:
+        """C variables: where an access lies, and where it is wanted."""
+        names = self.names
+        return [
+            *names.at_row("row0"),
+            f"const {names.c_type(access)} *from = {names.place(access)};",
+            f"{names.held} *to = {names.turned(access)};",
+        ]
+
+    def _turn(self, access: Access, start: Sequence[Index]) -> str:
+        """C statement that turns the block at a column and a row."""
+        (j, i), step, pitch = start, self.names.plane.column_step(access), self.names.tiling.pitch
+        assert step is not None
+        place = f"from + {(j * step + i).text}"
+        call = f"{place}, {step}, columns - {j}, rows - {i}, to + {(i * pitch + j).text}"
+        return f"tw_turn_{self.names.dtype(access)}({call}, {pitch});"
+
+    # -- while the rows of the tile before are written -----------------------------------------
+
+    def function(self) -> list[str]:
+        """C function ``ENTRY_turn(call, turned, at, block)``: one block, of each array that is
+        transposed, for the tile that begins ``at`` its starts."""
+        names = self.names
+        starts = [f"{name} = at[{i}]" for i, name in enumerate(names.starts)]
+        block = index("block", prod(self._counts))
+        return [
+            f"static inline void {self.entry}_turn(",
+            f"    const tw_call *call, {names.held} *restrict turned, const long *at,",
+            "    long block) {",
+            f"  const long {', '.join(starts)};",
+            *indented(names.sizes),
+            *indented(spatial(*self._counts).emit(block, self._one)),
+            "}",
+        ]
+
+    def _one(self, number: Sequence[Index]) -> list[str]:
+        start = [n * self._side for n in number]
+        turns = [
+            ["{", *indented([*self._ends(access), self._turn(access, start)]), "}"]
+            for access in self.names.plane.turned
+        ]
+        inside = f"if ({start[0]} < columns && {start[1]} < rows) {{"
+        return [inside, *indented([line for lines in turns for line in lines]), "}"]
+
+    def share(self, row: Index) -> list[str]:
+        """C that turns as many blocks for the ``next`` tile as are due before a row is written: the
+        C variable ``block`` counts them."""
+        due = f"block * {self.names.tiling.tile_rows} < {(row + 1) * self._usual}"
+        return self._while(due)
+
+    def remaining(self) -> list[str]:
+        """C that turns those that no row was written with."""
+        return self._while(f"block < {prod(self._counts)}")
+
+    def _while(self, due: str) -> list[str]:
+        call = f"{self.entry}_turn(call, ahead, next, block)"
+        return [f"for (; next && {due}; block++) {call};"]
