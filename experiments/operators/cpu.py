@@ -86,8 +86,8 @@ def compare(
     reference = rivals["eager"]
     row["largest_error"] = _largest_error(result, reference, tensors)
     calls: dict[str, Any] = {
-        OURS: lambda: ours(*arguments, out=result),
-        UNTUNED: lambda: untuned(*arguments, out=other),
+        OURS: partial(ours, *arguments, out=result),
+        UNTUNED: partial(untuned, *arguments, out=other),
         **{name: partial(rival, **tensors) for name, rival in rivals.items()},
         COPY: copy_of(workload.least_bytes, threads),
         **others(tensors),

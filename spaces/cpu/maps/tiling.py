@@ -14,6 +14,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
+from spaces.derivation.maps.order import ROWS
 from spaces.derivation.maps.plane import Plane
 
 NOTHING, ASK, TURN = "nothing", "ask", "turn"
@@ -103,9 +104,14 @@ class Tiling:
 
     @property
     def shared_rank(self) -> Any:
-        """The place in :attr:`counts` that workers share: the longest, the first of equals."""
-        counts = np.broadcast_arrays(*self.counts)
-        return np.argmax(np.stack(counts), axis=0)
+        """The place in :attr:`counts` that workers share: the longest, of equals that of the
+        outermost loop, so that each reads on for long."""
+        *outer, rows, columns = np.broadcast_arrays(*self.counts)
+        last = len(outer)
+        in_turn = np.argmax(np.stack([*outer, columns, rows]), axis=0)  # where rows are inner
+        otherwise = np.argmax(np.stack([*outer, rows, columns]), axis=0)
+        swapped = np.where(in_turn >= last, 2 * last + 1 - in_turn, in_turn)
+        return np.where(self.values["order"] == ROWS, swapped, otherwise)
 
     @property
     def share(self) -> Any:

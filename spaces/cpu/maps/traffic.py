@@ -34,6 +34,8 @@ START = 40.0
 """Instructions in whose time a run begins: its page is looked up, and no line of it foreseen."""
 PAGES = 64
 """Pages that the first table of any core knows."""
+FEW_LINES = 2
+"""Lines of a row whose stores leave room for reads among what a core waits for."""
 
 
 def map_quantities(template: MapTemplate, columns: Columns) -> dict[str, np.ndarray]:
@@ -142,17 +144,23 @@ class _Traffic:
         tiling, plane = self.tiling, self.plane
         high = np.minimum(tiling.tile_rows, plane.height)
         wide = np.minimum(tiling.tile_columns, plane.width)
-        waits = np.where(tiling.straight, 1.0, self._waits(wide))
-        return self.tiles * (len(plane.view.outputs) * high + len(plane.turned) * wide * waits)
+        return self.tiles * (
+            len(plane.view.outputs) * high + len(plane.turned) * wide * self._waits(wide)
+        )
 
     def _waits(self, wide: Any) -> Any:
         """How long columns that are read to be turned are waited for: twice as long where they were
         not asked for ahead, which helps where stores leave the caches to them; longer where the
         tile before did not read on to where they begin; and if their pages have no room in the
-        table of a core."""
-        ahead = (self.values["ahead"] != NOTHING) & self.values["stream"]
-        goes_on = self.values["order"] == ROWS
-        return np.where(ahead, 1, 2) * np.where(goes_on, 1, 3) * np.where(wide > PAGES, 2, 1)
+        table of a core. Those of the next tile wait together with such stores, unless many of these
+        follow each other in a row."""
+        tiling, values = self.tiling, self.values
+        few = wide * self.registers.bytes <= FEW_LINES * LINE_BYTES
+        together = np.where(tiling.turns_ahead & few, 0.5, 1)
+        leave = tiling.straight | values["stream"]
+        waits = np.where((values["ahead"] != NOTHING) & leave, together, 2)
+        apart = np.where(values["order"] == ROWS, 1, 3) * np.where(wide > PAGES, 2, 1)
+        return waits * np.where(tiling.straight, 1, apart)
 
     # -- memory ------------------------------------------------------------------------------
 

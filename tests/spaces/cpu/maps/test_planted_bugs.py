@@ -43,6 +43,32 @@ def test_every_planted_bug_is_found(stream, bugs, tmp_path):
     check_bugs_are_found(right, bugs, w, target, tmp_path)
 
 
+# what is broken where the next tile is transposed meanwhile
+AHEAD_BUGS = {
+    "the last tile is not written": (r"tile \? at\[~tile & 1\] : 0, 0, 0", "0, 0, 0"),
+    "both tiles begin where one does": (r"now = at\[tile & 1\]", "now = at[~tile & 1]"),
+    "all tiles have one place": (r"turned \+ \(tile & 1\) \*", "turned + (tile & 0) *"),
+    "the tile before begins where this one does": (r"tile \? at\[~tile & 1\]", "tile ? now"),
+    "a tile's first column is that of the one before": (r"now\[2\] = [^;]*;", "now[2] = tile;"),
+    "what is wider than most is not turned": (r"next && block < 96", "next && block < 64"),
+    "every second block is left out": (
+        r"block \* 32 < (.*); block\+\+",
+        r"block * 32 < \1; block += 2",
+    ),
+    "a block overlaps the next": (r"192 \* \(block % 8\)", "144 * (block % 8)"),
+}
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_every_bug_planted_where_tiles_are_turned_ahead_is_found(workers, tmp_path):
+    w = named("y[k, j, i] = x[k, i, j] + v[j]")
+    target = machine(vector_bytes=16, threads=workers, cores=workers)
+    target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
+    sizes = {"tile_rows": 32, "tile_columns": 32, "workers": workers}
+    right = tiled(w, target, **sizes, ahead="turn", stream=True)
+    check_bugs_are_found(right, AHEAD_BUGS, w, target, tmp_path)
+
+
 # what is broken in a kernel that moves
 MOVED_BUGS = {
     "blocks overlap": (r"768 \* b1", "672 * b1"),

@@ -116,11 +116,12 @@ def test_tails_of_every_kind_are_moved(dtype, tmp_path):
         ({"ahead": "ask"}, {"ahead": "nothing"}),
         ({"tile_columns": 64}, {"tile_columns": 128}),
         ({"stream": False, "ahead": "nothing"}, {"stream": False, "ahead": "ask"}),
+        ({"ahead": "turn", "tile_columns": 32}, {"ahead": "ask", "tile_columns": 32}),
     ],
 )
 def test_what_columns_that_are_read_wait_for_counts(better, worse):
-    """The next tile reads on where this one ended, lines are asked for before stores that pass the
-    caches, and no more columns are read at a time than a core knows pages."""
+    """The next tile reads on where this one ended, lines are asked for or read before stores that
+    pass the caches, and no more columns are read at a time than a core knows pages."""
     w = workload("y[j, i] = relu(x[i, j])", i=2048, j=2048)
     space = Space(w, machine(), [MapTemplate(w, machine())])
     values = {"tile_rows": 64, "tile_columns": 64, "order": "rows", "ahead": "ask", "stream": True}
