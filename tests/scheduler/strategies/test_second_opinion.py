@@ -67,6 +67,19 @@ def test_the_second_goes_on_if_its_trial_is_faster_than_the_prior_said(
     assert sum(map(is_second, asked)) == share
 
 
+def test_the_second_stops_where_the_first_finds_what_shows_the_prior_right() -> None:
+    """Its trial seemed fast beside all that was known by then."""
+    search = with_second(hills())
+    search.tell([(p.schedule, 1.0) for p in search.ask(LATEST)])
+    search.tell([(p.schedule, 0.1) for p in search.ask(TRIAL)])
+    batch = search.ask(2 * MOST)
+    assert sum(map(is_second, batch)) == MOST - TRIAL
+    search.tell([(p.schedule, 0.1 if is_second(p) else 1e-4) for p in batch])
+    after = search.ask(BATCH)
+    assert len(after) == BATCH
+    assert not any(map(is_second, after))
+
+
 def test_an_untold_trial_says_nothing() -> None:
     search = with_second(hills())
     search.tell([(p.schedule, 1.0) for p in search.ask(LATEST)])
