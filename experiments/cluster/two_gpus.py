@@ -23,7 +23,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from experiments.suites.winners import Runs, described, latencies_of_winners, weighted_sums
+from experiments.suites.winners import Runs, compared_winners, described, medians, weighted_sums
 from measure.cluster.driving.plan import Needs
 from measure.cluster.executor import RayExecutor
 from measure.database import Database
@@ -211,7 +211,7 @@ def compared(suite: Suite, kind: str, runs: Runs) -> dict[str, Any]:
 
 def timed(suite: Suite, kind: str, runs: Runs) -> list[dict[str, float]]:
     """On the first GPU that this process sees."""
-    return latencies_of_winners(suite, detect_target(kind), runs, COMPARISONS)
+    return medians(compared_winners(suite, detect_target(kind), runs, COMPARISONS))
 
 
 def main() -> None:

@@ -66,7 +66,10 @@ def main() -> None:
                 for name in found["runs"]:
                     del report["runs"][f"{found['seed']} {name}"]
                 keep()
-            print(f"seed {found['seed']}: {found['ratios']}", flush=True)
+            print(
+                f"seed {found['seed']}: {found['ratios']}, +- {found['standard_errors']}",
+                flush=True,
+            )
 
 
 def _options() -> argparse.Namespace:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor as Processes
 from contextlib import closing
 from functools import partial
 from typing import Any
 
-from experiments.suites.winners import described, latencies_of_winners, weighted_sums
+from experiments.suites.winners import (
+    Latencies,
+    compared_winners,
+    described,
+    medians,
+    standard_error,
+    weighted_sums,
+)
 from measure.database import Database
 from scheduler.defaults import local_executor
 from scheduler.suites.allocation import (
@@ -26,7 +33,7 @@ from spaces.target import detect_target
 
 TRIALS = 1_000_000  # more than there is time for
 LATER_SEEDS = 1000  # difference between the seeds of runs in the second half and in the first
-COMPARISONS = 11  # comparisons of the winners, which take half a minute
+COMPARISONS = 25  # comparisons of the winners, which take one or two minutes
 GRADIENT, EQUAL = "by gradient", "equal shares"
 LATER = "by gradient, later"
 CONTENDERS: dict[str, tuple[Allocation, Worths, float]] = {
@@ -65,11 +72,28 @@ def compare(
         begun[LATER] = begin(GRADIENT, seed=seed + LATER_SEEDS)
         end(LATER)
     end(EQUAL)
-    latencies = pool.submit(_timed_in_turns, suite, threads, runs).result()
+    compared = pool.submit(_compared, suite, threads, runs).result()
+    return {"seed": seed, **_judged(suite, runs, compared), "runs": runs}
+
+
+def _judged(
+    suite: Suite, runs: Mapping[str, object], compared: Sequence[Latencies]
+) -> dict[str, Any]:
+    """The ratios of the sums to that of equal shares, and their standard errors by what the
+    comparisons say one by one."""
+    latencies = medians(compared)
     sums = weighted_sums(suite, runs, latencies)
-    ratios = {name: sums[name] / sums[EQUAL] for name in sums if name != EQUAL}
-    found = {"latencies_s": latencies, "weighted_sums_s": sums}
-    return {"seed": seed, "ratios": ratios, **found, "runs": runs}
+    each = [found for one in compared if (found := weighted_sums(suite, runs, one))]
+    others = [name for name in sums if name != EQUAL]
+    return {
+        "ratios": {name: sums[name] / sums[EQUAL] for name in others},
+        "standard_errors": {
+            name: standard_error([one[name] / one[EQUAL] for one in each]) for name in others
+        },
+        "latencies_s": latencies,
+        "weighted_sums_s": sums,
+        "compared_s": compared,
+    }
 
 
 def _run(
@@ -92,7 +116,5 @@ def _run(
         return described(tuner.run(trials, share * seconds))
 
 
-def _timed_in_turns(
-    suite: Suite, threads: int, runs: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, float]]:
-    return latencies_of_winners(suite, detect_target("cpu", threads), runs, COMPARISONS)
+def _compared(suite: Suite, threads: int, runs: Mapping[str, Mapping[str, Any]]) -> list[Latencies]:
+    return compared_winners(suite, detect_target("cpu", threads), runs, COMPARISONS)

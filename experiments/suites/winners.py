@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from statistics import median
+from statistics import median, stdev
 from typing import Any
 
 from measure.interfaces import Executor
@@ -20,27 +20,38 @@ from spaces.workloads.workload import Workload
 Runs = Mapping[str, Mapping[str, Any]]
 """What :func:`described` gives, by the names of the runs."""
 
+Latencies = Sequence[Mapping[str, float]]
+"""Seconds of each workload, by the names of the runs."""
 
-def latencies_of_winners(
-    suite: Suite, target: Target, runs: Runs, times: int = 1
-) -> list[dict[str, float]]:
-    """Of each workload the seconds of the winner of each run that has one which is right, all
-    winners of a workload timed in turns; the median of so many such comparisons, between which the
-    other workloads have theirs."""
+
+def compared_winners(suite: Suite, target: Target, runs: Runs, times: int) -> list[Latencies]:
+    """What each of so many comparisons says of the winners of ``runs``, all winners of a workload
+    timed in turns; between two comparisons of a workload the others have theirs."""
     found = [_winners(runs, place) for place in range(len(suite.members))]
-    known: list[list[dict[Schedule, float]]] = [[] for _ in suite.members]
+    pairs = list(zip(suite.members, found, strict=True))
+
+    def compared(executor: Executor) -> Latencies:
+        timed = [_timed(m.workload, target, set(own.values()), executor) for m, own in pairs]
+        return [
+            {name: known[schedule] for name, schedule in own.items() if schedule in known}
+            for own, known in zip(found, timed, strict=True)
+        ]
+
     with closing(local_executor(target)) as executor:
-        for _ in range(times):
-            for member, winners, own in zip(suite.members, found, known, strict=True):
-                own.append(_timed(member.workload, target, set(winners.values()), executor))
+        return [compared(executor) for _ in range(times)]
+
+
+def medians(compared: Sequence[Latencies]) -> list[dict[str, float]]:
+    """Of each workload the median of all comparisons, of runs whose winner was always right."""
     return [
-        {
-            name: median(one[schedule] for one in own)
-            for name, schedule in winners.items()
-            if all(schedule in one for one in own)
-        }
-        for winners, own in zip(found, known, strict=True)
+        {name: median(one[name] for one in own) for name in own[0] if all(name in o for o in own)}
+        for own in zip(*compared, strict=True)
     ]
+
+
+def standard_error(of: Sequence[float]) -> float | None:
+    """Of the median of so many; None if there are not two. That of a mean is a quarter smaller."""
+    return 1.25 * stdev(of) / len(of) ** 0.5 if len(of) > 1 else None
 
 
 def _winners(runs: Runs, place: int) -> dict[str, Schedule]:
@@ -49,9 +60,7 @@ def _winners(runs: Runs, place: int) -> dict[str, Schedule]:
     return {name: Schedule.from_json(each) for name, each in best.items() if each}
 
 
-def weighted_sums(
-    suite: Suite, runs: Runs, latencies: Sequence[Mapping[str, float]]
-) -> dict[str, float]:
+def weighted_sums(suite: Suite, runs: Collection[str], latencies: Latencies) -> dict[str, float]:
     """The weighted sum of each run, in seconds; none if one of them lacks a workload."""
     if any(name not in known for name in runs for known in latencies):
         return {}

@@ -93,7 +93,8 @@ class Measurement:
     ``cpu`` (thread CPU time), ``wall`` or ``device``. ``score`` is the latency that ranks (None
     unless the kernel ran); for ``SLOW`` it is an upper estimate from the one call made.
     ``reference_samples`` are those of the reference kernel in the same rounds: the drift alarm.
-    ``round`` is ``search`` or ``final`` (measured again, interleaved with the other best).
+    ``round`` is ``search`` or ``final`` (measured again, interleaved with the other best), or
+    ``preliminary`` (the same, to choose whom ``final`` compares).
     """
 
     schedule: Schedule

@@ -5,7 +5,9 @@ luck, by 1-2 % on average and 10 % at worst; and a GPU that is at work all the t
 comparison, is slower than one that waits for compilers. So:
 
 - Of a schedule only the last attempt counts, and besides its last comparison, if only a search
-  measured it since. An attempt that the machine lost, or that a run found false, changes nothing.
+  measured it since. A preliminary comparison, which says who takes part in that which decides,
+  replaces what was known before, and ranks as a search does. An attempt that the machine lost, or
+  that a run found false, changes nothing.
 - A comparison's latency ranks as it is.
 - A search's latency ranks as if it were ``HANDICAP`` times as long: far enough that luck does not
   beat who was compared, near enough that a run which was killed before its comparison counts.
@@ -26,7 +28,7 @@ from spaces.schedule import Schedule
 
 HANDICAP = 1.1
 PASSED_OVER = 2.0
-FINAL = "final"
+SEARCH, PRELIMINARY, FINAL = "search", "preliminary", "final"
 REMEMBERED = 1024
 """Schedules that a run keeps the attempts of: far more than any comparison takes."""
 
@@ -141,5 +143,5 @@ class Ranking:
 def _last(attempts: Sequence[Placed]) -> list[Placed]:
     """Those of a schedule's attempts that count, if they were right."""
     last = {attempt.round: (place, attempt) for place, attempt in attempts}
-    compared = last[FINAL][0] if FINAL in last else -1
+    compared = max([place for round, (place, _) in last.items() if round != SEARCH], default=-1)
     return [placed for placed in last.values() if placed[0] >= compared and placed[1].ok]

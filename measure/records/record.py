@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from measure.records.fields import Fields
 from measure.records.measurement import ErrorKind, Measurement, Place, Status
+from measure.records.ranking import FINAL, PRELIMINARY, SEARCH
 from measure.records.run import Proposal
 from measure.tables.described import described_target, described_workload
 from spaces.errors import InputError
@@ -23,7 +24,7 @@ from spaces.validation.canonical import canonical_json
 if TYPE_CHECKING:
     from spaces.workloads.workload import Workload
 
-ROUNDS = ("search", "final")
+ROUNDS = (SEARCH, PRELIMINARY, FINAL)
 _STATUSES = tuple(map(str, Status))
 _KINDS = tuple(map(str, ErrorKind))
 

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from measure.records.measurement import Status
-from measure.records.ranking import FINAL, HANDICAP, PASSED_OVER
+from measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, SEARCH
 from measure.tables.rows import COLUMNS
 from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.target import Target
@@ -124,7 +124,7 @@ def _may_win(table: Any, pair: Any, versions: _Versions = None) -> tuple[ColumnE
         since.c.pair_id == table.c.pair_id,
         since.c.schedule_digest == table.c.schedule_digest,
         since.c.id > table.c.id,
-        or_(since.c.round == FINAL, since.c.round == table.c.round),
+        or_(since.c.round != SEARCH, since.c.round == table.c.round),
         since.c.status != str(Status.LOST),
         since.c.doubted.is_(False),
         *_of_versions(since, versions),

@@ -77,6 +77,21 @@ class RankingContract(DatabaseTests):
             (schedule(1), 1.0),
         ]
 
+    def test_who_lost_a_preliminary_comparison_is_out_whatever_was_known_before(self, database):
+        lost = [measured(1, 0.7), measured(1, 0.8, "final"), measured(1, 0.9, "preliminary")]
+        self.put(database, *lost, measured(2, 0.85, "preliminary"), measured(2, 1.0, "final"))
+        found = database.best_few(WORKLOAD, TARGET, 9)
+        assert [(r.schedule, r.measurement.score) for r in found] == [
+            (schedule(2), 1.0),
+            (schedule(1), 0.9),
+        ]
+
+    def test_a_preliminary_comparison_counts_where_none_decided(self, database):
+        self.put(database, measured(1, 0.5), measured(2, 0.9))
+        self.put(database, measured(1, 1.0, "preliminary"), measured(2, 0.95, "preliminary"))
+        best = database.best(WORKLOAD, TARGET)
+        assert (best.schedule, best.measurement.score) == (schedule(2), 0.95)
+
     def test_a_schedule_found_wrong_when_compared_again_is_out(self, database):
         wrong = replace(failed(1, ErrorKind.WRONG), round="final", started_at=2.0)
         self.put(database, measured(1, 0.5, "final", 3.0), wrong, measured(2, 1.0))

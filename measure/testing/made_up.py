@@ -99,7 +99,7 @@ attempts = st.builds(
     samples=st.lists(finite).map(tuple),
     reference_samples=st.lists(finite).map(tuple),
     clock=st.sampled_from(["cpu", "wall", "device"]),
-    round=st.sampled_from(["search", "final"]),
+    round=st.sampled_from(["search", "preliminary", "final"]),
     error_kind=st.none() | st.sampled_from(ErrorKind),
     error_text=st.text().map(spelled_out),
     build_seconds=finite,
@@ -128,7 +128,7 @@ histories = st.lists(
             }[kind],
             st.integers(1, 4),
             st.integers(0, 60).map(lambda i: 1 + 0.0373 * i),
-            st.sampled_from(["search", "search", "final"]),
+            st.sampled_from(["search", "search", "preliminary", "final"]),
             st.sampled_from(["ok", "ok", "ok", "slow", "failed", "lost"]),
         ),
         st.sampled_from([False, False, False, True]),  # whether a run doubted it

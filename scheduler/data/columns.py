@@ -112,7 +112,7 @@ OF_RECORDS = (
         "round",
         Kind.TEXT,
         "",
-        "search, or final: measured again beside the other best",
+        "search, or final: measured again beside the other best; preliminary: before that",
         lambda r: r.measurement.round,
     ),
     Told("doubted", Kind.FLAG, "", "whether a later run could not confirm it", lambda r: r.doubted),

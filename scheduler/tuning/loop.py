@@ -84,12 +84,20 @@ class Tuning:
             return
         while self._pending() and self._finalists():
             self._take_late()
-        if self._pending():
-            return
-        for task, schedules in self._finalists().items():
-            task.compare(schedules)
-        while self._pending() and self._time_left > -self._budget.overtime:
-            self._take_late()
+        compared = {} if self._pending() else self._finalists()
+        while compared:
+            needed = self._on_devices([task.comparing(len(s)) for task, s in compared.items()])
+            decides = needed > self._time_left + self._budget.overtime
+            for task, schedules in compared.items():
+                task.compare(schedules, decides)
+            while self._pending() and self._time_left > -self._budget.overtime:
+                self._take_late()
+            compared = {} if self._pending() else self._foremost()
+
+    def _foremost(self) -> dict[Task, list[Schedule]]:
+        """What is to be compared once more."""
+        foremost = {task: task.halving.foremost for task in self._tasks}
+        return {task: schedules for task, schedules in foremost.items() if schedules}
 
     def _finalists(self) -> dict[Task, list[Schedule]]:
         """What there is time to compare, each task in its share of it."""
@@ -207,5 +215,8 @@ class Tuning:
 
     def _reserve(self, tasks: Sequence[Task]) -> float:
         """Seconds to compare the best of ``tasks``, each of them on one of the devices."""
-        reserves = [task.reserve for task in tasks]
-        return max([sum(reserves) / max(1, self._executor.devices), *reserves])
+        return self._on_devices([task.reserve for task in tasks])
+
+    def _on_devices(self, seconds: Sequence[float]) -> float:
+        """Of jobs that take so long each on one of the devices."""
+        return max([sum(seconds) / max(1, self._executor.devices), *seconds])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 from measure.cuda.runner import HEAT_SECONDS
 from measure.cuda.session import SHORT
@@ -29,13 +30,22 @@ MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
 class Comparison:
     """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel, the
     samples of a ``protocol`` if there is one, and ``seconds`` for the rest; and ``heat`` seconds
-    before, for all of them, if calls are longer than :data:`measure.cuda.session.SHORT`."""
+    before, for all of them, if calls are longer than :data:`measure.cuda.session.SHORT`. The share
+    ``kept`` of those that a comparison was about is compared once more, and so on (successive
+    halving); one decides where that is 0."""
 
     most: int
     calls: int
     seconds: float
     heat: float = 0.0
     protocol: TimingProtocol | None = None
+    kept: float = 0.0
+
+    def next(self, count: int) -> int:
+        """How many of ``count`` are compared once more; 0 after the comparison that decides."""
+        if not self.kept or count <= LEAST_FINALISTS:
+            return 0
+        return max(LEAST_FINALISTS, ceil(self.kept * count))
 
     def finalist(self, call: float) -> float:
         """Seconds for a schedule whose kernel takes ``call`` seconds."""
@@ -126,7 +136,7 @@ def _on_cuda(workload: Workload, call: float) -> Expected:
     return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call, last)
 
 
-CPU = Pacing(Comparison(8, 3, 0.15, protocol=FINAL), _on_cpu)
+CPU = Pacing(Comparison(8, 3, 0.15, protocol=FINAL, kept=1 / 3), _on_cpu)
 CUDA = Pacing(Comparison(48, 100, 0.03, HEAT_SECONDS), _on_cuda)
 """A GPU at work for long is slower than one that waits for compilers between candidates, and not as
 much with every kernel, so more of them are compared there."""
@@ -217,7 +227,20 @@ class Pace:
         finalist, before = self._finalist_seconds(each, best), self._before_final(best)
         share = before + max(worth.times * RESERVE * self.seconds, LEAST_FINALISTS * finalist)
         most = worth.finalists(self.final.most, right)
-        return min(before + most * finalist, share, MOST_RESERVE * self.seconds)
+        return min(self.comparing(most, each, best), share, MOST_RESERVE * self.seconds)
+
+    def comparing(
+        self, count: int, each: float | None, best: float | None, finalist: float | None = None
+    ) -> float:
+        """Seconds to compare so many, and the best of them again until it is decided; a
+        ``finalist`` takes so many seconds, by those before."""
+        before = self._before_final(best)
+        finalist = finalist or self._finalist_seconds(each, best)
+        seconds = 0.0
+        while count:
+            seconds += before + count * finalist
+            count = self.final.next(count)
+        return seconds
 
     def comparable(
         self,
@@ -229,12 +252,16 @@ class Pace:
         right: int = 0,
     ) -> int:
         """How many finalists the time that is left allows: two at least, for they may take less
-        than expected; none where these would not even begin ``late`` seconds after it is up."""
+        than expected; none where these would not even begin ``late`` seconds after it is up; no
+        more than usual where there is no time to compare the best of them again."""
         free = left - self._before_final(best)
         if free <= -late:
             return 0
         wanted = int(free / self._finalist_seconds(each, best))
-        return min(worth.finalists(self.final.most, right), max(LEAST_FINALISTS, wanted))
+        count = min(worth.finalists(self.final.most, right), max(LEAST_FINALISTS, wanted))
+        while count > self.final.most and self.comparing(count, each, best) > left:
+            count -= 1
+        return count
 
     def _before_final(self, best: float | None) -> float:
         """Seconds of a final comparison before any finalist is timed."""

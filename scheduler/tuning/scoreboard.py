@@ -69,7 +69,7 @@ class Scoreboard:
             self.history.append((self.trials, elapsed, measurement.score))
 
     def add_final(self, measurement: Measurement) -> None:
-        """One result of this run's final comparison."""
+        """One result of this run's final comparison, or of one before that."""
         self._see(measurement)
 
     def check(self, measurement: Measurement) -> None:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from costmodel.interfaces import CostModel
 from measure.interfaces import Executor
 from measure.records.measurement import Candidate, Job, Measurement
+from measure.records.ranking import FINAL, SEARCH
 from measure.records.run import CHECKED, Run
 from scheduler.query import untuned
 from scheduler.strategies.search import Proposed, Search
 from scheduler.tuning.claims import Claims
+from scheduler.tuning.halving import Halving
 from scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Rate, Worth
 from scheduler.tuning.progress import Ledger, Stop
 from scheduler.tuning.run_log import RunLog
@@ -41,8 +43,8 @@ class Task:
     anything else is done with it. ``make_search`` is called before the first candidates are asked
     for. What would be answered had nobody tuned the workload, from what is known of others and from
     the estimate alone, or by ``model`` if there is one, is measured before all that the search asks
-    for: so no run ends with a slower kernel than these.
-    ``worth`` says what its final comparison is worth.
+    for: so no run ends with a slower kernel than these. ``worth`` says what its final comparison is
+    worth, and ``halving`` who is compared once more.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class Task:
         self._database, self._executor = database, executor
         self._make_search, self._model = make_search, model
         self._search: Search | None = None
-        self._pace, self._rate, self._ledger = pace, Rate(), ledger
+        self.halving = Halving(pace.final.next)
+        self._pace, self._ledger = pace, ledger
+        self._rate, self._final_rate = Rate(), Rate()
         self._run, self._report, self._worth = run, report, worth
         self._log = RunLog(database, space, run)
         self._claims = Claims([])
@@ -138,12 +142,16 @@ class Task:
     @property
     def reserve(self) -> float:
         """Seconds that its final comparison needs."""
-        return self._pace.reserve(self._rate.each, self.latency, self._worth(), self.board.right)
+        return self._pace.reserve(*self._so_far)
 
     @property
     def owed(self) -> float:
         """Seconds until what is pending is done."""
         return self.pending * self._pace.candidate_seconds(self._rate.each)
+
+    def comparing(self, count: int) -> float:
+        """Seconds to compare so many, and the best of them again until it is decided."""
+        return self._pace.comparing(count, self._rate.each, self.latency, self._final_rate.each)
 
     @property
     def comparable(self) -> bool:
@@ -153,18 +161,21 @@ class Task:
     def finalists(self, left: float, late: float) -> list[Schedule]:
         """What can be compared in ``left`` seconds, or begun ``late`` seconds after these; empty
         if that is not two."""
-        each, worth, right = self._rate.each, self._worth(), self.board.right
-        count = self._pace.comparable(left, late, each, self.latency, worth, right)
+        count = self._pace.comparable(left, late, *self._so_far)
         return self.board.leaders(count) if self.comparable else []
 
     def affordable(self, left: float) -> int:
         """How many more candidates can be built and run, and the best compared, in ``left``
         seconds."""
-        each, worth, right = self._rate.each, self._worth(), self.board.right
-        affordable = self._pace.affordable(left, each, self.latency, worth, right)
+        affordable = self._pace.affordable(left, *self._so_far)
         if not affordable and self.latency is None and not self.submitted:
             return self._pace.first(left)
         return max(0, affordable - self.pending)
+
+    @property
+    def _so_far(self) -> tuple[float | None, float | None, Worth, int]:
+        """What :class:`Pace` is told."""
+        return self._rate.each, self.latency, self._worth(), self.board.right
 
     # -- steps -----------------------------------------------------------------------------
 
@@ -208,6 +219,9 @@ class Task:
 
     def take(self, measurements: Sequence[Measurement], seconds: float) -> None:
         """Record and learn from results that came after so many ``seconds`` without any."""
+        final = any(measurement.round == FINAL for measurement in measurements)
+        if final:
+            measurements = list(map(self.halving.take, measurements))
         with self._ledger.work("database"):
             if measurements:
                 self._log.record(measurements)
@@ -216,16 +230,17 @@ class Task:
         self._beside.difference_update(measurement.schedule for measurement in measurements)
         new = [m for m in measurements if not self._settles_a_claim(m)]
         for measurement in new:
-            self._add(measurement)
+            self._add(measurement, final)
         self.submitted -= sum(measurement.lost for measurement in new)
         measured = [measurement for measurement in measurements if not measurement.lost]
         if measured:
-            self._rate.note(seconds, measured)
+            (self._final_rate if final else self._rate).note(seconds, measured)
             self._tell(measured)
 
-    def compare(self, schedules: Sequence[Schedule]) -> None:
+    def compare(self, schedules: Sequence[Schedule], decides: bool = True) -> None:
         """Measure the best few again, interleaved: a single measurement's winner is partly lucky
-        (the winner's curse)."""
+        (the winner's curse). So is that of a comparison among many, which need not ``decide``."""
+        self.halving.begin(schedules, decides)
         finalists = [Proposed(schedule, "finalist") for schedule in schedules]
         self._send(finalists, self.job(final=True))
         self._report("final", None)
@@ -273,7 +288,7 @@ class Task:
             for record in false:
                 self._database.doubt(record)
         self.board.withdraw([record.measurement for record in false])
-        if measurement.schedule != self._checked or measurement.round == "final":
+        if measurement.schedule != self._checked or measurement.round != SEARCH:
             return False
         self._checked = None
         self.board.check(measurement)
@@ -287,9 +302,9 @@ class Task:
         self._log.propose(proposed)
         self._executor.submit(job, candidates)
 
-    def _add(self, measurement: Measurement) -> None:
-        if measurement.round == "final":
+    def _add(self, measurement: Measurement, final: bool) -> None:
+        if final:
             self.board.add_final(measurement)
         else:
             self.board.add(measurement, self._ledger.elapsed)
-        self._report(measurement.round, measurement)
+        self._report(FINAL if final else SEARCH, measurement)

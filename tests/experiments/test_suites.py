@@ -8,9 +8,10 @@ import os
 import numpy as np
 import pytest
 
-from experiments.suites.comparison import CONTENDERS, GRADIENT, LATER, compare
+from experiments.suites.comparison import COMPARISONS, CONTENDERS, GRADIENT, LATER, compare
 from experiments.suites.finalists import judged
 from experiments.suites.places import everywhere, processes, side_by_side
+from experiments.suites.winners import medians, standard_error, weighted_sums
 from scheduler.suites.suite import Member, Suite
 from spaces.operators import workload
 
@@ -34,12 +35,27 @@ def test_both_are_run_and_compared():
     assert set(report["runs"]) == {*CONTENDERS, LATER}
     assert set(report["ratios"]) == {GRADIENT, LATER}
     assert min(report["ratios"].values()) > 0
+    assert set(report["standard_errors"]) == {GRADIENT, LATER}
+    assert len(report["compared_s"]) == COMPARISONS
     assert {name: run for _, name, run in heard} == report["runs"]
     for run in report["runs"].values():
         assert run["value_s"] > 0
         assert [task["weight"] for task in run["tasks"]] == [9.0, 1.0]
         assert run["trials"] == sum(task["trials"] for task in run["tasks"])
     assert json.loads(json.dumps(report))["ratios"] == report["ratios"]
+
+
+def test_the_median_of_all_comparisons_counts_of_who_was_always_right():
+    compared = [[{"a": 1.0, "b": 5.0}], [{"a": 2.0}], [{"a": 9.0, "b": 4.0}]]
+    assert medians(compared) == [{"a": 2.0}]
+    assert weighted_sums(Suite("one", MEMBERS[:1]), ["a"], medians(compared)) == {"a": 18.0}
+
+
+def test_a_median_of_many_comparisons_is_less_uncertain():
+    drawn = np.random.default_rng(0).normal(1.0, 0.01, (4000, 25))
+    seen = float(np.std(np.median(drawn, axis=1)))
+    assert np.mean([standard_error(row) for row in drawn]) == pytest.approx(seen, rel=0.05)
+    assert standard_error([1.0]) is None
 
 
 def test_who_wins_by_a_lucky_sample_is_regretted():

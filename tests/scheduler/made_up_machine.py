@@ -82,6 +82,11 @@ class MadeUpMachine:
     def searched(self) -> list[Schedule]:
         return [s for schedules, final in self.submitted if not final for s in schedules]
 
+    @property
+    def compared(self) -> list[list[Schedule]]:
+        """Of each comparison, the first one first."""
+        return [schedules for schedules, final in self.submitted if final]
+
     def _measure(self, candidate: Candidate) -> Measurement:
         schedule, job, now = candidate.schedule, candidate.job, time.time()
         if schedule["pack"] == "none" and schedule["kc"] == 256:

@@ -88,8 +88,9 @@ def shares(machine: MadeUpMachine) -> Counter[str]:
 
 
 def finalists(machine: MadeUpMachine) -> list[int]:
-    """How many there were of each product."""
-    counts = Counter[Workload]()
+    """How many there were of each product: in its first comparison."""
+    counts: dict[Workload, int] = {}
     for job, (schedules, final) in zip(machine.jobs, machine.submitted, strict=True):
-        counts[job.workload] += len(schedules) if final else 0
+        if final:
+            counts.setdefault(job.workload, len(schedules))
     return [counts[space.workload] for space in SPACES]

@@ -29,13 +29,14 @@ def test_a_run_measures_what_was_allowed_and_records_all(database: Database) -> 
 def test_the_best_is_measured_again_before_it_is_declared(database: Database) -> None:
     space, machine = hills(), MadeUpMachine()
     result = tuner(space, database, machine).run(trials=48, seconds=600)
-    *_, (finalists, final) = machine.submitted
-    assert final
-    assert len(finalists) == 8
-    assert rows(space, database, "final") == finalists
+    first, second, last = machine.compared
+    assert [len(first), len(second), len(last)] == [8, 3, 2]
+    assert set(last) < set(second) < set(first)
+    assert rows(space, database, "preliminary") == first + second
+    assert rows(space, database, "final") == last
     assert result.best is not None
     assert result.best.round == "final"
-    assert result.best.score == min(hills_latency(s.values) for s in finalists)
+    assert result.best.score == min(hills_latency(s.values) for s in first)
 
 
 def test_a_given_executor_is_left_with_nothing(database: Database) -> None:
@@ -55,7 +56,7 @@ def test_luck_in_the_search_does_not_win(database: Database) -> None:
     slow = max(space.enumerate(), key=lambda s: hills_latency(s.values))
     machine = MadeUpMachine(lucky=[slow])
     result = tuner(space, database, machine).run(trials=1000, seconds=600)
-    assert slow in machine.submitted[-1][0]
+    assert slow in machine.compared[0]
     assert result.best is not None
     assert result.best.schedule != slow
 

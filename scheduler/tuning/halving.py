@@ -1,0 +1,50 @@
+"""Comparisons of ever fewer schedules, until one decides: successive halving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+
+from measure.records.measurement import Measurement
+from measure.records.ranking import PRELIMINARY
+from scheduler.tuning.pace import LEAST_FINALISTS
+from spaces.schedule import Schedule
+
+
+class Halving:
+    """Says who is compared once more.
+
+    Who is first among many is so partly by luck. Whoever takes part has taken part in all
+    comparisons before, and the product of the latencies there ranks: so slow minutes of the machine
+    count for all alike. What comes of a comparison that does not decide is ``preliminary``.
+    ``next`` tells how many of so many go on.
+    """
+
+    def __init__(self, next: Callable[[int], int]) -> None:
+        self._next = next
+        self._decides = True
+        self._known: dict[Schedule, list[float]] = {}  # seconds in each comparison so far
+
+    def begin(self, schedules: Sequence[Schedule], decides: bool) -> None:
+        """These are compared now, which ``decides`` in any case where none would go on."""
+        self._decides = decides or not self._next(len(schedules))
+        self._known = {schedule: self._known.get(schedule, []) for schedule in schedules}
+
+    def take(self, measurement: Measurement) -> Measurement:
+        """What came of a comparison, as it ranks."""
+        if self._decides:
+            return measurement
+        if measurement.ok and measurement.score is not None:
+            self._known.setdefault(measurement.schedule, []).append(measurement.score)
+        else:
+            self._known.pop(measurement.schedule, None)
+        return replace(measurement, round=PRELIMINARY)
+
+    @property
+    def foremost(self) -> list[Schedule]:
+        """Who is to be compared once more, now that all has come; nobody where it is decided."""
+        if self._decides:
+            return []
+        ranked = sorted(self._known, key=lambda schedule: prod(self._known[schedule]))
+        return ranked[: max(LEAST_FINALISTS, self._next(len(ranked)))]

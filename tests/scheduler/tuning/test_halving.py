@@ -1,0 +1,123 @@
+"""Who is compared once more, and who wins then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from measure.database import Database
+from measure.records.measurement import Candidate, Measurement, Status
+from scheduler.testing.landscape import hills
+from scheduler.tuning.halving import Halving
+from scheduler.tuning.pace import CPU, CUDA, Pacing
+from spaces.schedule import Schedule
+from tests.scheduler.made_up_machine import Clock, MadeUpMachine
+from tests.scheduler.tuning.made_up_runs import tuner
+
+SCHEDULES = [Schedule("made up", (("x", place),)) for place in range(9)]
+
+
+def compared(halving: Halving, seconds: dict[int, float | None]) -> list[str]:
+    """The rounds as which the results rank."""
+    found = []
+    for place, latency in seconds.items():
+        status = Status.ERROR if latency is None else Status.OK
+        made = Measurement(SCHEDULES[place], status, latency, round="final")
+        found.append(halving.take(made).round)
+    return found
+
+
+def places(schedules: list[Schedule]) -> list[object]:
+    return [schedule["x"] for schedule in schedules]
+
+
+def test_a_third_goes_on_until_two_decide() -> None:
+    halving = Halving(CPU.comparison.next)
+    halving.begin(SCHEDULES, decides=False)
+    assert set(compared(halving, {i: 1 + (i - 4) ** 2 for i in range(9)})) == {"preliminary"}
+    assert places(halving.foremost) == [4, 3, 5]
+    halving.begin(halving.foremost, decides=False)
+    compared(halving, {3: 2.0, 4: 1.0, 5: 3.0})
+    assert places(halving.foremost) == [4, 3]
+    halving.begin(halving.foremost, decides=False)
+    assert compared(halving, {3: 2.0, 4: 1.0}) == ["final", "final"]
+    assert halving.foremost == []
+
+
+def test_all_comparisons_count_and_slow_minutes_count_for_all() -> None:
+    halving = Halving(lambda count: count - 1)
+    halving.begin(SCHEDULES[:4], decides=False)
+    compared(halving, {0: 1.00, 1: 1.02, 2: 1.04, 3: 1.10})
+    halving.begin(halving.foremost, decides=False)
+    compared(halving, {0: 3.18, 1: 3.00, 2: 3.03})
+    assert places(halving.foremost) == [1, 2]
+
+
+def test_what_fails_does_not_go_on() -> None:
+    halving = Halving(CPU.comparison.next)
+    halving.begin(SCHEDULES[:4], decides=False)
+    compared(halving, {0: None, 1: 3.0, 2: 2.0, 3: 1.0})
+    assert places(halving.foremost) == [3, 2]
+    halving.begin(SCHEDULES[:3], decides=False)
+    compared(halving, {0: None, 1: None, 2: None})
+    assert halving.foremost == []
+
+
+@pytest.mark.parametrize(("kind", "decides"), [(CPU, True), (CUDA, False)])
+def test_one_comparison_decides_where_it_is_told_to_or_is_all_there_is(
+    kind: Pacing, decides: bool
+) -> None:
+    halving = Halving(kind.comparison.next)
+    halving.begin(SCHEDULES, decides)
+    assert set(compared(halving, dict.fromkeys(range(9), 1.0))) == {"final"}
+    assert halving.foremost == []
+
+
+class Slowing(MadeUpMachine):
+    """Latencies are off by some percent, and each comparison finds a slower machine."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._random = np.random.default_rng(seed)
+
+    def _measure(self, candidate: Candidate) -> Measurement:
+        made = super()._measure(candidate)
+        if made.score is None:
+            return made
+        slower = (1.0 + 0.1 * len(self.compared)) * np.exp(self._random.normal(0.0, 0.03))
+        return replace(made, score=float(made.score * slower))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_who_lost_while_the_machine_was_faster_does_not_win(database: Database, seed: int) -> None:
+    machine = Slowing(seed)
+    result = tuner(hills(), database, machine).run(trials=48, seconds=600)
+    assert [len(schedules) for schedules in machine.compared] == [8, 3, 2]
+    known = database.best(result.workload, result.target)
+    assert known is not None
+    assert result.best is not None
+    assert known.schedule == result.best.schedule
+    assert known.schedule in machine.compared[-1]
+
+
+def test_what_an_earlier_run_compared_is_out_where_it_loses(database: Database) -> None:
+    before = tuner(hills(), database, MadeUpMachine()).run(trials=48, seconds=600)
+    machine = Slowing(0)
+    after = tuner(hills(), database, machine).run(trials=480, seconds=600)
+    assert before.best is not None
+    assert after.best is not None
+    assert before.best.schedule in machine.compared[0]
+    assert before.best.schedule not in machine.compared[-1]
+    assert after.best.schedule in machine.compared[-1]
+
+
+def test_one_comparison_decides_where_there_is_no_time_for_more(
+    database: Database, clock: Clock
+) -> None:
+    machine = MadeUpMachine(pause=0.5, clock=clock)
+    result = tuner(hills(), database, machine).run(trials=1000, seconds=30)
+    assert len(machine.compared) == 1
+    assert result.best is not None
+    assert result.best.round == "final"
