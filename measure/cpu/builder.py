@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +23,9 @@ UNIT_SIZE = 16
 
 @dataclass(frozen=True)
 class _Unit:
-    """Kernels that are compiled together, and what came of it."""
+    """Kernels that are compiled together, by the digests of their texts, and what came of it."""
 
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[bytes, ...]
     path: Path
     outcome: Compilation
 
@@ -35,7 +36,7 @@ class CBuilder:
     ``jobs`` units of at most ``unit_size`` kernels compile at a time; a kernel may take
     ``time_limit`` seconds. Where a unit of several fails, each of its kernels is compiled alone,
     so that only the culprits carry the error. Binaries live until :meth:`close`, which may come
-    from another thread and cuts short what is under way.
+    from another thread and cuts short what is under way; so no kernel that compiles does so twice.
     """
 
     def __init__(
@@ -54,16 +55,21 @@ class CBuilder:
         self._directory = RunDirectory()
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="compile")
         self._numbers = itertools.count()
+        self._known: dict[bytes, _Unit] = {}
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
         """Binaries in the order of ``candidates``; equal kernels are built once."""
-        texts = [candidate.kernel.source.text for candidate in candidates]
-        kernels = {text: c.kernel for text, c in zip(texts, candidates, strict=True)}
-        units = list(self._threads.map(self._build_unit, self._divide(list(kernels.values()))))
-        failed = [[k] for u in units if not u.outcome.ok and len(u.kernels) > 1 for k in u.kernels]
-        units += self._threads.map(self._build_unit, failed)
-        home = {kernel.source.text: unit for unit in units for kernel in unit.kernels}
-        return [self._built(c, home[text]) for text, c in zip(texts, candidates, strict=True)]
+        digests = [_digest(candidate.kernel) for candidate in candidates]
+        kernels = {digest: c.kernel for digest, c in zip(digests, candidates, strict=True)}
+        new = [kernel for digest, kernel in kernels.items() if digest not in self._known]
+        units = list(self._threads.map(self._build_unit, self._divide(new)))
+        failed = [u.kernels for u in units if not u.outcome.ok and len(u.kernels) > 1]
+        alone = [[kernels[digest]] for digest in itertools.chain.from_iterable(failed)]
+        units += self._threads.map(self._build_unit, alone)
+        home = {digest: unit for unit in units for digest in unit.kernels}
+        self._known |= {digest: unit for digest, unit in home.items() if unit.outcome.ok}
+        home = self._known | home
+        return [self._built(c, home[digest]) for digest, c in zip(digests, candidates, strict=True)]
 
     def close(self) -> None:
         """Kill running compilers and remove the binaries. Idempotent."""
@@ -83,7 +89,7 @@ class CBuilder:
             outcome = self._compile(unit_text(kernels), path, limit)
         except OSError as error:  # of this machine: a full disk, no more processes
             outcome = Compilation(False, 0.0, text=f"cannot compile: {error.strerror}")
-        return _Unit(tuple(kernels), path, outcome)
+        return _Unit(tuple(map(_digest, kernels)), path, outcome)
 
     def _compile(self, text: str, path: Path, limit: float) -> Compilation:
         source = path.with_suffix(".c")
@@ -98,6 +104,10 @@ class CBuilder:
             return built
         kind = compile_failure(outcome.text, outcome.timed_out)
         return replace(built, binary=None, error_kind=kind, error_text=outcome.text)
+
+
+def _digest(kernel: Kernel) -> bytes:
+    return hashlib.sha256(kernel.source.text.encode()).digest()
 
 
 def unit_text(kernels: Sequence[Kernel]) -> str:

@@ -147,7 +147,7 @@ class RecordsContract(DatabaseTests):
             ({"score": None}, "needs a score"),
             ({"samples": (float("inf"),)}, r"samples=\[inf\]"),
             ({"info": {"clock": float("nan")}}, "NaN"),
-            ({"round": "third"}, "search, final"),
+            ({"round": "third"}, "search, preliminary, final"),
             ({"info": {"path": Path("x")}}, "must be JSON"),
         ],
     )

@@ -8,7 +8,6 @@ from math import prod
 
 from measure.records.measurement import Measurement
 from measure.records.ranking import PRELIMINARY
-from scheduler.tuning.pace import LEAST_FINALISTS
 from spaces.schedule import Schedule
 
 
@@ -17,8 +16,8 @@ class Halving:
 
     Who is first among many is so partly by luck. Whoever takes part has taken part in all
     comparisons before, and the product of the latencies there ranks: so slow minutes of the machine
-    count for all alike. What comes of a comparison that does not decide is ``preliminary``.
-    ``next`` tells how many of so many go on.
+    count for all alike. What comes of a comparison that does not decide is ``preliminary``; who is
+    left is measured alone in the end. ``next`` tells how many of so many go on.
     """
 
     def __init__(self, next: Callable[[int], int]) -> None:
@@ -47,4 +46,4 @@ class Halving:
         if self._decides:
             return []
         ranked = sorted(self._known, key=lambda schedule: prod(self._known[schedule]))
-        return ranked[: max(LEAST_FINALISTS, self._next(len(ranked)))]
+        return ranked[: max(1, self._next(len(ranked)))]

@@ -43,9 +43,7 @@ class Comparison:
 
     def next(self, count: int) -> int:
         """How many of ``count`` are compared once more; 0 after the comparison that decides."""
-        if not self.kept or count <= LEAST_FINALISTS:
-            return 0
-        return max(LEAST_FINALISTS, ceil(self.kept * count))
+        return ceil(self.kept * count) if count > 1 else 0
 
     def finalist(self, call: float) -> float:
         """Seconds for a schedule whose kernel takes ``call`` seconds."""
@@ -62,10 +60,12 @@ class Comparison:
 @dataclass(frozen=True)
 class Worth:
     """What a final comparison is worth: ``times`` the usual finalists and time, or the ``share`` of
-    all schedules that may win, if these are more and there is time."""
+    all schedules that may win, if these are more and there is time: the share ``reserve`` of all
+    of it, as many times."""
 
     times: float = 1.0
     share: float = 0.0
+    reserve: float = RESERVE
 
     def finalists(self, usual: int, right: int) -> int:
         """At most so many, where so many are ``usual`` and so many are ``right``."""
@@ -136,7 +136,7 @@ def _on_cuda(workload: Workload, call: float) -> Expected:
     return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call, last)
 
 
-CPU = Pacing(Comparison(8, 3, 0.15, protocol=FINAL, kept=1 / 3), _on_cpu)
+CPU = Pacing(Comparison(8, 3, 0.15, protocol=FINAL, kept=1 / 2), _on_cpu)
 CUDA = Pacing(Comparison(48, 100, 0.03, HEAT_SECONDS), _on_cuda)
 """A GPU at work for long is slower than one that waits for compilers between candidates, and not as
 much with every kernel, so more of them are compared there."""
@@ -225,7 +225,7 @@ class Pace:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
         finalist, before = self._finalist_seconds(each, best), self._before_final(best)
-        share = before + max(worth.times * RESERVE * self.seconds, LEAST_FINALISTS * finalist)
+        share = before + max(worth.times * worth.reserve * self.seconds, LEAST_FINALISTS * finalist)
         most = worth.finalists(self.final.most, right)
         return min(self.comparing(most, each, best), share, MOST_RESERVE * self.seconds)
 

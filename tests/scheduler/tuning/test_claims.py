@@ -194,13 +194,13 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
     assert run.started_at <= run.ended_at
     records = list(database.records())
     assert {r.run for r in records} == {run.key}
-    assert len(records) == result.trials + 8 + 3 + 2
+    assert len(records) == result.trials + 8 + 4 + 2 + 1
     places = [r.proposal.place for r in records if r.proposal]
-    assert places == list(range(45))
+    assert places == list(range(47))
     origins = [r.proposal.origin for r in records if r.proposal]
     assert origins[0] == UNTUNED
     assert set(origins[1:32]) <= {"child", "immigrant", "neighbour", "random"}
-    assert origins[32:] == ["finalist"] * 13
+    assert origins[32:] == ["finalist"] * 15
     for r in records[:32]:
         assert r.proposal is not None
         assert (r.proposal.mean is None) == (r.proposal.origin in {"random", UNTUNED})

@@ -33,16 +33,19 @@ def places(schedules: list[Schedule]) -> list[object]:
     return [schedule["x"] for schedule in schedules]
 
 
-def test_a_third_goes_on_until_two_decide() -> None:
+def test_half_go_on_until_one_is_left() -> None:
     halving = Halving(CPU.comparison.next)
     halving.begin(SCHEDULES, decides=False)
     assert set(compared(halving, {i: 1 + (i - 4) ** 2 for i in range(9)})) == {"preliminary"}
-    assert places(halving.foremost) == [4, 3, 5]
-    halving.begin(halving.foremost, decides=False)
-    compared(halving, {3: 2.0, 4: 1.0, 5: 3.0})
-    assert places(halving.foremost) == [4, 3]
-    halving.begin(halving.foremost, decides=False)
-    assert compared(halving, {3: 2.0, 4: 1.0}) == ["final", "final"]
+    assert places(halving.foremost) == [4, 3, 5, 2, 6]
+    for count in (3, 2, 1):
+        schedules = halving.foremost
+        halving.begin(schedules, decides=False)
+        compared(halving, {i: float(i) for i in places(schedules)})
+        assert len(halving.foremost) == count
+    (last,) = halving.foremost
+    halving.begin([last], decides=False)
+    assert compared(halving, {last["x"]: 1.0}) == ["final"]
     assert halving.foremost == []
 
 
@@ -94,7 +97,7 @@ class Slowing(MadeUpMachine):
 def test_who_lost_while_the_machine_was_faster_does_not_win(database: Database, seed: int) -> None:
     machine = Slowing(seed)
     result = tuner(hills(), database, machine).run(trials=48, seconds=600)
-    assert [len(schedules) for schedules in machine.compared] == [8, 3, 2]
+    assert [len(schedules) for schedules in machine.compared] == [8, 4, 2, 1]
     known = database.best(result.workload, result.target)
     assert known is not None
     assert result.best is not None
@@ -116,7 +119,7 @@ def test_what_an_earlier_run_compared_is_out_where_it_loses(database: Database) 
 def test_one_comparison_decides_where_there_is_no_time_for_more(
     database: Database, clock: Clock
 ) -> None:
-    machine = MadeUpMachine(pause=0.5, clock=clock)
+    machine = MadeUpMachine(pause=0.25, clock=clock)
     result = tuner(hills(), database, machine).run(trials=1000, seconds=30)
     assert len(machine.compared) == 1
     assert result.best is not None

@@ -29,10 +29,10 @@ def test_a_run_measures_what_was_allowed_and_records_all(database: Database) -> 
 def test_the_best_is_measured_again_before_it_is_declared(database: Database) -> None:
     space, machine = hills(), MadeUpMachine()
     result = tuner(space, database, machine).run(trials=48, seconds=600)
-    first, second, last = machine.compared
-    assert [len(first), len(second), len(last)] == [8, 3, 2]
-    assert set(last) < set(second) < set(first)
-    assert rows(space, database, "preliminary") == first + second
+    first, second, third, last = machine.compared
+    assert [len(each) for each in machine.compared] == [8, 4, 2, 1]
+    assert set(last) < set(third) < set(second) < set(first)
+    assert rows(space, database, "preliminary") == first + second + third
     assert rows(space, database, "final") == last
     assert result.best is not None
     assert result.best.round == "final"
@@ -103,7 +103,7 @@ def test_a_failure_in_the_final_comparison_withdraws_a_schedule(database: Databa
     class Treacherous(MadeUpMachine):
         def _measure(self, candidate: Candidate) -> Measurement:
             measured = super()._measure(candidate)
-            if not candidate.job.final or candidate.schedule != self.submitted[-1][0][0]:
+            if not candidate.job.final or candidate.schedule != self.compared[0][0]:
                 return measured
             kind = ErrorKind.WRONG
             return Measurement(
@@ -113,7 +113,8 @@ def test_a_failure_in_the_final_comparison_withdraws_a_schedule(database: Databa
     machine = Treacherous()
     result = tuner(hills(), database, machine).run(trials=32, seconds=600)
     assert result.best is not None
-    assert result.best.schedule == machine.submitted[-1][0][1]
+    assert [result.best.schedule] == machine.compared[-1]
+    assert machine.compared[0][0] not in machine.compared[1]
 
 
 def test_a_keyboard_interrupt_gives_the_best_so_far(database: Database) -> None:
