@@ -50,6 +50,16 @@ def test_two_kernels_of_one_entry_are_kept_apart():
     builder.close()
 
 
+def test_no_kernel_is_compiled_twice():
+    builder = CBuilder(target())
+    first = builder.build([good("a"), good("b"), broken("c")])
+    again = builder.build([broken("c"), good("d"), good("b")])
+    assert [b.binary is None for b in again] == [True, False, False]
+    assert again[2].binary == first[1].binary != again[1].binary
+    assert again[2].seconds == first[1].seconds
+    builder.close()
+
+
 def test_a_compile_that_takes_too_long_is_stopped_and_costs_one_record(tmp_path, monkeypatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
