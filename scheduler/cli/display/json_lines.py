@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from measure.records.measurement import Measurement
+from measure.records.ranking import SEARCH
 from scheduler.cli.display.progress import AnyProgress
 from scheduler.cli.output import put
 from scheduler.tuning.progress import Progress, TuningResult
@@ -86,7 +87,7 @@ def print_line(**fields: Any) -> None:
 def trial(progress: AnyProgress, latest: Measurement, **which: Any) -> dict[str, Any]:
     """What is said of the ``latest`` trial, whatever is tuned; ``which`` follows its event."""
     return {
-        "event": "final" if progress.phase == "final" else "trial",
+        "event": "trial" if latest.round == SEARCH else latest.round,
         **which,
         "trials": progress.trials,
         "trials_allowed": progress.trials_allowed,

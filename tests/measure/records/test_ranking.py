@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from measure.records import ranking
 from measure.records.measurement import Measurement, Status
-from measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, Ranking, rank
+from measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, SEARCH, Ranking, rank
 from measure.testing.made_up import histories, measured
 
 attempts = histories.map(lambda history: [measurement for measurement, _ in history])
@@ -33,7 +33,7 @@ def plainly(known: Sequence[Measurement]) -> list[tuple[float, Measurement]]:
     found = []
     for place, attempt in enumerate(known):
         later = [m.round for m in known[place + 1 :] if m.schedule == attempt.schedule]
-        if attempt.ok and attempt.round not in later and FINAL not in later:
+        if attempt.ok and attempt.round not in later and {*later} <= {SEARCH}:
             found.append((rank(attempt, place < max(compared, default=-1)), attempt))
     return sorted(found, key=itemgetter(0))
 
