@@ -63,6 +63,8 @@ GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
         *(case(name, "bfloat16", r=r, c=c) for r, c in SMALL for name in NORMS),
         case("logsumexp", "bfloat16", r=8192, c=8192),
         case("softmax", "bfloat16", r=64, c=262144),
+        case("layernorm", "bfloat16", r=64, c=262144),
+        *(case("layernorm", "float16", r=r, c=768) for r in (128, 1024)),  # of BERT-base
     ),
     "maps": (
         *(case(TRANSPOSED, kind, i=8192, j=8192) for kind in ("bfloat16", "float32")),
