@@ -19,6 +19,9 @@ ACROSS = 32
 LEAST_CLUSTER_BYTES = 8 * 1024
 """Bytes of a row that are worth a block of a cluster."""
 LEAST_CLUSTER_THREADS = 128
+SHORT = 4
+"""Vectors of a thread up to which a warp may have a row alone however few rows there are: barriers
+between warps would take longer than a few more loads."""
 BUSY = 512
 """Threads that keep a multiprocessor busy, more or less."""
 
@@ -72,7 +75,8 @@ def _busy_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decisio
         at_once = c["thread_rows"] if "thread_rows" in reads else 1
         shared = np.where(c["row_threads"] >= LEAST_CLUSTER_THREADS, most_blocks, 1)
         blocks = c["cluster"] if "cluster" in reads else shared
-        return ceil_div(rows, at_once) * c["row_threads"] * blocks >= least
+        alone = (c["row_threads"] == WARP) & (columns <= SHORT * WARP * c["vector"])
+        return alone | (ceil_div(rows, at_once) * c["row_threads"] * blocks >= least)
 
     def few_threads(reads: Sequence[str]) -> Rule:
         return Rule(

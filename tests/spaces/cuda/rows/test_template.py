@@ -192,6 +192,14 @@ def test_a_block_of_several_warps_has_fewer_rows_than_twice_those_there_are(bloc
     assert rule.holds({"row_threads": 4, "block_rows": 8})  # one warp has no fewer
 
 
+@pytest.mark.parametrize(("columns", "allowed"), [(768, True), (1024, True), (1032, False)])
+def test_a_warp_may_have_a_short_row_alone_however_few_there_are(columns, allowed):
+    work = workload("layernorm", r=128, c=columns, dtype="float16")
+    rules = [r for r in CudaRows(work, H200).rules if r.name == "few_threads"]
+    values = {"vector": 8, "row_threads": 32, "thread_rows": 1, "cluster": 1}
+    assert all(rule.holds(values) for rule in rules) == allowed
+
+
 def test_each_row_of_a_thread_takes_a_pointer_to_each_array():
     """Of 64 bits, which are two registers, to what is read and to what is written."""
     sizes = CudaRows(workload("rmsnorm", r=64, c=256), H200).sizes
