@@ -34,10 +34,12 @@ PRODUCTS = {
     "window, dilated": "conv2d n=2 c=6 h=25 w=27 o=48 r=3 s=3 padding=2 dilation=2 layout=NHWC "
     "dtype=bfloat16",
     "window, channels first": "conv2d n=2 c=24 h=17 w=19 o=40 r=3 s=3 padding=1 dtype=float16",
-    "window, channels before pixels": "conv2d n=5 c=64 h=16 w=16 o=72 r=3 s=3 padding=1 dtype=float16 "
-    'epilogue="relu(x + bias[o])"',
+    "window, channels before pixels": "conv2d n=5 c=64 h=16 w=16 o=72 r=3 s=3 padding=1 "
+    'dtype=float16 epilogue="relu(x + bias[o])"',
     "channels before pixels, residual": "conv2d n=5 c=32 h=15 w=16 o=40 r=1 s=1 dtype=bfloat16 "
     'epilogue="relu(x + bias[o] + residual[n, o, p, q])"',
+    "window, stride, channels first": "conv2d n=3 c=40 h=21 w=23 o=56 r=3 s=3 stride=2 padding=1 "
+    "dtype=bfloat16 out=float32",
     "window, float32": "conv2d n=2 c=20 h=13 w=15 o=28 r=3 s=3 padding=1 layout=NHWC",
 }
 FEW_ROWS = {
