@@ -169,10 +169,13 @@ def _verdict(pairwise: Figure, roofline: Figure, gain: Figure, split: Split) -> 
         f"and the roofline, which needs no data, {_percent(roofline.mean)}"
     )
     if pairwise.interval is None or gain.interval is None:
-        return f"Not known to be of use: {found}; too few {split}s to tell that from luck."
+        return (
+            f"Not known to be of use: {found}; too few {split}s to tell that from luck: tune more, "
+            "and train again."
+        )
     low, high = gain.interval
     if pairwise.interval[0] <= CHANCE:
-        return f"Not of use: {found}; guesses may do as well."
+        return f"Not of use: {found}; guesses may do as well: tune more, and train again."
     if low > 0:
         return f"Of use: {found}; the difference is no luck (95 % interval {_points(low, high)})."
     if high < 0:

@@ -6,6 +6,7 @@ the roofs of the roofline model (see ``costmodel.roofs.roofline``), one by one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,9 @@ ROOFS = (
     ("packing", "packing_bytes", "middle_bandwidth", "B"),
 )
 """A level's name, its quantity (``spaces.quantities``), its peak (``Peaks``), and its unit."""
+MOST = 1.1
+"""Of a latency: what would take longer was found nearer to the core when calls were timed, or is
+estimated too high."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,13 @@ class Level:
     rate: float
     seconds: float
     share: float
+
+
+def nearest_roof(found: Sequence[Level]) -> Level | None:
+    """The level that takes the largest share of a latency, of those that fit into it; None if there
+    is none."""
+    fit = [level for level in found if level.share <= MOST]
+    return max(fit, key=lambda level: level.share, default=None)
 
 
 def levels(

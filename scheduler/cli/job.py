@@ -15,10 +15,10 @@ from measure.database import Database
 from scheduler.cli.codes import NO_KERNEL
 from scheduler.cli.display.choice import Display, display, suite_display
 from scheduler.cli.options import Format
-from scheduler.cli.output import clock
+from scheduler.cli.output import clock, put
 from scheduler.cli.place import Place, short_names
 from scheduler.cli.several import in_turn, side_by_side
-from scheduler.cli.text import command_line, say
+from scheduler.cli.text import command_line, say, without_passwords
 from scheduler.limits import check_memory
 from scheduler.opening import as_model
 from scheduler.strategies.registry import EVOLUTIONARY, check
@@ -69,6 +69,11 @@ class Manner:
     quiet: bool
     verbose: bool
 
+    @property
+    def tells(self) -> bool:
+        """Whether people read what is printed, and more than the result."""
+        return self.format is Format.TABLE and not self.quiet
+
 
 def carry_out(
     requests: Sequence[Request], manner: Manner, where: Place, began: float | None = None
@@ -85,7 +90,10 @@ def carry_out(
     for request, name in zip(requests, names, strict=True):
         model = None if manner.model is None else as_model(manner.model)
         jobs.append((name, partial(_tune, request, manner, where, name, model, began)))
-    return in_turn(jobs) if where.cluster is None else side_by_side(jobs)
+    code = in_turn(jobs) if where.cluster is None else side_by_side(jobs)
+    if code == 0 and manner.tells:
+        put(f"kept in {without_passwords(manner.db)}, for tilewright query and best() in Python")
+    return code
 
 
 def _check(request: Request, where: Place) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SHOWN_FEATURES = 20
 SHOWN_RISKS = 8  # features that tell whether a schedule runs
 TELLING = 0.005  # share of the variance from which on a decision is shown
+FEW = 16  # schedules whose differences may be luck
 
 
 def explain_command(
@@ -170,6 +171,7 @@ def _print_workload(found: WorkloadExplained) -> None:
 
 def _print_decisions(found: WorkloadExplained) -> None:
     from scheduler.cli.output import percent, print_table, times
+    from scheduler.cli.text import counted
 
     print("\nWhat separates fast schedules from slow ones:")
     columns = (
@@ -191,12 +193,14 @@ def _print_decisions(found: WorkloadExplained) -> None:
     ]
     print_table(columns, rows)
     if len(rows) < len(found.decisions):
-        others = len(found.decisions) - len(rows)
-        print(f"{others} others that were made in more than one way explain less than 0.5 %.")
+        others = counted(len(found.decisions) - len(rows), "other decision")
+        print(f"Less than 0.5 % each: {others}, made in more than one way.")
     print(
         "A decision explains that share of the variance of log latency. A search tries together\n"
         "what looked promising together: one decision may stand for another."
     )
+    if found.ran < FEW:
+        print(f"{counted(found.ran, 'schedule')} may differ by luck: tune with more --trials.")
 
 
 def _print_rules(found: WorkloadExplained) -> None:
@@ -221,6 +225,7 @@ def _print_rules(found: WorkloadExplained) -> None:
 
 
 def _print_levels(found: WorkloadExplained) -> None:
+    from costmodel.explaining.levels import MOST, nearest_roof
     from scheduler.cli.output import percent, print_table, seconds
 
     rows = [
@@ -234,8 +239,12 @@ def _print_levels(found: WorkloadExplained) -> None:
         for level in found.levels
     ]
     print_table(("level", "#work", "#peak", "#least time", "#of its latency"), rows)
-    if found.levels:
-        nearest = max(found.levels, key=lambda level: level.share)
+    if nearest := nearest_roof(found.levels):
         print(f"The nearest roof is that of {nearest.name}: {percent(nearest.share)}.")
+    if any(level.share > MOST for level in found.levels):
+        print(
+            "Where more than the latency would go, arrays were nearer to the core when calls were\n"
+            "timed, or the work is estimated too high."
+        )
     if not found.peaks_measured:
         print("Peaks are nominal, from the description of the target; none was measured.")

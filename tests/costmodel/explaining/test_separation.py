@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from costmodel.dataset import Group
-from costmodel.explaining.levels import levels
+from costmodel.explaining.levels import Level, levels, nearest_roof
 from costmodel.explaining.separation import epsilon_squared, separations
 from costmodel.roofs.peaks import MeasuredPeaks
 from costmodel.testing.toys import points, product, toy_space
@@ -68,3 +68,12 @@ def test_each_level_takes_its_work_over_its_peak():
     arithmetic = found["useful arithmetic"]
     assert (arithmetic.amount, arithmetic.rate) == (2 * 512**3, 2e11)
     assert ("packing" in found) == bool(schedule["pack"])
+
+
+def test_what_would_take_longer_than_the_latency_is_no_roof():
+    shares = {"near": 0.4, "middle": 1.02, "far": 7.2}
+    found = [Level(name, "B", 1.0, 1.0, 1.0, share) for name, share in shares.items()]
+    nearest = nearest_roof(found)
+    assert nearest is not None
+    assert nearest.name == "middle"
+    assert nearest_roof(found[2:]) is None

@@ -85,7 +85,8 @@ def test_a_pipe_gets_few_lines(tmp_path):
     gains = [line for line in lines if re.match(r"\d+:\d\d  trial \d+: [\d.]+ .?s, ", line)]
     assert gains
     assert any("comparing the best again" in line for line in lines)
-    assert [line.split()[0] for line in lines[-2:]] == ["session", "stopped"]
+    assert [line.split()[0] for line in lines[-3:]] == ["session", "stopped", "kept"]
+    assert "tuning.db" in lines[-1]
     assert "\x1b" not in out
     code, out, err = finished("tune", *SMALL, *budget, "-v", "--seed", "1", cwd=tmp_path)
     assert (code, err) == (0, "")

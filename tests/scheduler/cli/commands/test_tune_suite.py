@@ -92,7 +92,7 @@ def test_a_pipe_gets_few_lines_and_a_second_run_goes_on(events, folder):
     assert " ".join(heads.split()) == "workload weight trials share latency gain NumPy state"
     for name in ("often", "fused"):
         assert re.search(rf"^ *{name} .* [\d.]+ .?s .* x +trials", out, re.MULTILINE), out
-    assert [line.split()[0] for line in lines[-4:-2]] == ["objective", "trials"]
+    assert [line.split()[0] for line in lines[-5:-3]] == ["objective", "trials"]
     assert len(lines) <= 40
     with Database(folder / "tuning.db", create=False) as database:
         kept = [r for r in database.records() if r.measurement.round == "search"]
