@@ -37,7 +37,7 @@ def _lane_rules(template: RowsTemplate) -> list[Rule]:
         "columns": sum(place.columns[-1] == 1 for place in places),
         "rows": sum(place.rows[-1] == 1 for place in places),
     }
-    most = max(along.values())
+    most = max(along[lanes] for lanes in template.lane_axes)
     return [
         Rule(
             "contiguous_lanes",

@@ -65,6 +65,12 @@ class RowsTemplate(Template):
             return "needs a CPU target"
         return why_no_rows(workload)
 
+    @property
+    def lane_axes(self) -> tuple[str, ...]:
+        """What lanes may be: several rows, too, where there are any and none is read by a table."""
+        across = self.rows.rows[-1].extent > 1 and not self.rows.gathers
+        return (COLUMNS, ROWS) if across else (COLUMNS,)
+
     def passes(self, form: str) -> tuple[Pass, ...]:
         """The passes of a value of the decision."""
         return self.rows.online if form == ONLINE else self.rows.plain
@@ -113,9 +119,8 @@ class RowsTemplate(Template):
             self.held is not None and output_to_hold_in(rows, self.element.name) is not None
         )
         streams = outputs_by_element(rows) and self.element.name == "float32"
-        across = rows.rows[-1].extent > 1 and not rows.gathers
         return (
-            Decision("lanes", (COLUMNS, ROWS) if across else (COLUMNS,)),
+            Decision("lanes", self.lane_axes),
             Decision("passes", (ONLINE, PLAIN) if fused else (PLAIN,)),
             Decision("unroll", (1, 2, 4, 8, 16)),
             Decision("held", tuple(held)),

@@ -76,7 +76,8 @@ def _is_exact(factor: Expression, array: str | None, kind: str) -> bool:
 
 def _dtype(chained: Chained, factor: Expression) -> str | None:
     """That of an array; None of what is computed."""
-    return chained.program.operand[factor.name].dtype if isinstance(factor, Read) else None
+    given = chained.program.operand.get(factor.name) if isinstance(factor, Read) else None
+    return given.dtype if given else None
 
 
 def _is_bounded(chained: Chained, weight: Expression) -> bool:

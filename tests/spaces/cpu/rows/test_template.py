@@ -62,6 +62,7 @@ TEXTS = [
     "y[r] = max[c](x[r, c] * (c * r + 1))",
     "y[c, r] = softmax[c](x[c, r] * w[r] + c + r)",
     "l[r] = logsumexp[c](x[r, c])\ni[r] = argmax[c](x[r, c])\n-> l, i",
+    "t: int32[r](index < 7)\nx: float32[c, 7]\ny[r] = max[c](x[c, t[r]] + z[c, r])",
     "m[c] = mean[r](x[r, c])\nv[c] = var[r](x[r, c])\n-> m, v",
 ]
 

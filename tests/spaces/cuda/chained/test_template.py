@@ -142,6 +142,7 @@ def test_what_a_product_means_in_float32_is_not_rounded_to_16_bits(text, factor)
     "text",
     [
         ROTATED.replace("CAST", "bfloat16"),
+        FORMS["two products"],
         f"q: int8\n{SOFT}{VALUES})",
         "u: float32\ny[b,h,i] = logsumexp[j](sum[d](q[b,h,i,d] * u[d] * k[b,h // 2,j,d]))",
     ],

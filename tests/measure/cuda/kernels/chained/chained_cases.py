@@ -52,7 +52,7 @@ IN_TEAMS = {
 
 def dtype_of(name: str) -> str:
     """Weights without a bound need the range of bfloat16."""
-    return "bfloat16" if name in ("no chain", "half precision") else "float16"
+    return "bfloat16" if name in ("no chain", "half precision", "two products") else "float16"
 
 
 def case(found: Program, values: dict) -> Case:
