@@ -21,7 +21,8 @@ SOFTCAP = 50.0
 class AttentionCase:
     """``queries``, the last of ``length`` positions, of heads of ``depth``. ``form`` says which
     positions they see, what becomes of scores and where keys are: words of ``causal``, ``alibi``,
-    ``softcap``, ``window`` and ``pages``, of sixteen positions, which a table names."""
+    ``softcap``, ``window`` and ``pages``, of sixteen positions, which a table names. Operands in
+    float8 have a scale for each head, and a bfloat16 output."""
 
     form: str
     batch: int
@@ -48,11 +49,34 @@ class AttentionCase:
         """As the tuner knows it."""
         if self.has("pages"):
             return self._paged
+        if self.is_float8:
+            return self._scaled
         return workload(
             "attention", b=self.batch, h=self.heads, kv=self.kv_heads, i=self.queries,
             j=self.length, d=self.depth, mask="causal" if self.has("causal") else "none",
             window=WINDOW if self.has("window") else 0, alibi=int(self.has("alibi")),
             softcap=SOFTCAP if self.has("softcap") else 0.0, dtype=self.dtype,
+        )  # fmt: skip
+
+    @property
+    def is_float8(self) -> bool:
+        """Whether both products are of float8."""
+        return self.dtype.startswith("float8")
+
+    @property
+    def _scaled(self) -> Workload:
+        head = f"h // {self.heads // self.kv_heads}"
+        where = f"where j <= i + {self.length - self.queries}\n" if self.has("causal") else ""
+        score = f"sum[d](q[b,h,i,d] * k[b,{head},j,d]) * qs[h] * ks[{head}]"
+        text = (
+            f"qs: float32[h]\nks: float32[{self.kv_heads}]\nvs: float32[{self.kv_heads}]\n"
+            f"k: {self.dtype}[b,{self.kv_heads},j,d]\nv: {self.dtype}[b,{self.kv_heads},j,e]\n"
+            f"y: bfloat16[b,h,i,e]\n{where}y[b,h,i,e] = sum[j](softmax[j]({score} * "
+            f"{1 / math.sqrt(self.depth)!r}) * v[b,{head},j,e]) * vs[{head}]"
+        )
+        return workload(
+            text, dtype=self.dtype, b=self.batch, h=self.heads, i=self.queries, j=self.length,
+            d=self.depth, e=self.depth,
         )  # fmt: skip
 
     @property
@@ -93,8 +117,10 @@ def _prefill(
     return AttentionCase(form, batch, heads, kv * heads // 32, length, length, depth, dtype)
 
 
-def _decode(form: str, length: int, kv: int = 32, batch: int = 1) -> AttentionCase:
-    return AttentionCase(form, batch, 32, kv, 1, length, 128, "bfloat16")
+def _decode(
+    form: str, length: int, kv: int = 32, batch: int = 1, dtype: str = "bfloat16"
+) -> AttentionCase:
+    return AttentionCase(form, batch, 32, kv, 1, length, 128, dtype)
 
 
 def _ten(length: int) -> tuple[AttentionCase, ...]:
@@ -122,6 +148,11 @@ _PAGED = _decode("pages", 4096, kv=8, batch=64)
 _FLOAT16 = tuple(_prefill(form, 4096, dtype="float16") for form in ("", "causal"))
 _HEAD_64 = tuple(_prefill(form, 4096, depth=64) for form in ("", "causal"))
 _BATCHES = tuple(_prefill(form, 8192, batch=n) for n in (8, 32) for form in ("", "causal"))
+_FLOAT8 = (
+    *(_prefill(form, 4096, dtype="float8_e4m3fn") for form in ("", "causal")),
+    _decode("", 4096, kv=8, batch=64, dtype="float8_e4m3fn"),
+    _decode("", 65536, kv=8, dtype="float8_e4m3fn"),
+)
 CASES = tuple(
     dict.fromkeys(
         (
@@ -132,6 +163,7 @@ CASES = tuple(
             *_FLOAT16,
             *(case for length in (1024, 16384, 512, 8192, 256, 2048, 128) for case in _ten(length)),
             *_BATCHES,
+            *_FLOAT8,
         )
     )
 )
@@ -185,6 +217,18 @@ _BLOCKS: tuple[dict[str, Value], ...] = (
     {"warps": 1, "keys": 32, "stages": 4, "residency": 3},
     {"warps": 1, "keys": 32, "stages": 3, "residency": 4},
 )
+_FLOAT8_WARPS: dict[str, Value] = _WARPS | {"weights": "float8_e4m3fn", "rescale": "moved"}
+_FLOAT8_BLOCKS: tuple[dict[str, Value], ...] = (
+    {},
+    {"order": "rows down"},
+    {"keys": 128},
+    {"keys": 128, "order": "rows down"},
+    {"queries": "shared"},
+    {"warps": 8, "residency": 1},
+    {"warps": 8, "residency": 1, "keys": 128, "order": "rows down"},
+    {"slices": 2, "residency": 1},
+    {"slices": 2, "residency": 1, "keys": 32, "order": "rows down"},
+)
 _FEW_WARPS: dict[str, Value] = _WARPS | {"warps": 1, "queries": "shared"}
 _TEAMS: tuple[dict[str, Value], ...] = (
     {"teams": 4, "keys": 32, "stages": 3, "residency": 1},
@@ -230,6 +274,7 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
     "chained": (
         *(_WARPS | each | {"split": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
         *(_FEW_WARPS | each | {"split": n, "merge": m} for each in _TEAMS for n, m in _MERGED),
+        *(_FLOAT8_WARPS | each for each in _FLOAT8_BLOCKS),
     ),
 }
 """Schedules of each template that are tried in any case; those that break a rule of a case are left
@@ -241,8 +286,11 @@ EARLIER: Mapping[str, Value] = {"teams": 1}
 
 
 def completed(template: Template, chosen: Mapping[str, Value]) -> Schedule | None:
-    """The schedule of some values, others the last of their decisions; None if one is no value."""
-    chosen = {**EARLIER, **chosen}
-    values = {d.name: chosen.get(d.name, d.values[-1]) for d in template.decisions}
+    """The schedule of some values, others the last of their decisions; None if one is no value, or
+    of no decision."""
+    given = {**EARLIER, **chosen}
+    values = {d.name: given.get(d.name, d.values[-1]) for d in template.decisions}
     known = all(values[d.name] in d.values for d in template.decisions)
-    return Schedule(template.name, tuple(values.items())) if known else None
+    if not known or chosen.keys() - values.keys():
+        return None
+    return Schedule(template.name, tuple(values.items()))

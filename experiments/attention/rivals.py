@@ -20,14 +20,15 @@ BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTEN
 def rivals(
     case: AttentionCase, tensors: Tensors, compiled: bool
 ) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
-    """Calls by name, and why others are not among them. None of torch's reads keys by a table."""
+    """Calls by name, and why others are not among them. None of torch's reads keys by a table
+    or multiplies float8."""
     makers: dict[str, Callable[[], Callable[[], Any]]] = {}
-    if case.has("pages"):
+    if case.has("pages") or case.is_float8:
         return {}, {}
     if not any(map(case.has, ("alibi", "softcap", "window"))):
         makers = {name: partial(_library, case, tensors, which) for name, which in BACKENDS.items()}
     if compiled:
-        makers["flex"] = partial(_flex, case, tensors)
+        makers["flex"] = partial(flex, case, tensors)
     return usable(makers)
 
 
@@ -44,7 +45,8 @@ def _library(case: AttentionCase, tensors: Tensors, which: SDPBackend) -> Callab
     return call
 
 
-def _flex(case: AttentionCase, tensors: Tensors) -> Callable[[], Any]:
+def flex(case: AttentionCase, tensors: Tensors) -> Callable[[], Any]:
+    """Compiled FlexAttention, with the form as its functions."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     past = case.length - case.queries

@@ -13,8 +13,11 @@ Tensors = Mapping[str, torch.Tensor]
 
 
 def drawn(case: AttentionCase, spread: float = 1.0) -> dict[str, torch.Tensor]:
-    """Normal inputs by name, queries with the standard deviation ``spread``; pages in any order."""
+    """Normal inputs by name, queries with the standard deviation ``spread``; pages in any order.
+    Scales of float8 lie about one."""
     torch.manual_seed(0)
+    if case.is_float8:
+        return _in_float8(case, spread)
     kind, shapes = getattr(torch, case.dtype), dict(case.shapes)
     table = shapes.pop("t", None)
     found = {name: torch.randn(s, device="cuda", dtype=kind) for name, s in shapes.items()}
@@ -25,9 +28,18 @@ def drawn(case: AttentionCase, spread: float = 1.0) -> dict[str, torch.Tensor]:
     return found
 
 
+def _in_float8(case: AttentionCase, spread: float) -> dict[str, torch.Tensor]:
+    kind, found = getattr(torch, case.dtype), {}
+    for name, shape in case.shapes.items():
+        drawn = torch.randn(shape, device="cuda") * (spread if name == "q" else 1.0)
+        is_scale = name.endswith("s")
+        found[name] = (drawn * 0.1).exp() if is_scale else drawn.to(kind)
+    return found
+
+
 def exact(case: AttentionCase, tensors: Tensors) -> torch.Tensor:
     """The output in float64, a head at a time and so many rows that they fit."""
-    q, (k, v) = tensors["q"].flatten(0, 1), _cache(case, tensors)
+    q, (k, v) = _scaled(tensors, "q").flatten(0, 1), _cache(case, tensors)
     group, step = case.heads // case.kv_heads, 4096
     found = torch.empty(q.shape, dtype=torch.float64, device="cuda")
     key = torch.arange(case.length, device="cuda")
@@ -53,7 +65,13 @@ def exact(case: AttentionCase, tensors: Tensors) -> torch.Tensor:
 def _cache(case: AttentionCase, tensors: Tensors) -> Iterator[torch.Tensor]:
     """Keys and values of each head, from pages if they are there."""
     for name in "kv":
-        found = tensors[name]
+        found = _scaled(tensors, name)
         if case.has("pages"):
             found = found[tensors["t"].long()].flatten(1, 2).transpose(1, 2)
         yield found.flatten(0, 1)
+
+
+def _scaled(tensors: Tensors, name: str) -> torch.Tensor:
+    """An operand times the scale of each head, if it has one."""
+    scale = tensors.get(f"{name}s")
+    return tensors[name] if scale is None else tensors[name].float() * scale[:, None, None]

@@ -23,6 +23,8 @@ from spaces.template import Template
 
 MOST_ERROR = 6e-3
 """Of the output's norm: weights and results are rounded to eight bits or more."""
+MOST_ERROR_FLOAT8 = 4e-2
+"""Weights are rounded to four bits."""
 SECONDS = 60.0
 PARENTS = 3
 
@@ -38,6 +40,7 @@ class Trial(Explorer):
     """Judges kernels by the norm of their error; ``errors`` are the least and the greatest."""
 
     errors: list[float] = field(default_factory=list)
+    most_error: float = MOST_ERROR
 
     @classmethod
     def of(
@@ -49,8 +52,9 @@ class Trial(Explorer):
         exact: torch.Tensor,
     ) -> Trial:
         """That of a case in the space of one template."""
-        w = case.workload
-        return cls(Space(w, target, [template(w, target)]), tensors, [exact])
+        w, most = case.workload, MOST_ERROR_FLOAT8 if case.is_float8 else MOST_ERROR
+        space = Space(w, target, [template(w, target)])
+        return cls(space, tensors, [exact], most_error=most)
 
     def run(self, known: Iterable[Mapping[str, Value]], count: int, seed: int = 0) -> None:
         """Judge and time the schedules ``known`` and the fixed ones, so many at random, and then so
@@ -98,4 +102,4 @@ class Trial(Explorer):
     def _agrees(self, found: torch.Tensor, exact: torch.Tensor) -> bool:
         error = float((found.double() - exact).norm() / exact.norm())
         self.errors.append(error)
-        return error < MOST_ERROR
+        return error < self.most_error

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 _OPERATIONS = {
+    0x009: "FMNMX",
     0x023: "FFMA",
     0x02B: "DFMA",
     0x037: "IMMA",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 
-from experiments.attention.cases import CASES, FIXED, completed
+from experiments.attention.cases import CASES, FIXED, WINDOW, AttentionCase, completed
+from experiments.attention.compilers.plain import plain_text
 from experiments.attention.flash3.library import why_not
 from experiments.attention.similar import best_of_similar
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.chained_hopper.template import ChainedHopper
 from spaces.cuda.target import cuda_target
+from spaces.language.evaluation import evaluate
 from spaces.space import Space
 from spaces.template import Template
 
@@ -32,8 +36,30 @@ def test_each_case_has_schedules_that_are_tried(case):
         assert valid(ChainedHopper, case) >= 4
 
 
+@pytest.mark.parametrize("case", CASES[-4:], ids=lambda case: case.name)
+def test_float8_has_schedules_of_its_own(case):
+    made = CudaChained(case.workload, TARGET)
+    space = Space(case.workload, TARGET, [made])
+    own = [v for v in FIXED["chained"] if "weights" in v]
+    found = [s for v in own if (s := completed(made, v)) and space.why_not(s) is None]
+    assert len(found) >= 4 * (case.queries > 1)
+    assert all(s.values["weights"] == case.dtype for s in found)
+    other = CASES[0].workload
+    assert not [v for v in own if completed(CudaChained(other, TARGET), v)]
+
+
+def test_the_plain_text_for_compilers_is_attention():
+    generator = torch.Generator().manual_seed(1)
+    for form in ("", "causal", "causal alibi", "causal softcap", "causal softcap window"):
+        case = AttentionCase(form, 2, 4, 2, 3, WINDOW + 40, 16, "float32")
+        drawn = {n: torch.randn(s, generator=generator) for n, s in case.shapes.items()}
+        arrays = {name: tensor.numpy() for name, tensor in drawn.items()}
+        (wanted,) = evaluate(case.workload.program, arrays).values()
+        assert np.abs(plain_text(case)(**drawn).numpy() - wanted).max() < 5e-4
+
+
 def test_ten_operators_are_compared_at_each_length():
-    assert len({case.name for case in CASES}) == len(CASES) == 8 * 10 + 12
+    assert len({case.name for case in CASES}) == len(CASES) == 8 * 10 + 16
 
 
 def test_schedules_of_the_most_similar_case_come_first():

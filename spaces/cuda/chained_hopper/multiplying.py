@@ -15,6 +15,10 @@ from spaces.cuda.chained_hopper.rows import GroupRows
 from spaces.cuda.chained_hopper.sizes import GROUP, TERMS
 from spaces.cuda.chained_hopper.walk import Walk
 
+ALL, STATES = 1, 2
+"""What must run ``beside`` sums, of a tile's chain: all, or its first loop, which finds states."""
+_VALUES_ARE_THERE = "tw::mbarrier_wait(values_full + 8 * stage, phase);"
+
 
 @dataclass(frozen=True)
 class Multiplying:
@@ -150,12 +154,13 @@ class Multiplying:
 
     def _overlapped(self) -> list[str]:
         """Scores of the next tile and sums of this one are multiplied at a time; the next tile's
-        chain runs beside the sums.
+        chain, or its first loop, runs beside the sums.
 
         A second wait for the same barrier ends nothing but a block of instructions, past which the
-        compiler moves none: without, it puts off exponentials until the sums have ended.
+        compiler moves none: without, it puts off maxima and exponentials until the sums have ended.
         """
-        weighed = self.rows.weigh()
+        beside, end = self.plan.values["beside"], [_VALUES_ARE_THERE]
+        weighed = self.rows.weigh(end if beside == STATES else ())
         return [
             "u32 next = stage + 1, after = phase;",
             f"if (next == {self.plan.stages}) {{ next = 0; after ^= 1; }}",
@@ -168,7 +173,7 @@ class Multiplying:
             "tw::settle(scores);",
             _release("keys", "next"),
             *weighed.lines,
-            *(self._end_of_block() if self.plan.values["beside"] else []),
+            *(["tw::settle(scores);", *end] if beside == ALL else []),
             "tw::wgmma_wait<0>();",
             "tw::settle(sums);",
             _release("values", "stage"),
@@ -178,9 +183,6 @@ class Multiplying:
             "stage = next;",
             "phase = after;",
         ]
-
-    def _end_of_block(self) -> list[str]:
-        return ["tw::settle(scores);", "tw::mbarrier_wait(values_full + 8 * stage, phase);"]
 
     def _in_turn(self) -> list[str]:
         """Sums of this tile, then scores and chain of the next."""

@@ -98,16 +98,17 @@ class GroupRows:
         ]
         return [f"int low[{ROWS}], high[{ROWS}];", *each_row(body)]
 
-    def weigh(self) -> Written:
-        """The chain over tile ``j``: lines, and how sums are then to be corrected."""
+    def weigh(self, between: Sequence[str] = ()) -> Written:
+        """The chain over tile ``j``: lines, and how sums are then to be corrected; lines
+        ``between`` come after its first loop."""
         plan, chain = self.plan, self.chain
         start = [f"const int tile = j * {plan.keys}, first = tile + lane % 4 * 2;"]
         bounds = self.bounds()
         within = plan.spans.within(plan.keys)
         if chain.hidden is not None:
-            found = chain.any_tile(within, bounds)
+            found = chain.any_tile(within, bounds, between)
             return replace(found, lines=[*start, *found.lines])
-        masked, unmasked = chain.tile(masked=True), chain.tile(masked=False)
+        masked, unmasked = (chain.tile(m, between) for m in (True, False))
         branch = ["{", *indented([*bounds, *_kept(masked)]), "}"]
         if within:
             branch = [

@@ -2,7 +2,8 @@
 
 Decisions: ``warpgroups`` of 64 rows each; ``keys`` of a tile; ``stages`` of keys and of the matrix;
 ``queries``, whether rows are multiplied from shared memory or from registers; ``overlap``, scores
-of the next tile beside sums of this one, and ``beside``, its whole chain before those have ended;
+of the next tile beside sums of this one, and ``beside``, its whole chain (1) or the first loop of
+it (2), which finds maxima, before those have ended;
 ``ping_pong``, warpgroups taking turns to multiply; ``rescale``, sums corrected ``always``, where a
 maximum ``moved``, or ``late``, where it rose by more than eight powers of two; ``query_buffers``,
 rows that wait their turn; ``residency``, blocks of a multiprocessor; ``blocks``, how they find
@@ -20,6 +21,7 @@ import numpy as np
 
 from spaces.cuda.chained_hopper.code import ChainedHopperCode
 from spaces.cuda.chained_hopper.fetching.tiles import tiled
+from spaces.cuda.chained_hopper.multiplying import ALL, STATES
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.rules import chained_rules
 from spaces.cuda.chained_hopper.served import why_not_chained
@@ -29,6 +31,7 @@ from spaces.cuda.chained_hopper.walk import WALKS
 from spaces.cuda.chains.chain import RESCALES, can_be_late
 from spaces.cuda.chains.splitting import CLUSTER, EARLY, MERGES
 from spaces.cuda.target import CudaTarget
+from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
@@ -88,7 +91,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("merge", (CLUSTER, EARLY, *MERGES)),
         Decision("keys", tuple(range(16, 257, 16))),
         Decision("overlap", (0, 1)),
-        Decision("beside", (0, 1)),
+        Decision("beside", (0, ALL, STATES) if Levels(sizes.chained).last else (0, ALL)),
         Decision("queries", ("shared", "registers")),
         Decision("blocks", WALKS),
         Decision("query_buffers", (1, 2)),

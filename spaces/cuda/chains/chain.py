@@ -73,21 +73,25 @@ class FragmentChain:
         own = self.levels.in_place
         return found if own is None else {**found, own: self.score}
 
-    def tile(self, masked: bool) -> Written:
+    def tile(self, masked: bool, between: Sequence[str] = ()) -> Written:
         """The lines for a tile that begins with the key ``tile``, of which the lane's first is
-        ``first``, of rows that see all its keys, or only some if ``masked``."""
-        return TileChain(self, masked).written()
+        ``first``, of rows that see all its keys, or only some if ``masked``. Lines ``between`` come
+        after its first loop."""
+        return TileChain(self, masked, between=between).written()
 
     @cached_property
     def hidden(self) -> Expression | None:
         """What hides a key where it is minus infinity, so that tiles are written once for all."""
         return hiding(self.chained) if not self.tracks or self.chained.conditions else None
 
-    def any_tile(self, within: Sequence[str], bounds: Sequence[str] = ()) -> Written:
+    def any_tile(
+        self, within: Sequence[str], bounds: Sequence[str] = (), between: Sequence[str] = ()
+    ) -> Written:
         """The lines for any tile, of a chain that has :attr:`hidden`. ``within`` are C tests, if
         there are some: whether the tile begins where all rows' keys have, and whether it ends
         before one's have. Where one does not hold, ``bounds`` say which keys a row sees."""
-        first, hidden, after = TileChain(self, False, self.hidden).hiding(apart=bool(within))
+        tile = TileChain(self, False, self.hidden, between)
+        first, hidden, after = tile.hiding(apart=bool(within))
         heads = [f"if (!({test})) {{" for test in within] or ["{"]
         lines = first
         for head, hide in zip(heads, hidden, strict=True):

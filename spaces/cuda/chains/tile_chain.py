@@ -39,11 +39,13 @@ class Written:
 @dataclass
 class TileChain:
     """The lines of one tile, in the order of its loops. Lines for each row wait until a loop over
-    the elements, or the end, needs them."""
+    the elements, or the end, needs them. Those of ``between`` come where the states are known that
+    further loops read."""
 
     chain: FragmentChain
     masked: bool
     hidden: Expression | None = None
+    between: Sequence[str] = ()
     lines: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     factors: dict[Scaling, str] = field(default_factory=dict)
@@ -124,6 +126,9 @@ class TileChain:
                 self._join(k, r)
             if level == 0 and self.chain.lagging:
                 self._choose()
+            if level == 0 and self.between:
+                self._flush()
+                self.lines += self.between
         corrections = [weighing.reduction.correction for weighing in chained.weighings]
         factors = [self._factor(c) if isinstance(c, Scaling) else None for c in corrections]
         self._remember()

@@ -109,8 +109,9 @@ CASES = {
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "documents": of_form("documents", rescale="moved"),
     "scores near zero": case(
-        attention(h=1, i=64, j=90, softcap=40.0, mask="causal"), warpgroups=1, ping_pong=0
+        attention(h=1, i=64, j=90, softcap=40.0, mask="causal"), warpgroups=1, ping_pong=0, beside=2
     ),
+    "maxima beside sums": case(STEEP, beside=2, queries="registers"),
     "softcap": case(
         attention(h=4, kv=2, i=70, j=90, softcap=0.25, alibi=1, mask="causal"),
         warpgroups=1,

@@ -81,6 +81,14 @@ def test_exponentials_run_while_sums_are_multiplied():
         assert not count(code)["LDL"] + count(code)["STL"], made.schedule
 
 
+def test_maxima_at_least_run_while_sums_are_multiplied():
+    for made, code in codes([good(w, **LOW, beside=2) for w in WORKLOADS[:2]]):
+        names, keys = in_order(code), made.schedule["keys"]
+        for_scores = names.index("WAIT 1")
+        between = Counter(names[for_scores : names.index("WAIT 0", for_scores)])
+        assert between["FMNMX"] >= keys // 2, made.schedule
+
+
 def spilling(each: int, seed: int) -> tuple[int, list[Schedule]]:
     """How many random schedules were compiled, and those whose registers do not suffice."""
     chosen = []

@@ -1,0 +1,1 @@
+"""Attention by compilers: the plain text, and a kernel of blocks written in Triton."""
