@@ -13,7 +13,7 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,26 @@ from experiments.attention.tensors import drawn, exact
 from experiments.attention.trying import Trial, serving
 from experiments.gpu_matmul.timing import interleave
 from experiments.resuming import write
+from spaces.schedule import Value
 from spaces.target import detect_target
 
 
-def best_call(case: AttentionCase, row: dict[str, Any]) -> Callable[[], None]:
-    """A call of the kernel that was the best of a case."""
-    target, name = detect_target("cuda"), row["best"].split()[0]
-    (served,) = (t for t in serving(case, target) if t.name == name)
+def call_of(case: AttentionCase, template: str, values: Mapping[str, Value]) -> Callable[[], None]:
+    """A call of the kernel that some values of a template's decisions are, once it was right."""
+    target = detect_target("cuda")
+    (served,) = (t for t in serving(case, target) if t.name == template)
     tensors = drawn(case)
     trial = Trial.of(case, target, served, tensors, exact(case, tensors))
-    chosen = completed(served(case.workload, target), row["schedule"])
+    chosen = completed(served(case.workload, target), values)
     assert chosen
     trial.judge_all([chosen])
     assert chosen in trial.seconds, f"{case.name}: {trial.outcomes}"
     return trial.calls[chosen]
+
+
+def best_call(case: AttentionCase, row: dict[str, Any]) -> Callable[[], None]:
+    """A call of the kernel that was the best of a case."""
+    return call_of(case, row["best"].split()[0], row["schedule"])
 
 
 def main() -> int:

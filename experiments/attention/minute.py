@@ -1,0 +1,85 @@
+"""What a search of a minute finds, beside the best that is known, in turns.
+
+    python -m experiments.attention.minute RESULTS --only PATTERN [--seconds 60] [--out FILE]
+
+Each case whose name matches is tuned from nothing, then its kernel and the one that was the best in
+``RESULTS``, of ``experiments.attention``, are judged and timed. Needs a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from experiments.attention.cases import CASES, AttentionCase
+from experiments.attention.side_by_side import best_call, call_of
+from experiments.gpu_matmul.timing import interleave
+from experiments.resuming import remaining, resume, write
+from scheduler.tuning.progress import TuningResult
+from scheduler.tuning.tuner import tune
+
+
+def searched(case: AttentionCase, seconds: float) -> TuningResult:
+    """A run that knows nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "tuning.db"
+        return tune(case.workload, "cuda", database, trials=100_000, seconds=seconds)
+
+
+def measure(case: AttentionCase, known: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Medians of both kernels, and how the search went."""
+    result = searched(case, seconds)
+    assert result.best is not None, f"nothing was right: {dict(result.failures)}"
+    schedule = result.best.schedule
+    calls: dict[str, Callable[[], None]] = {
+        "searched": call_of(case, schedule.template, schedule.values),
+        "known": best_call(case, known),
+    }
+    times = interleave(calls, rounds=60, seconds=1.0)
+    median = {name: statistics.median(found) for name, found in times.items()}
+    return {
+        "median_s": median,
+        "ratio": median["known"] / median["searched"],
+        "schedule": {"template": schedule.template, **schedule.values},
+        "known": known["schedule"],
+        "trials": result.trials,
+        "failures": dict(result.failures),
+        "seconds": result.seconds,
+        "history": result.history,
+    }
+
+
+def main() -> int:
+    options = _options()
+    known = json.loads(options.results.read_text())["cases"]
+    facts = {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
+    results = resume(options.out, "experiments.attention.minute", facts)
+    for case in remaining(CASES, results, options.only):
+        row = measure(case, known[case.name], options.seconds)
+        results["cases"][case.name] = row
+        write(options.out, results)
+        words = ", ".join(f"{name} {1e6 * t:.1f} us" for name, t in row["median_s"].items())
+        print(f"{case.name}: {words}, {row['ratio']:.3f}, {row['trials']} trials", flush=True)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.attention.minute")
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--only", type=re.compile, required=True, help="cases whose names match")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of search a case")
+    parser.add_argument("--out", type=Path, default=Path("minute.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
