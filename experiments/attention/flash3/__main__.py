@@ -1,11 +1,12 @@
-"""Our best kernels beside FlashAttention-3's and cuDNN's, in turns; see README.md of attention.
+"""Our best kernels beside those of FlashAttention-3 and FlashInfer, built from their sources, and
+cuDNN's, in turns; see README.md of attention.
 
     python -m experiments.attention.flash3 FOLDER RESULTS [--only PATTERN] [--minutes 2]
         [--out FILE]
 
-``FOLDER`` has the libraries that ``build.sh`` makes, ``RESULTS`` is of ``experiments.attention``:
-each case runs the schedule that was the best there. Writes the results after every case. Needs a
-GPU.
+``FOLDER`` has the libraries that ``build.sh`` here and in ``flashinfer`` make, ``RESULTS`` is of
+``experiments.attention``: each case runs the schedule that was the best there. Writes the results
+after every case. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from typing import Any
 import torch
 
 from experiments.attention.cases import CASES, AttentionCase
-from experiments.attention.flash3.library import call_of, why_not
+from experiments.attention.flash3 import library as flash3
+from experiments.attention.flashinfer import library as flashinfer
 from experiments.attention.rivals import rivals
 from experiments.attention.side_by_side import best_call
 from experiments.attention.tensors import drawn, exact
@@ -31,18 +33,24 @@ from experiments.gpu_matmul.timing import interleave
 from experiments.operators.summary import OURS
 from experiments.resuming import remaining, resume, write
 
+LIBRARIES = {"flash3": flash3, "flashinfer": flashinfer}
+
 
 def measure(case: AttentionCase, best: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Medians, rates, and the rivals' times over ours; all that is timed was right."""
     tensors = drawn(case)
-    call, output = call_of(case, tensors, folder)
-    output.fill_(float("nan"))
-    call()
     wanted = exact(case, tensors)
-    error = float((output.double() - wanted).norm() / wanted.norm())
-    assert error < MOST_ERROR, f"{case.name}: FlashAttention-3 is off by {error}"
-    others, _ = rivals(case, tensors, compiled=False)
-    calls = {OURS: best_call(case, best), "flash3": call, **others}
+    calls, error = {OURS: best_call(case, best)}, {}
+    for name, library in LIBRARIES.items():
+        if library.why_not(case, folder):
+            continue
+        call, output = library.call_of(case, tensors, folder)
+        output.fill_(float("nan"))
+        call()
+        error[name] = float((output.double() - wanted).norm() / wanted.norm())
+        assert error[name] < MOST_ERROR, f"{case.name}: {name} is off by {error[name]}"
+        calls[name] = call
+    calls |= rivals(case, tensors, compiled=False)[0]
     times = interleave(calls, rounds=30, seconds=0.6, heat=0.4)
     median = {name: statistics.median(found) for name, found in times.items()}
     return {
@@ -56,16 +64,18 @@ def measure(case: AttentionCase, best: dict[str, Any], folder: Path) -> dict[str
 
 def table(results: dict[str, Any]) -> str:
     """Of Markdown: a row a case."""
-    lines = ["| case | us | flash3 | cuDNN | flash3 over ours | cuDNN over ours |"]
-    lines.append("| --- " * 6 + "|")
+    shown = (*LIBRARIES, "cudnn")
+    lines = [f"| case | us | {' | '.join((*shown, *(f'{name} over ours' for name in shown)))} |"]
+    lines.append("| --- " * (2 + 2 * len(shown)) + "|")
     for name, row in results["cases"].items():
-        times = [_number(row["median_s"], n, 1e6, 1) for n in (OURS, "flash3", "cudnn")]
-        ratios = [_number(row["ratio"], n, 1, 2) for n in ("flash3", "cudnn")]
+        times = [_number(row["median_s"], n, 1e6, 1) for n in (OURS, *shown)]
+        ratios = [_number(row["ratio"], n, 1, 2) for n in shown]
         lines.append(f"| {' | '.join([name, *times, *ratios])} |")
-    over = [row["ratio"]["flash3"] for row in results["cases"].values()]
-    if over:
-        mean = statistics.geometric_mean(over)
-        lines += ["", f"Over FlashAttention-3: {mean:.2f} geometric mean, {min(over):.2f} least."]
+    for rival in LIBRARIES:
+        over = [row["ratio"][rival] for row in results["cases"].values() if rival in row["ratio"]]
+        if over:
+            mean = statistics.geometric_mean(over)
+            lines += ["", f"Over {rival}: {mean:.2f} geometric mean, {min(over):.2f} least."]
     return "\n".join(lines) + "\n"
 
 
@@ -79,7 +89,8 @@ def main() -> int:
     known = json.loads(options.results.read_text())["cases"]
     facts = {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
     results = resume(options.out, "experiments.attention.flash3", facts)
-    cases = [c for c in CASES if "best" in known.get(c.name, {}) and not why_not(c, options.folder)]
+    served = [c for c in CASES if any(not b.why_not(c, options.folder) for b in LIBRARIES.values())]
+    cases = [case for case in served if "best" in known.get(case.name, {})]
     for case in remaining(cases, results, options.only, end):
         row = measure(case, known[case.name], options.folder)
         results["cases"][case.name] = row
