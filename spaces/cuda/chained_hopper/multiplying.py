@@ -14,9 +14,11 @@ from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows
 from spaces.cuda.chained_hopper.sizes import GROUP, TERMS
 from spaces.cuda.chained_hopper.walk import Walk
+from spaces.cuda.chains.tile_chain import NOTHING, Between
 
-ALL, STATES = 1, 2
-"""What must run ``beside`` sums, of a tile's chain: all, or its first loop, which finds states."""
+ALL, STATES, HALF = 1, 2, 3
+"""What must run ``beside`` sums, of a tile's chain: all, its first loop, which finds states, or
+that and the weights of half of the rows."""
 _VALUES_ARE_THERE = "tw::mbarrier_wait(values_full + 8 * stage, phase);"
 
 
@@ -154,13 +156,14 @@ class Multiplying:
 
     def _overlapped(self) -> list[str]:
         """Scores of the next tile and sums of this one are multiplied at a time; the next tile's
-        chain, or its first loop, runs beside the sums.
+        chain, or some of it, runs beside the sums.
 
         A second wait for the same barrier ends nothing but a block of instructions, past which the
         compiler moves none: without, it puts off maxima and exponentials until the sums have ended.
         """
         beside, end = self.plan.values["beside"], [_VALUES_ARE_THERE]
-        weighed = self.rows.weigh(end if beside == STATES else ())
+        between = Between(end, beside == HALF) if beside in (STATES, HALF) else NOTHING
+        weighed = self.rows.weigh(between)
         return [
             "u32 next = stage + 1, after = phase;",
             f"if (next == {self.plan.stages}) {{ next = 0; after ^= 1; }}",

@@ -12,7 +12,7 @@ from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.tile_chain import Written
+from spaces.cuda.chains.tile_chain import NOTHING, Between, Written
 from spaces.derivation.chained.text import split
 from spaces.language.tree import Expression
 
@@ -98,9 +98,9 @@ class GroupRows:
         ]
         return [f"int low[{ROWS}], high[{ROWS}];", *each_row(body)]
 
-    def weigh(self, between: Sequence[str] = ()) -> Written:
+    def weigh(self, between: Between = NOTHING) -> Written:
         """The chain over tile ``j``: lines, and how sums are then to be corrected; lines
-        ``between`` come after its first loop."""
+        may come ``between`` its loops."""
         plan, chain = self.plan, self.chain
         start = [f"const int tile = j * {plan.keys}, first = tile + lane % 4 * 2;"]
         bounds = self.bounds()

@@ -2,8 +2,9 @@
 
 Decisions: ``warpgroups`` of 64 rows each; ``keys`` of a tile; ``stages`` of keys and of the matrix;
 ``queries``, whether rows are multiplied from shared memory or from registers; ``overlap``, scores
-of the next tile beside sums of this one, and ``beside``, its whole chain (1) or the first loop of
-it (2), which finds maxima, before those have ended;
+of the next tile beside sums of this one, and ``beside``, what of its chain runs before those have
+ended: what the compiler likes (0), all (1), the first loop (2), which finds maxima, or that and the
+weights of half of the rows (3);
 ``ping_pong``, warpgroups taking turns to multiply; ``rescale``, sums corrected ``always``, where a
 maximum ``moved``, or ``late``, where it rose by more than eight powers of two; ``query_buffers``,
 rows that wait their turn; ``residency``, blocks of a multiprocessor; ``blocks``, how they find
@@ -21,7 +22,7 @@ import numpy as np
 
 from spaces.cuda.chained_hopper.code import ChainedHopperCode
 from spaces.cuda.chained_hopper.fetching.tiles import tiled
-from spaces.cuda.chained_hopper.multiplying import ALL, STATES
+from spaces.cuda.chained_hopper.multiplying import ALL, HALF, STATES
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.rules import chained_rules
 from spaces.cuda.chained_hopper.served import why_not_chained
@@ -91,7 +92,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("merge", (CLUSTER, EARLY, *MERGES)),
         Decision("keys", tuple(range(16, 257, 16))),
         Decision("overlap", (0, 1)),
-        Decision("beside", (0, ALL, STATES) if Levels(sizes.chained).last else (0, ALL)),
+        Decision("beside", _beside(sizes)),
         Decision("queries", ("shared", "registers")),
         Decision("blocks", WALKS),
         Decision("query_buffers", (1, 2)),
@@ -104,3 +105,8 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("section", sections),
         Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
     )
+
+
+def _beside(sizes: ChainedSizes) -> tuple[int, ...]:
+    """What may run beside sums, of a chain of one loop or of several."""
+    return (0, ALL, STATES, HALF) if Levels(sizes.chained).last else (0, ALL)

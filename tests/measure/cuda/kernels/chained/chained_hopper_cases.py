@@ -112,6 +112,7 @@ CASES = {
         attention(h=1, i=64, j=90, softcap=40.0, mask="causal"), warpgroups=1, ping_pong=0, beside=2
     ),
     "maxima beside sums": case(STEEP, beside=2, queries="registers"),
+    "half of the weights beside sums": case(CAUSAL, beside=3, rescale="always"),
     "softcap": case(
         attention(h=4, kv=2, i=70, j=90, softcap=0.25, alibi=1, mask="causal"),
         warpgroups=1,

@@ -81,12 +81,16 @@ def test_exponentials_run_while_sums_are_multiplied():
         assert not count(code)["LDL"] + count(code)["STL"], made.schedule
 
 
-def test_maxima_at_least_run_while_sums_are_multiplied():
-    for made, code in codes([good(w, **LOW, beside=2) for w in WORKLOADS[:2]]):
+@pytest.mark.parametrize(("beside", "share"), [(2, 0), (3, 2)], ids=["maxima", "half"])
+def test_some_of_a_chain_runs_while_sums_are_multiplied(beside, share):
+    """All maxima, and of a thread's exponentials, one a key of half a tile, a ``share``."""
+    chosen = [good(w, **LOW, beside=beside, rescale="always") for w in WORKLOADS[:2]]
+    for made, code in codes(chosen):
         names, keys = in_order(code), made.schedule["keys"]
         for_scores = names.index("WAIT 1")
         between = Counter(names[for_scores : names.index("WAIT 0", for_scores)])
         assert between["FMNMX"] >= keys // 2, made.schedule
+        assert between["MUFU"] >= (keys // 2 // share if share else 0), made.schedule
 
 
 def spilling(each: int, seed: int) -> tuple[int, list[Schedule]]:
