@@ -15,10 +15,10 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Strided
 from spaces.cuda.blocks.gathered import digits
 from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.hopper.images import ImageTile, images_of_factor
 from spaces.cuda.hopper.segments import TrimmedTile, segment_tile, why_no_segment
 from spaces.cuda.hopper.tile import MatrixTile, OperandTile
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.derivation.products.places import Place
 from spaces.derivation.products.splitting import Part
 from spaces.derivation.products.view import Factor, extent
 from spaces.errors import InputError
@@ -205,6 +205,8 @@ def placed_tile(
         if part and not rank:
             return TrimmedTile(*common, matrix, gathered.deep, part)
         return MatrixTile(*common, matrix, gathered.deep)
+    if images := images_of_factor(gathered):
+        return ImageTile(*common, images)
     factor = product.view.right if rank else product.view.left
     windows = windows_of(product, factor, gathered.width)
     assert not isinstance(windows, str)
@@ -221,7 +223,10 @@ def why_no_placed_map(product: ImplicitProduct) -> str | None:
         product.gathered, (product.view.left, product.view.right), strict=True
     ):
         matrix, operand = gathered.strided, factor.operand
-        if matrix is None:
+        if matrix is None and (images := images_of_factor(gathered)):
+            if reason := images.why_no_tile(operand, factor is product.view.right):
+                return reason
+        elif matrix is None:
             windows = windows_of(product, factor, gathered.width)
             if isinstance(windows, str):
                 return windows
@@ -255,60 +260,3 @@ def whole_channels(product: ImplicitProduct) -> int:
         if gathered.strided is None
     ]
     return gcd(*(w.channels for w in found if isinstance(w, Windows)))
-
-
-@dataclass(frozen=True)
-class Images:
-    """An output of columns that lie together in ``count`` parts of ``columns`` each, such as the
-    pixels of images: rows are ``pitch`` elements apart, parts ``step``."""
-
-    columns: int
-    count: int
-    pitch: int
-    step: int
-
-
-def output_map(product: ImplicitProduct, box: tuple[int, int], swizzle: int) -> TensorMapSpec:
-    """The map of the output as a matrix, or as one for each image, see
-    :func:`why_no_placed_output`."""
-    output, images = product.output, images_of(product)
-    size = output.element.bytes
-    assert images is not None
-    whole = images.count == 1
-    dims = (images.columns, product.rows, images.count)
-    strides = (images.pitch * size, images.step * size)
-    return TensorMapSpec(
-        output.name,
-        output.dtype,
-        dims[: 3 - whole],
-        strides[: 2 - whole],
-        (*box, 1)[: 3 - whole],
-        swizzle,
-    )
-
-
-def why_no_placed_output(product: ImplicitProduct) -> str | None:
-    """Why TMA cannot write the output, in words; None if it can."""
-    images, output = images_of(product), product.output
-    if images is None:
-        return f"rows of {output.name} are not the same distance apart everywhere"
-    for apart in (images.pitch, images.step):
-        if apart * output.element.bytes % 16:
-            return (
-                f"rows of {output.name} are {apart * output.element.bytes} bytes apart; allowed: 16"
-            )
-    return None
-
-
-def images_of(product: ImplicitProduct) -> Images | None:
-    """How the output lies, if it is a matrix whose columns are neighbours, or are in each image."""
-    view = product.view
-    written = Place(product.output.name, view.offset, (), None)
-    pitch = written.step(view.rows)
-    columns = [part for part in view.columns if part.extent > 1]
-    apart = next((n for n in range(len(columns)) if written.step(columns[n:]) == 1), None)
-    step = None if apart is None else written.step(columns[:apart])
-    if pitch is None or step is None:
-        return None
-    run = extent(tuple(columns[apart:]))
-    return Images(run, product.columns // run, pitch or run, step or run * product.rows)

@@ -173,8 +173,7 @@ class OperandTile(ABC):
         def line(panel: tuple[object, ...]) -> list[str]:
             number = index(panel[0])  # type: ignore[arg-type]
             place = index(to) + number * self.panel_bytes
-            along = (index(start) + number * self.panel).text
-            at = f"{depth}, {along}{ahead}" if self.runs_deep else f"{along}, {depth}{ahead}"
+            at = self._place(index(start) + number * self.panel, ahead, depth)
             return [f"tw::{call.format(place.text + offset, at)};"]
 
         count = self.extent // self.panel
@@ -186,6 +185,13 @@ class OperandTile(ABC):
             integer="int",
             language="cuda",
         )
+
+    def _place(self, along: Index, ahead: str, depth: str) -> str:
+        """C text of where a panel begins that is ``along`` the rows (or columns); what sharers are
+        ``ahead`` by is added along its slow rows."""
+        if self.runs_deep:
+            return f"{depth}, {along.text}{ahead}"
+        return f"{along.text}, {depth}{ahead}"
 
     def descriptor(self, address: str) -> str:
         """C expression of the wgmma descriptor of the tile, or of a block of it, at ``address``."""

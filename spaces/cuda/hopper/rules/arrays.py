@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.hopper.fetched import fetched_of
-from spaces.cuda.hopper.places import images_of, whole_channels, why_no_placed_output
+from spaces.cuda.hopper.images import images_of, images_of_factor, why_no_placed_output
+from spaces.cuda.hopper.places import whole_channels
 from spaces.cuda.hopper.segments import MOST_PARTS, trims_of
 from spaces.cuda.hopper.sizes import TILE, HopperSizes
 from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.tile import why_no_tensor_map
+from spaces.cuda.hopper.tile import WIDEST_SWIZZLE, why_no_tensor_map
 from spaces.template import Rule
 
 
@@ -18,15 +21,38 @@ def window_rules(product: ImplicitProduct) -> list[Rule]:
     """A step of depth is of one point of a window."""
     channels = whole_channels(product)
     if not channels:
-        return []
+        return _panel_rules(product)
     return [
+        *_panel_rules(product),
         Rule(
             "channels",
             ("depth",),
             lambda c: channels % c["depth"] == 0,
             lambda c: f"steps of {c['depth']} terms do not divide the {channels} channels",
-        )
+        ),
     ]
+
+
+def _panel_rules(product: ImplicitProduct) -> list[Rule]:
+    """A panel of a tile is of one image."""
+    return [
+        _panel_rule(operand.name, images.columns, rank, operand.element.bytes)
+        for rank, operand in enumerate((product.left, product.right))
+        if (images := images_of_factor(product.gathered[rank]))
+    ]
+
+
+def _panel_rule(name: str, pixels: int, rank: int, size: int) -> Rule:
+    def panel(c: Any) -> Any:
+        along = np.where(c["swapped"] ^ bool(rank), c["block_n"], c["block_m"])
+        return np.gcd(along * size, WIDEST_SWIZZLE) // size
+
+    return Rule(
+        f"images_{rank}",
+        ("block_m", "block_n", "swapped"),
+        lambda c: pixels % panel(c) == 0,
+        lambda c: f"{panel(c)} pixels of {name} that are loaded at a time do not divide {pixels}",
+    )
 
 
 def segment_rules(product: Tiled) -> list[Rule]:

@@ -18,7 +18,7 @@ from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.implicit import ImplicitProduct
 from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.hopper.places import images_of, output_map
+from spaces.cuda.hopper.images import images_of, output_map
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.workloads.contraction import Operand

@@ -1,0 +1,131 @@
+"""Matrices whose columns lie together in several images, as TMA brings and stores them: the pixels
+of images with channels first, a map of which has a dimension for the image.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index
+from spaces.cuda.blocks.gathered import Gathered
+from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.hopper.tile import BLOCK, OperandTile
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.derivation.products.places import Place
+from spaces.derivation.products.splitting import Part
+from spaces.derivation.products.view import extent
+from spaces.workloads.array import Array
+
+LEAST_TILE = 16
+"""Columns of the least tile along n."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """A matrix whose ``columns`` of stride 1 lie together in ``count`` parts, such as the pixels of
+    images: ``rows`` of them are ``pitch`` elements apart, parts ``step``."""
+
+    rows: int
+    columns: int
+    count: int
+    pitch: int
+    step: int
+
+    def tensor_map(self, array: Array, box: tuple[int, int], swizzle: int) -> TensorMapSpec:
+        """The map of a matrix, or of one for each image; ``box`` has columns and rows of one."""
+        size, whole = array.element.bytes, self.count == 1
+        dims = (self.columns, self.rows, self.count)
+        strides = (self.pitch * size, self.step * size)
+        boxes = (*box, 1)
+        return TensorMapSpec(
+            array.name,
+            array.dtype,
+            dims[: 3 - whole],
+            strides[: 2 - whole],
+            boxes[: 3 - whole],
+            swizzle,
+        )
+
+    def why_no_map(self, array: Array) -> str | None:
+        """Why there is none, in words."""
+        size = array.element.bytes
+        for apart in (self.pitch * size, self.step * size):
+            if apart % 16:
+                return f"rows of {array.name} are {apart} bytes apart; allowed: multiples of 16"
+        return None
+
+    def why_no_tile(self, factor: Array, along_columns: bool) -> str | None:
+        """Why there are no tiles of a factor along the product's columns, or rows, in words."""
+        if factor.element.bytes != 2:
+            return f"{factor.name} is {factor.dtype} and does not run deep; allowed: 2 bytes"
+        least = LEAST_TILE if along_columns else BLOCK
+        if self.columns % least:
+            return f"{factor.name} has {self.columns} pixels in each image; needs whole {least}"
+        return self.why_no_map(factor)
+
+
+def _images(place: Place, rows: tuple[Part, ...], columns: tuple[Part, ...]) -> Images | None:
+    """How what is read or written at a place lies, if so."""
+    longer = [part for part in columns if part.extent > 1]
+    apart = next((n for n in range(len(longer)) if place.step(longer[n:]) == 1), None)
+    step = None if apart is None else place.step(longer[:apart])
+    pitch = place.step(rows)
+    if pitch is None or step is None or place.bounds or place.offset.constant:
+        return None
+    run, count = extent(tuple(longer[apart:])), extent(tuple(longer[:apart]))
+    return Images(extent(rows), run, count, pitch or run, step or run * extent(rows))
+
+
+@dataclass(frozen=True)
+class ImageTile(OperandTile):
+    """Tiles of a factor whose rows (or columns) lie together in ``images``, and its depth apart."""
+
+    images: Images
+
+    @property
+    def runs_deep(self) -> bool:
+        """It does not."""
+        return False
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """What one load moves: a panel, which is of one image, or one sharer's share of it."""
+        box = (self.panel, self._slow_rows // self.sharers)
+        return self.images.tensor_map(self.operand, box, self.swizzle)
+
+    @property
+    def _matrix(self) -> tuple[str, str]:
+        return "3d", ""
+
+    def _place(self, along: Index, ahead: str, depth: str) -> str:
+        own, image = along % self.images.columns, along // self.images.columns
+        return f"(int)({own.text}), {depth}{ahead}, (int)({image.text})"
+
+
+def images_of_factor(gathered: Gathered) -> Images | None:
+    """How a factor lies whose rows (or columns) are the pixels of several images."""
+    if gathered.deep or gathered.strided is not None:
+        return None
+    return _images(gathered.place, gathered.depth, gathered.width)
+
+
+def images_of(product: ImplicitProduct) -> Images | None:
+    """How the output lies, if it is a matrix whose columns are neighbours, or are in each image."""
+    view = product.view
+    written = Place(product.output.name, view.offset, (), None)
+    return _images(written, view.rows, view.columns)
+
+
+def output_map(product: ImplicitProduct, box: tuple[int, int], swizzle: int) -> TensorMapSpec:
+    """The map of the output, see :func:`why_no_placed_output`."""
+    images = images_of(product)
+    assert images is not None
+    return images.tensor_map(product.output, box, swizzle)
+
+
+def why_no_placed_output(product: ImplicitProduct) -> str | None:
+    """Why TMA cannot write the output, in words; None if it can."""
+    images = images_of(product)
+    if images is None:
+        return f"rows of {product.output.name} are not the same distance apart everywhere"
+    return images.why_no_map(product.output)
