@@ -40,6 +40,8 @@ PRODUCTS = {
     'epilogue="relu(x + bias[o] + residual[n, o, p, q])"',
     "window, stride, channels first": "conv2d n=3 c=40 h=21 w=23 o=56 r=3 s=3 stride=2 padding=1 "
     "dtype=bfloat16 out=float32",
+    "channels before odd pixels": "conv2d n=3 c=72 h=9 w=11 o=40 r=1 s=1 dtype=bfloat16 "
+    'epilogue="x * residual[n, o, p, q]"',
     "window, float32": "conv2d n=2 c=20 h=13 w=15 o=28 r=3 s=3 padding=1 layout=NHWC",
 }
 FEW_ROWS = {
