@@ -24,7 +24,7 @@ from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
 from scheduler.replay.run import replay
 from scheduler.strategies.search import Search
-from scheduler.tuning.transfer import LEADERS, Transfer
+from scheduler.tuning.transfer import LEADERS, Transfer, in_turn
 
 TRIALS = (16, 64)
 BATCH = 8
@@ -84,10 +84,10 @@ def transferred(
         known = sibling.space.rows([schedules[i] for i in drawn])
         groups.append(Group(sibling.space, known, latency))
         best = drawn[np.argsort(sibling.seconds[drawn], kind="stable")[:LEADERS]]
-        starters += [recording.space.nearest(schedules[i], generator) for i in best]
+        starters.append([recording.space.nearest(schedules[i], generator) for i in best])
     model = council(groups)
     assert model is not None, "a sibling has fewer rows than a model needs"
-    return Transfer(model, [schedule for schedule in starters if schedule is not None])
+    return Transfer(model, in_turn(starters))
 
 
 def fractions(recording: Recording, search: Search) -> Sequence[float]:

@@ -29,15 +29,16 @@ class Evolution:
     ``parents`` of the best survive each of ``generations``, with ``children`` each. Of the
     schedules asked for, the share ``neighbours`` comes from those around the ``leaders`` best
     measured ones and the share ``random`` is drawn blindly; the model's choice among the evolved
-    fills the rest. Of what a first batch has beyond ``guesses``, the share ``opening_random`` is
-    drawn blindly too: a prior that is wrong is wrong about all of it. ``diversity`` is what
-    likeness to a schedule already chosen costs, in units of the score; ``opening_diversity`` the
-    same as long as nothing is measured. After ``caution`` outcomes the model weighs as much as the
-    prior, unless these say who predicts better; what it is unsure of counts as ``optimism``
-    standard deviations better than it says (an upper confidence bound: Auer, JMLR 3, 2002). Its
-    members may agree where none of them knows anything, so a schedule loses as much of ``doubt`` as
-    its likeness to the nearest one that was learned from, and as much of ``avoidance`` as that to
-    the nearest one that the search is kept away from, until it knows ``avoidance_ends`` outcomes.
+    fills the rest. As long as nothing is measured, the share ``starters`` are the first of these,
+    and of what a batch has beyond ``guesses``, the share ``opening_random`` is drawn blindly too: a
+    prior that is wrong is wrong about all of it. ``diversity`` is what likeness to a schedule
+    already chosen costs, in units of the score; ``opening_diversity`` the same as long as nothing
+    is measured. After ``caution`` outcomes the model weighs as much as the prior, unless these say
+    who predicts better; what it is unsure of counts as ``optimism`` standard deviations better than
+    it says (an upper confidence bound: Auer, JMLR 3, 2002). Its members may agree where none of
+    them knows anything, so a schedule loses as much of ``doubt`` as its likeness to the nearest one
+    that was learned from, and as much of ``avoidance`` as that to the nearest one that the search
+    is kept away from, until it knows ``avoidance_ends`` outcomes.
     """
 
     immigrants: int = 2048
@@ -48,6 +49,7 @@ class Evolution:
     leaders: int = 3
     neighbours: float = 0.4
     random: float = 1 / 16
+    starters: float = 1 / 4
     guesses: int = 16
     opening_random: float = 0.5
     diversity: float = 0.2
@@ -80,8 +82,8 @@ class EvolutionarySearch:
     mixed with the prior's as far as the outcomes prove either right
     (``scheduler.strategies.trust``). What is asked depends on nothing but the seed, the schedules
     taken, the outcomes told, and how many of them were told at each ask. ``starters`` are schedules
-    thought to be good, which enter every evolution; at first the search is kept away from
-    ``avoided`` ones.
+    thought to be good, the best first: a first batch tries some of them whatever the prior says,
+    and they enter every evolution. At first the search is kept away from ``avoided`` schedules.
     """
 
     def __init__(
@@ -131,11 +133,12 @@ class EvolutionarySearch:
             blind = max(blind, int(choice.opening_random * (count - choice.guesses)))
         known = self._founders(leaders)
         around = known.origin == ORIGINS.index("neighbour")
-        near = min(_share(choice.neighbours, count, generator), count - blind)
-        asked = [self._choose(known.at(np.flatnonzero(around)), [], near, diversity)]
+        share = choice.neighbours if len(leaders) else choice.starters
+        near = min(_share(share, count, generator), count - blind)
+        first = known.at(np.flatnonzero(around)) if len(leaders) else self._untried(known, near)
+        asked = [self._choose(first, [], near, diversity)]
         evolved = self._evolve(generator, known.at(np.flatnonzero(~around)).distinct())
-        more = count - blind - len(asked[0])
-        asked.append(self._choose(evolved, asked, more, diversity))
+        asked.append(self._choose(evolved, asked, count - blind - len(asked[0]), diversity))
         proposed = [proposal for pool in asked for proposal in pool.proposed(self._space)]
         drawn = self._history.take(self._history.sample(generator, count - len(proposed)))
         return proposed + [Proposed(schedule, "random") for schedule in drawn]
@@ -163,6 +166,11 @@ class EvolutionarySearch:
         if len(leaders):
             rows.append(self._neighbours(tuple(map(tuple, leaders.tolist()))))
         return self._rated(rows, ("leader", "starter", "immigrant", "neighbour")[: len(rows)])
+
+    def _untried(self, known: _Pool, count: int) -> _Pool:
+        """The first ``count`` starters among the founders that are not taken."""
+        starters = known.at(np.flatnonzero(known.origin == ORIGINS.index("starter")))
+        return starters.at(self._history.fresh(starters.rows)[:count])
 
     def _draw_immigrants(self, epoch: int) -> Population:
         generator = np.random.default_rng([self._history.seed, epoch, 1])
@@ -282,13 +290,8 @@ class _Pool:
 
 def _joined(pools: Sequence[_Pool]) -> _Pool:
     """The distinct rows of pools, where they first stand."""
-    return _Pool(
-        np.concatenate([pool.rows for pool in pools]),
-        np.concatenate([pool.score for pool in pools]),
-        np.concatenate([pool.mean for pool in pools]),
-        np.concatenate([pool.spread for pool in pools]),
-        np.concatenate([pool.origin for pool in pools]),
-    ).distinct()
+    columns = zip(*((p.rows, p.score, p.mean, p.spread, p.origin) for p in pools), strict=True)
+    return _Pool(*(np.concatenate(column) for column in columns)).distinct()
 
 
 def _share(fraction: float, count: int, generator: np.random.Generator) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import nsmallest
-from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +15,7 @@ from scheduler.defaults import default_search, learned_model
 from scheduler.machine import roofline
 from scheduler.strategies.evolutionary import EvolutionarySearch
 from scheduler.strategies.search import Proposed, Search
-from scheduler.tuning.transfer import Transfer, relatives
+from scheduler.tuning.transfer import Transfer, in_turn, relatives
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
@@ -77,8 +76,7 @@ class SharedModel:
         own = (space.workload, space.target)
         others = [known for pair, known in self._fastest.items() if pair != own]
         ranked = [sorted(known, key=known.__getitem__) for known in others]
-        in_turn = chain.from_iterable(zip_longest(*ranked))
-        return [schedule for schedule in in_turn if schedule is not None]
+        return in_turn(ranked)
 
     def _note(self, example: Example) -> None:
         """Keep the fastest of each workload."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,8 @@ LEADERS = 8  # leaders taken of each relative
 
 @dataclass(frozen=True)
 class Transfer:
-    """What the relatives' measurements predict, and their best schedules as this space has them."""
+    """What the relatives' measurements predict, and their best schedules as this space has them,
+    the best of each first."""
 
     model: Predictor
     starters: list[Schedule]
@@ -38,7 +39,7 @@ class Transfer:
 @dataclass(frozen=True)
 class Relatives:
     """What was measured of the workloads and devices nearest to those of a space, and their best
-    schedules as the space has them."""
+    schedules as the space has them, the best of each first."""
 
     examples: list[Example]
     starters: list[Schedule]
@@ -64,7 +65,7 @@ def relatives(space: Space, database: Database) -> Relatives:
     """
     near = database.related(space.workload, space.target, space.versions, RELATIVES)
     examples: list[Example] = []
-    starters: list[Schedule] = []
+    starters: list[list[Schedule | None]] = []
     generator = np.random.default_rng(0)
     for workload, target in ((record.workload, record.target) for record in near):
         leaders = [
@@ -77,9 +78,14 @@ def relatives(space: Space, database: Database) -> Relatives:
             Example(workload, target, record.schedule, record.measurement.score)
             for record in {record.key: record for record in (*leaders, *first)}.values()
         ]
-        as_here = [space.nearest(record.schedule, generator) for record in leaders]
-        starters += [schedule for schedule in as_here if schedule is not None]
-    return Relatives(examples, starters)
+        starters.append([space.nearest(record.schedule, generator) for record in leaders])
+    return Relatives(examples, in_turn(starters))
+
+
+def in_turn(ranked: Iterable[Iterable[Schedule | None]]) -> list[Schedule]:
+    """The first of each, the second of each, and so on; None is left out."""
+    every = chain.from_iterable(zip_longest(*ranked))
+    return [schedule for schedule in every if schedule is not None]
 
 
 def _sound(

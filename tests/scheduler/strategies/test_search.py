@@ -241,6 +241,19 @@ def test_a_starter_is_called_one() -> None:
     assert (starter, "starter") in [(p.schedule, p.origin) for p in search.ask(16)]
 
 
+def test_a_first_batch_tries_the_first_starters_whatever_the_prior_says() -> None:
+    space = hills()
+    rows = space.sample(np.random.default_rng(0), 5000)
+    worst = rows[np.argsort(Guess().predict(space, rows)[0])]
+    starters = list(dict.fromkeys(map(space.schedule, worst)))[:8]
+    settings = Evolution(starters=0.5)
+    search = EvolutionarySearch(space, trees(space), Guess(), 0, settings, starters)
+    first = ask(search, 10)
+    assert [schedule for schedule in starters if schedule in first] == starters[:5]
+    search.tell([(schedule, outcome(schedule)) for schedule in first])
+    assert not set(starters) & set(ask(search, 10))
+
+
 def test_one_of_each_batch_is_drawn_blindly() -> None:
     """Evolution under a prior that forbids all but one register tile still looks elsewhere."""
 

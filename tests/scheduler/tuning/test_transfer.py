@@ -60,6 +60,18 @@ def test_it_ranks_a_new_shape_by_its_relatives(database):
     assert np.quantile(latency(space, space.rows(known.starters)), 0.5) < np.quantile(drawn, 0.2)
 
 
+def test_the_best_of_each_relative_come_first(database):
+    measure(database, 384, 96)
+    measure(database, 640, 96)
+    space = space_for(square(512), TARGET)
+    best = {
+        record.schedule
+        for n in (384, 640)
+        for record in database.best_few(square(n), TARGET, 1, space.versions)
+    }
+    assert set(transfer(space, database).starters[:2]) == best
+
+
 def test_a_search_begins_with_what_was_best_nearby(database):
     measure(database, 384, 96)
     space = space_for(square(512), TARGET)
