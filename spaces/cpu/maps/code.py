@@ -45,7 +45,8 @@ class MapCode:
         """All functions of the kernel, the entry last."""
         sharing = Sharing(self.names, self.entry)
         tile = self._tile_and_next() if self.tiling.turns_ahead else self._tile()
-        return "\n".join([*tile, *sharing.lines]) + "\n"
+        part = [] if self.tiling.straight else self._part_function()
+        return "\n".join([*part, *tile, *sharing.lines]) + "\n"
 
     @property
     def names(self) -> Names:
@@ -155,8 +156,7 @@ class MapCode:
             *indented(self._vector(whole=True)),
             "}",
             "if (j < end) {",
-            "  const long left = end - j;",
-            *indented(self._vector(whole=False)),
+            f"  const long left = end - j; {self._part()}",
             "}",
         ]
 
@@ -164,10 +164,43 @@ class MapCode:
         """The columns in front of a row's first line."""
         return [
             "for (long left; j < tw_least(skew, end); j += left) {",
-            f"  left = tw_least(tw_least(skew, end) - j, {self.lanes - 1});",
-            *indented(self._vector(whole=False)),
+            f"  left = tw_least(tw_least(skew, end) - j, {self.lanes - 1}); {self._part()}",
             "}",
         ]
+
+    def _part(self) -> str:
+        """C statement: ``left`` columns from ``j`` on."""
+        given = ", ".join(name for _, name in self._given)
+        return f"{self.entry}_part(call, {given});"
+
+    def _part_function(self) -> list[str]:
+        """C function ``ENTRY_part(call, ...)``: fewer columns than a vector has lanes. Where there
+        hardly ever are any, compilers keep it out of the loop over rows, whose registers it would
+        take."""
+        way = "noinline, cold" if self.lines.are_whole else "always_inline"
+        given = ", ".join(f"{kind}{name}" for kind, name in self._given)
+        return [
+            f"static {'' if self.lines.are_whole else 'inline '}__attribute__(({way}))",
+            f"void {self.entry}_part(const tw_call *call, {given}) {{",
+            *indented([*self.names.buffers, *self._vector(whole=False)]),
+            "}",
+        ]
+
+    @property
+    def _given(self) -> list[tuple[str, str]]:
+        """What parts of rows are computed from: C types, and variables."""
+        names, view = self.names, self.plane.view
+        given = []
+        for access in view.loaded:
+            if self.plane.kind(access) == SAME:
+                given.append((f"{self.registers.vector} ", names.loaded[access]))
+            else:
+                held = self.plane.kind(access) == TURNED
+                kind = names.held if held else names.c_type(access)
+                given.append((f"const {kind} *", names.row(access)))
+        given += [(f"{names.c_type(output)} *", names.row(output)) for output in view.outputs]
+        loops = (loop.name for loop in self.plane.loops)
+        return [*given, *(("long ", name) for name in (*loops, "j", "left"))]
 
     def _start(self, access: Access, row: Index) -> list[str]:
         """What is known of an access before the vectors of a row."""

@@ -43,6 +43,12 @@ class Lines:
         steps = [tile, *(self.first.step(x.name) for x in plane.loops if x != plane.columns)]
         return all(step * array.element.bytes % LINE_BYTES == 0 for step in steps)
 
+    @property
+    def are_whole(self) -> bool:
+        """Whether rows consist of whole vectors, if the first output begins at a line."""
+        fit = self.tiling.plane.width % self.tiling.registers.lanes == 0
+        return fit and (not self.values["stream"] or self._alike)
+
     def reach(self, start: str) -> str:
         """C expression: columns that a tile has at most if the first output begins at ``start``."""
         tile = self.tiling.tile_columns

@@ -120,16 +120,18 @@ class Names:
 
     @property
     def sizes(self) -> list[str]:
-        """C variables of all arrays that are moved, and of the ``rows`` and ``columns`` of the tile
-        that begins at the :attr:`starts`."""
+        """The :attr:`buffers`, and C variables of the ``rows`` and ``columns`` of the tile that
+        begins at the :attr:`starts`."""
         plane, reach = self.plane, self.lines.reach(self.start)
         return [
-            *self._buffers(),
+            *self.buffers,
             f"const long rows = tw_least({plane.height} - row0, {self.tiling.tile_rows});",
             f"const long columns = tw_least({plane.width} - {plane.columns.name}, {reach});",
         ]
 
-    def _buffers(self) -> list[str]:
+    @property
+    def buffers(self) -> list[str]:
+        """C variables of all arrays that are moved, and of tables."""
         written = {output.array.name for output in self.plane.view.outputs}
         arrays = [a.array.name for a in (*self.plane.view.loaded, *self.plane.view.outputs)]
         types = {o.name: self.registers.c_type(o.dtype) for o in self.operands if o.name in arrays}
