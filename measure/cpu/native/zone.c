@@ -1,7 +1,7 @@
 /* Memory with guards on both sides: pages without access, and canary bytes in the slack between
    them and the data. The data ends at the last 64-byte boundary before the rear guard, so that
-   one vector too many already faults. Large zones are whole huge pages, as NumPy's and torch's
-   large arrays are. */
+   one vector too many already faults. Zones of 4 MiB and more are whole huge pages, as NumPy's
+   arrays of that size are; no others are. */
 #define _GNU_SOURCE
 #include "zone.h"
 
@@ -15,14 +15,15 @@ static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / 
 
 int zone_create(zone *z, const char *name, size_t bytes) {
   size_t whole = round_up(bytes ? bytes : 1, ALIGNMENT);
-  size_t open_bytes = round_up(whole, bytes >= HUGE / 2 ? HUGE : PAGE);
+  int large = bytes >= 2 * HUGE;
+  size_t open_bytes = round_up(whole, large ? HUGE : PAGE);
   size_t reserved_bytes = open_bytes + 2 * GUARD + HUGE;
   char *reserved = mmap(NULL, reserved_bytes, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return -1;
   char *open = (char *)round_up((uintptr_t)reserved + GUARD, HUGE);
   if (mprotect(open, open_bytes, PROT_READ | PROT_WRITE)) return -1;
-  madvise(open, open_bytes, MADV_HUGEPAGE);
+  madvise(open, open_bytes, large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   *z = (zone){name, reserved, reserved_bytes, open, open_bytes, open + open_bytes - whole, bytes};
   return 0;
 }

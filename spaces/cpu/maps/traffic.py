@@ -140,25 +140,24 @@ class _Traffic:
     @property
     def _starts(self) -> Any:
         """Runs of neighbours that begin: rows of tiles as they are written, and columns as they are
-        read to be turned, each as often as one waits for it."""
+        read to be turned, each as often as one waits for it. Those of the next tile are read while
+        stores that leave the caches are waited for, unless many of these follow each other."""
         tiling, plane = self.tiling, self.plane
         high = np.minimum(tiling.tile_rows, plane.height)
         wide = np.minimum(tiling.tile_columns, plane.width)
-        return self.tiles * (
-            len(plane.view.outputs) * high + len(plane.turned) * wide * self._waits(wide)
-        )
+        few = wide * self.registers.bytes <= FEW_LINES * LINE_BYTES
+        together = np.where(tiling.turns_ahead & self.values["stream"] & few, 0.5, 1)
+        waits = len(plane.turned) * wide * self._waits(wide)
+        return together * self.tiles * (len(plane.view.outputs) * high + waits)
 
     def _waits(self, wide: Any) -> Any:
         """How long columns that are read to be turned are waited for: twice as long where they were
         not asked for ahead, which helps where stores leave the caches to them; longer where the
         tile before did not read on to where they begin; and if their pages have no room in the
-        table of a core. Those of the next tile wait together with such stores, unless many of these
-        follow each other in a row."""
+        table of a core."""
         tiling, values = self.tiling, self.values
-        few = wide * self.registers.bytes <= FEW_LINES * LINE_BYTES
-        together = np.where(tiling.turns_ahead & few, 0.5, 1)
         leave = tiling.straight | values["stream"]
-        waits = np.where((values["ahead"] != NOTHING) & leave, together, 2)
+        waits = np.where((values["ahead"] != NOTHING) & leave, 1, 2)
         apart = np.where(values["order"] == ROWS, 1, 3) * np.where(wide > PAGES, 2, 1)
         return waits * np.where(tiling.straight, 1, apart)
 
