@@ -163,8 +163,8 @@ class HopperCode:
             f"const u32 to = shared + stage * {plan.stage_bytes}, barrier = full + 8 * stage;",
             f"tw::mbarrier_arrive_expect(barrier, {plan.loaded_bytes});",
             f"const int depth0 = (first_step + step) * {plan.m.terms};",
-            *plan.m.load("to", "m_map", "barrier", "m0", "depth0"),
-            *plan.n.load(f"to + {plan.m.bytes}", "n_map", "barrier", "n0", "depth0"),
+            *plan.load(plan.m, "to", "m_map", "m0"),
+            *plan.load(plan.n, f"to + {plan.m.bytes}", "n_map", "n0"),
             plan.next_stage,
         ]
 
@@ -184,6 +184,7 @@ class HopperCode:
         return [
             *([f"tw::registers_down<{given}>();"] if given else []),
             f"if ({self._loads}) {{",
+            *(["  const u64 first = tw::evict_first();"] if plan.streams else []),
             "  u32 stage = 0, phase = 0;",
             *indented(plan.grid.emit(self._table, tile)),
             *indented(self._drain()),
@@ -265,8 +266,7 @@ class HopperCode:
         plan = self.plan
         position, (m_axis, n_axis) = position_type(plan.product), plan.axes
         own, member = f" + group * {plan.blocks * BLOCK}", "group"
-        turn: list[str] = []
-        turn_over: list[str] = []
+        turn, turn_over = list[str](), list[str]()
         own_slice = f" + part * {plan.slice_columns}" if plan.parts[1] > 1 else ""
         if plan.takes_turns:
             following = f"(group + 1) % {plan.consumers}"

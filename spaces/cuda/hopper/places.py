@@ -153,7 +153,9 @@ class WindowTile(OperandTile):
             tuple(a.step for a in spatial),
         )
 
-    def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
+    def load(
+        self, to: str, tensor_map: str, barrier: str, start: str, depth: str, priority: str = ""
+    ) -> list[str]:
         """Lines by which one thread loads the tile at (start, depth) to the address ``to``.
 
         Sharers, numbered ``rank``, load as many rows each and cast them to all.
@@ -170,6 +172,7 @@ class WindowTile(OperandTile):
         pixel = [self._pixel(a, rows) for a in (*self.windows.spatial, self.windows.images)]
         offsets = [self._offset(a, taps) for a in self.windows.spatial]
         at = ", ".join(v.text for v in (taps[self._channels], *pixel, *offsets))
+        at += f", {priority}" if priority else ""
         return [
             f"const u32 {row} = {first}, {term} = {depth};",
             f"tw::{call}({to}, &{tensor_map}, {barrier}, {ranks}{at});",

@@ -21,6 +21,7 @@ from spaces.cuda.hopper.segments import SegmentList, TrimmedTile, list_bytes
 from spaces.cuda.hopper.sizes import HopperSizes
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper.storing.store import TileStore
+from spaces.cuda.hopper.streams import is_streamed
 from spaces.cuda.hopper.tile import OperandTile, ProductTile
 from spaces.cuda.hopper_pairs.product import OTHER, PairedProduct, finishing, twin_of
 from spaces.cuda.hopper_pairs.tile import pair_tile
@@ -91,6 +92,16 @@ class HopperPlan:
         3.3.2), so that long sums lose bits that adding up in float32 keeps.
         """
         return int(self.values.get("promotion", 0))
+
+    @property
+    def streams(self) -> bool:
+        """Whether operands that are larger than L2 are the first to leave it."""
+        return bool(self.values.get("streams"))
+
+    def load(self, tile: OperandTile, to: str, tensor_map: str, start: str) -> list[str]:
+        """C lines by which a step of a tile comes; they read ``barrier``, ``depth0``, ``first``."""
+        priority = "first" if self.streams and is_streamed(tile.operand, self.target) else ""
+        return tile.load(to, tensor_map, "barrier", start, "depth0", priority)
 
     @property
     def stages(self) -> int:
@@ -276,7 +287,8 @@ class HopperPlan:
             return None
         table = parameter_name(self.product, segments.table)
         rows, _ = self._rows_and_columns(self.tile)
-        return SegmentList(segments, table, rows, self.threads, self.slots_at + 4 * self.consumers)
+        at, listing = self.slots_at + 4 * self.consumers, str(self.values["listing"])
+        return SegmentList(segments, table, rows, self.threads, at, listing)
 
     @property
     def shared_bytes(self) -> int:

@@ -1,9 +1,9 @@
 """Rows in segments, as blocks that stay and walk over tiles find them: by a list in shared memory.
 
-Before all else a block looks up where each segment starts, a thread a segment, and adds up how many
-tiles of rows there are before it. So tiles have numbers without gaps, those past the last one are
-passed over, and what a tile's rows are follows from a search in the list. Whatever the table holds,
-nothing outside of the arrays is read or written.
+Before all else a block looks up where each segment starts, by a search for each or by one pass over
+the table, and adds up how many tiles of rows there are before it. So tiles have numbers without
+gaps, those past the last one are passed over, and what a tile's rows are follows from a search in
+the list. Whatever the table holds, nothing outside of the arrays is read or written.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ from spaces.language.program import Operand
 WORD = 4
 PARTS = (0, 16, 32, 64)
 """Rows that tiles of segments are trimmed to; 0 for tiles that are loaded and multiplied whole."""
+LISTINGS = ("search", "pass")
+"""Ways to find where segments start: by a thread a segment, which reads one entry after the other,
+or by all threads, which read all entries at once."""
+AT_ONCE = 4
+"""Entries that a thread reads at a time."""
 MOST_PARTS = 8
 """Parts of a tile: what multiplies as many of them is written out for each number."""
 
@@ -34,13 +39,15 @@ def list_bytes(segments: Segments | None) -> int:
 @dataclass(frozen=True)
 class SegmentList:
     """The list at the offset ``at`` of shared memory, for tiles of ``rows`` rows; ``table`` is the
-    C name of the pointer to the table, ``threads`` are those of a block."""
+    C name of the pointer to the table, ``threads`` are those of a block, and ``listing`` is one of
+    :data:`LISTINGS`."""
 
     segments: Segments
     table: str
     rows: int
     threads: int
     at: int
+    listing: str
 
     @property
     def _count(self) -> int:
@@ -54,6 +61,19 @@ class SegmentList:
     def make(self) -> list[str]:
         """C lines by which all threads of a block make the list, and declare ``row_tiles``, how
         many tiles have rows. They read ``shared``."""
+        find = self._search if self.listing == LISTINGS[0] else self._pass
+        return [
+            *find(),
+            "tw::sync_block();",
+            "if (threadIdx.x < 32) {",
+            *(f"  {line}" for line in self._number()),
+            "}",
+            "tw::sync_block();",
+            f"const int row_tiles = tw::load_shared<i32>({self._before} + {WORD * self._count});",
+        ]
+
+    def _search(self) -> list[str]:
+        """Each thread looks for the first rows of its segments."""
         return [
             f"for (int e = (int)threadIdx.x; e <= {self._count}; e += {self.threads}) {{",
             f"  int low = 0, high = {self.segments.table.size};",
@@ -64,12 +84,32 @@ class SegmentList:
             "  }",
             f"  tw::store_shared(shared + {self.at} + {WORD} * e, low);",
             "}",
-            "tw::sync_block();",
-            "if (threadIdx.x < 32) {",
-            *(f"  {line}" for line in self._number()),
+        ]
+
+    def _pass(self) -> list[str]:
+        """Each thread compares rows with those before them, some at a time: where entries differ,
+        segments start. Whatever the entries are, some row is found for each segment."""
+        size, count = self.segments.table.size, self._count
+        at = f"const int row = first + i * {self.threads} + (int)threadIdx.x;"
+        return [
+            f"for (int first = 0; first <= {size}; first += {AT_ONCE * self.threads}) {{",
+            f"  int before[{AT_ONCE}], own[{AT_ONCE}];",
+            "  #pragma unroll",
+            f"  for (int i = 0; i < {AT_ONCE}; i++) {{",
+            f"    {at}",
+            f"    const bool has_before = 0 < row && row <= {size};",
+            f"    before[i] = has_before ? tw::load_global({self.table} + row - 1) : -1;",
+            f"    own[i] = row < {size} ? tw::load_global({self.table} + row) : {count};",
+            "  }",
+            "  #pragma unroll",
+            f"  for (int i = 0; i < {AT_ONCE}; i++) {{",
+            f"    {at}",
+            f"    const int last = row > {size} ? -1 : own[i] < {count} ? own[i] : {count};",
+            f"    const int ended = before[i] < {count} ? before[i] : {count};",
+            "    for (int e = ended < 0 ? 0 : ended + 1; e <= last; e++)",
+            f"      tw::store_shared(shared + {self.at} + {WORD} * e, row);",
+            "  }",
             "}",
-            "tw::sync_block();",
-            f"const int row_tiles = tw::load_shared<i32>({self._before} + {WORD * self._count});",
         ]
 
     def _number(self) -> list[str]:
@@ -160,9 +200,12 @@ class TrimmedTile(MatrixTile):
         """Bytes of a part."""
         return self.part * self.depth_bytes
 
-    def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
+    def load(
+        self, to: str, tensor_map: str, barrier: str, start: str, depth: str, priority: str = ""
+    ) -> list[str]:
         """Lines by which one thread loads the parts; sharers, numbered ``rank``, in turn."""
         place, at = f"{to} + part * {self.part_bytes}", f"{depth}, {start} + part * {self.part}"
+        at += f", {priority}" if priority else ""
         call = f"tma_load_2d({place}, &{tensor_map}, {barrier}, {at})"
         if self.sharers > 1:
             everybody = (1 << self.sharers) - 1

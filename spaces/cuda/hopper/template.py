@@ -14,18 +14,19 @@ from spaces.algebra.index import Index
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
 from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS
+from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.hopper.code import HopperCode
 from spaces.cuda.hopper.fetched import fetched_of
-from spaces.cuda.hopper.grid import ORDERS
+from spaces.cuda.hopper.grid import ORDERS, SEGMENT_ORDERS
 from spaces.cuda.hopper.multiply import ELEMENTS
 from spaces.cuda.hopper.places import why_no_placed_map
 from spaces.cuda.hopper.plan import HopperPlan
 from spaces.cuda.hopper.rules.every import hopper_rules
-from spaces.cuda.hopper.segments import PARTS, trims_of
+from spaces.cuda.hopper.segments import LISTINGS, PARTS, trims_of
 from spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
 from spaces.cuda.hopper.split import WAYS
+from spaces.cuda.hopper.streams import has_streams
 from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
@@ -83,7 +84,7 @@ class Hopper(Template):
 
     def choices(self) -> Sequence[Decision]:
         """The decisions."""
-        return _decisions(self.product)
+        return _decisions(self.product, self.cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once."""
@@ -140,7 +141,7 @@ class Hopper(Template):
         )
 
 
-def _decisions(product: Tiled) -> tuple[Decision, ...]:
+def _decisions(product: Tiled, target: CudaTarget) -> tuple[Decision, ...]:
     element, segments = product.left.element.bytes, segments_of(product)
     return (
         Decision("swapped", (False, True)),
@@ -154,13 +155,15 @@ def _decisions(product: Tiled) -> tuple[Decision, ...]:
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", (64 // element, 128 // element)),
         *((Decision("fetch", (False, True)),) if fetched_of(product) else ()),
+        *((Decision("listing", LISTINGS),) if segments else ()),
         *((Decision("trimmed_to", PARTS),) if trims_of(product) else ()),
         Decision("staging", (0, 1, 2, 4)),
         Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),
         *((Decision("promotion", (0, 1, 2, 4)),) if promotes(product) else ()),
+        *((Decision("streams", (False, True)),) if has_streams(product, target) else ()),
         Decision("in_flight", (0, 1)),
         Decision("splits", SPLITS),
-        Decision("raster", RASTERS if segments else ORDERS),
+        Decision("raster", SEGMENT_ORDERS if segments else ORDERS),
         Decision("group", GROUPS),
     )
 

@@ -154,9 +154,11 @@ class OperandTile(ABC):
         """Swizzled rows of a panel."""
         return self.extent if self.runs_deep else self.terms
 
-    def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
+    def load(
+        self, to: str, tensor_map: str, barrier: str, start: str, depth: str, priority: str = ""
+    ) -> list[str]:
         """Lines by which one thread loads the tile at (start, depth) to the address ``to``; of a
-        batch, that of the product ``number``.
+        batch, that of the product ``number``. A ``priority`` is what it is loaded with to L2.
 
         Sharers, numbered ``rank``, load as many rows each and cast them to all.
         """
@@ -166,9 +168,10 @@ class OperandTile(ABC):
             offset, ahead = f" + rank * {share * self.swizzle}", f" + (int)rank * {share}"
         rank, matrix = self._matrix
         everybody = (1 << self.sharers) - 1
-        call = f"tma_multicast_{rank}({{}}, &{tensor_map}, {barrier}, {everybody}, {{}}{matrix})"
+        last = f"{matrix}, {priority}" if priority else matrix
+        call = f"tma_multicast_{rank}({{}}, &{tensor_map}, {barrier}, {everybody}, {{}}{last})"
         if self.sharers == 1:
-            call = f"tma_load_{rank}({{}}, &{tensor_map}, {barrier}, {{}}{matrix})"
+            call = f"tma_load_{rank}({{}}, &{tensor_map}, {barrier}, {{}}{last})"
 
         def line(panel: tuple[object, ...]) -> list[str]:
             number = index(panel[0])  # type: ignore[arg-type]

@@ -38,13 +38,15 @@ class PairTile(OperandTile):
         """What one load moves of the other one."""
         return {"twin_map": replace(self.tensor_map, operand=self.twin.name)}
 
-    def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
+    def load(
+        self, to: str, tensor_map: str, barrier: str, start: str, depth: str, priority: str = ""
+    ) -> list[str]:
         """Lines by which one thread loads both halves; the maps are called ``tensor_map`` and
         ``twin_map``."""
         behind = f"{to} + {self.half.bytes}"
         return [
-            *self.half.load(to, tensor_map, barrier, start, depth),
-            *self.half.load(behind, "twin_map", barrier, start, depth),
+            *self.half.load(to, tensor_map, barrier, start, depth, priority),
+            *self.half.load(behind, "twin_map", barrier, start, depth, priority),
         ]
 
 

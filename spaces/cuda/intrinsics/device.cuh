@@ -305,6 +305,31 @@ TW_INLINE void tma_multicast_3d(u32 to, const TensorMap *map, u32 barrier, u16 r
 TW_INLINE void tma_multicast_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, i32 w) {
   asm volatile(TW_LOAD("4d") ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
+// the same of boxes that are to leave L2 sooner or later than others
+#define TW_HINT ".L2::cache_hint"
+TW_INLINE u64 evict_first() {
+  u64 priority;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(priority));
+  return priority;
+}
+TW_INLINE void tma_load_2d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, u64 priority) {
+  asm volatile(TW_LOAD("2d") TW_HINT " [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "l"(priority) : "memory");
+}
+TW_INLINE void tma_load_3d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, u64 priority) {
+  asm volatile(TW_LOAD("3d") TW_HINT " [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(priority) : "memory");
+}
+TW_INLINE void tma_load_4d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, i32 w, u64 priority) {
+  asm volatile(TW_LOAD("4d") TW_HINT " [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "l"(priority) : "memory");
+}
+TW_INLINE void tma_multicast_2d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, u64 priority) {
+  asm volatile(TW_LOAD("2d") ".multicast::cluster" TW_HINT " [%0], [%1, {%4, %5}], [%2], %3, %6;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y), "l"(priority) : "memory");
+}
+TW_INLINE void tma_multicast_3d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, u64 priority) {
+  asm volatile(TW_LOAD("3d") ".multicast::cluster" TW_HINT " [%0], [%1, {%4, %5, %6}], [%2], %3, %7;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y), "r"(z), "l"(priority) : "memory");
+}
+TW_INLINE void tma_multicast_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, i32 w, u64 priority) {
+  asm volatile(TW_LOAD("4d") ".multicast::cluster" TW_HINT " [%0], [%1, {%4, %5, %6, %7}], [%2], %3, %8;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y), "r"(z), "r"(w), "l"(priority) : "memory");
+}
 #define TW_WINDOW "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
 TW_INLINE void tma_load_im2col_4d(u32 to, const TensorMap *map, u32 barrier, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y) {
   asm volatile(TW_WINDOW " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to), "l"(map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(n), "h"(x), "h"(y) : "memory");
@@ -312,7 +337,14 @@ TW_INLINE void tma_load_im2col_4d(u32 to, const TensorMap *map, u32 barrier, i32
 TW_INLINE void tma_multicast_im2col_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y) {
   asm volatile(TW_WINDOW ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], {%8, %9}, %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(c), "r"(w), "r"(h), "r"(n), "h"(x), "h"(y) : "memory");
 }
+TW_INLINE void tma_load_im2col_4d(u32 to, const TensorMap *map, u32 barrier, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y, u64 priority) {
+  asm volatile(TW_WINDOW TW_HINT " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9;" ::"r"(to), "l"(map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(n), "h"(x), "h"(y), "l"(priority) : "memory");
+}
+TW_INLINE void tma_multicast_im2col_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y, u64 priority) {
+  asm volatile(TW_WINDOW ".multicast::cluster" TW_HINT " [%0], [%1, {%4, %5, %6, %7}], [%2], {%8, %9}, %3, %10;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(c), "r"(w), "r"(h), "r"(n), "h"(x), "h"(y), "l"(priority) : "memory");
+}
 #undef TW_WINDOW
+#undef TW_HINT
 TW_INLINE void tma_store_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   asm volatile(TW_STORE("2d") " [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y) : "memory");
 }

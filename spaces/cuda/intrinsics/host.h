@@ -167,11 +167,36 @@ TW_INLINE void tma_multicast_3d(u32 to, const TensorMap *map, u32 barrier, u16 r
 TW_INLINE void tma_multicast_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, i32 w) {
   const i32 at[] = {x, y, z, w}; emulator::tma_load(to, map, barrier, &ranks, 4, at);
 }
+TW_INLINE u64 evict_first() { return 1; }
+TW_INLINE void tma_load_2d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, u64) {
+  tma_load_2d(to, map, barrier, x, y);
+}
+TW_INLINE void tma_load_3d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, u64) {
+  tma_load_3d(to, map, barrier, x, y, z);
+}
+TW_INLINE void tma_load_4d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, i32 w, u64) {
+  tma_load_4d(to, map, barrier, x, y, z, w);
+}
+TW_INLINE void tma_multicast_2d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, u64) {
+  tma_multicast_2d(to, map, barrier, ranks, x, y);
+}
+TW_INLINE void tma_multicast_3d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, u64) {
+  tma_multicast_3d(to, map, barrier, ranks, x, y, z);
+}
+TW_INLINE void tma_multicast_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, i32 w, u64) {
+  tma_multicast_4d(to, map, barrier, ranks, x, y, z, w);
+}
 TW_INLINE void tma_load_im2col_4d(u32 to, const TensorMap *map, u32 barrier, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y) {
   const i32 at[] = {c, w, h, n, x, y}; emulator::tma_load(to, map, barrier, nullptr, 4, at, true);
 }
 TW_INLINE void tma_multicast_im2col_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y) {
   const i32 at[] = {c, w, h, n, x, y}; emulator::tma_load(to, map, barrier, &ranks, 4, at, true);
+}
+TW_INLINE void tma_load_im2col_4d(u32 to, const TensorMap *map, u32 barrier, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y, u64) {
+  tma_load_im2col_4d(to, map, barrier, c, w, h, n, x, y);
+}
+TW_INLINE void tma_multicast_im2col_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y, u64) {
+  tma_multicast_im2col_4d(to, map, barrier, ranks, c, w, h, n, x, y);
 }
 TW_INLINE void tma_store_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   const i32 at[] = {x, y}; emulator::tma_store(map, from, false, 2, at);

@@ -88,6 +88,15 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::tma_multicast_2d(s, &map, b, 3, 0, 1);
   tw::tma_multicast_3d(s, &map, b, 3, 0, 1, 2);
   tw::tma_multicast_4d(s, &map, b, 3, 0, 1, 2, 3);
+  const u64 first = tw::evict_first();
+  tw::tma_load_2d(s, &map, b, 0, 1, first);
+  tw::tma_load_3d(s, &map, b, 0, 1, 2, first);
+  tw::tma_load_4d(s, &map, b, 0, 1, 2, 3, first);
+  tw::tma_multicast_2d(s, &map, b, 3, 0, 1, first);
+  tw::tma_multicast_3d(s, &map, b, 3, 0, 1, 2, first);
+  tw::tma_multicast_4d(s, &map, b, 3, 0, 1, 2, 3, first);
+  tw::tma_load_im2col_4d(s, &map, b, 0, 1, 2, 3, 0, 1, first);
+  tw::tma_multicast_im2col_4d(s, &map, b, 3, 0, 1, 2, 3, 0, 1, first);
   tw::tma_load_im2col_4d(s, &map, b, 0, 1, 2, 3, 0, 1);
   tw::tma_multicast_im2col_4d(s, &map, b, 3, 0, 1, 2, 3, 0, 1);
   tw::mbarrier_wait(b, 0);

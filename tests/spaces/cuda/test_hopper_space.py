@@ -30,6 +30,12 @@ def space_of(**parameters: int | str) -> Space:
     return Space(made, HOPPER, [Hopper(made, HOPPER)])
 
 
+def named(space: Space, values: dict[str, Value]) -> Schedule:
+    """With the first value of what is not named."""
+    decisions = space.templates["hopper"].decisions
+    return Schedule("hopper", tuple((d.name, values.get(d.name, d.values[0])) for d in decisions))
+
+
 @pytest.fixture(scope="module")
 def large() -> Space:
     return Space(LARGE, HOPPER, [Hopper(LARGE, HOPPER)])
@@ -56,7 +62,7 @@ def test_however_large_a_product_is_it_has_schedules(m, n, k):
 def test_the_known_good_schedule_is_in_the_space(large, stages):
     values = {**USUAL, "block_n": 256, "cluster": "2x1", "stages": stages}
     values |= {"producer_registers": 24, "in_flight": 1}
-    assert Schedule("hopper", tuple(values.items())) in large
+    assert named(large, values) in large
     assert group_registers(2, 24) == 240
 
 
@@ -155,9 +161,7 @@ def test_quantities_are_there_and_make_sense(large):
 
 def test_a_cluster_loads_less(large):
     alone = {**USUAL, "block_n": 256, "producer_registers": 24}
-    rows = large.rows(
-        [Schedule("hopper", tuple({**alone, "cluster": c}.items())) for c in ("1x1", "2x1", "1x2")]
-    )
+    rows = large.rows([named(large, {**alone, "cluster": c}) for c in ("1x1", "2x1", "1x2")])
     near = large.quantities(rows)["near_bytes"]
     assert near[1] == pytest.approx(near[0] * (128 + 128) / 384)
     assert near[2] == pytest.approx(near[0] * (64 + 256) / 384)
@@ -167,7 +171,7 @@ def test_sums_exchanged_in_a_cluster_cost_no_traffic():
     space = space_of(m=64, n=4096, k=8192, dtype="bfloat16", b="col")
     shared = {**USUAL, "block_m": 64, "consumers": 1, "producer_registers": 0, "splits": 2}
     ways = [{**shared, "splits": 1}, shared, {**shared, "exchange": "cluster"}]
-    found = space.quantities(space.rows([Schedule("hopper", tuple(w.items())) for w in ways]))
+    found = space.quantities(space.rows([named(space, w) for w in ways]))
     assert (found["packing_bytes"] > 0).tolist() == [False, True, False]
     assert found["synchronisations"].tolist() == [0, 1, 0]
     assert found["parallelism"].tolist() == [32, 64, 64]
@@ -177,7 +181,7 @@ def test_two_blocks_on_a_multiprocessor_are_twice_as_many():
     space = space_of(m=64, n=8192, k=4096, dtype="bfloat16", b="col")
     alone = {**USUAL, "block_m": 64, "block_n": 32, "consumers": 1, "producer_registers": 0}
     pairs = [alone, {**alone, "residency": 2}]
-    found = space.quantities(space.rows([Schedule("hopper", tuple(p.items())) for p in pairs]))
+    found = space.quantities(space.rows([named(space, p) for p in pairs]))
     assert found["parallelism"].tolist() == [132, 256]
     assert found["near_fraction"][1] == 2 * found["near_fraction"][0]
 
@@ -201,8 +205,8 @@ SMALL = {**USUAL, "block_m": 64, "block_n": 64, "consumers": 1, "producer_regist
 )
 def test_what_says_nothing_leaves_gaps_or_finds_no_room_is_refused(m, changes, words):
     space = space_of(m=m, n=2048, k=4096, dtype="bfloat16", b="col")
-    assert Schedule("hopper", tuple(SMALL.items())) in space
-    refused = Schedule("hopper", tuple({**SMALL, **changes}.items()))
+    assert named(space, SMALL) in space
+    refused = named(space, {**SMALL, **changes})
     assert words in (space.why_not(refused) or "")
 
 
@@ -234,9 +238,9 @@ def test_what_tma_cannot_load_is_served_by_another_template():
 def test_an_output_that_tma_cannot_store_is_stored_directly():
     space = space_of(m=64, n=100, k=128, dtype="bfloat16", b="col")
     values = {**USUAL, "block_m": 64, "block_n": 64, "consumers": 1, "producer_registers": 0}
-    assert Schedule("hopper", tuple({**values, "staging": 0}.items())) in space
+    assert named(space, {**values, "staging": 0}) in space
     with pytest.raises(InputError, match="rows of C are 200 bytes apart"):
-        space.lower(Schedule("hopper", tuple(values.items())))
+        space.lower(named(space, values))
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (8, 8), (5, 9), (16, 3), (1, 40)])
@@ -280,7 +284,7 @@ def test_what_lies_as_the_output_does_may_be_fetched(changes, known):
     if not known:
         return
     values = {**USUAL, "block_n": 128, "staging": 1, "fetch": True}
-    reason = space.why_not(Schedule("hopper", tuple(values.items()))) or ""
+    reason = space.why_not(named(space, values)) or ""
     assert "needs a buffer for each" in reason
     rows = space.sample(np.random.default_rng(0), 200)
     assert 10 < sum(bool(space.schedule(row)["fetch"]) for row in rows) < 190

@@ -47,5 +47,5 @@ def test_trimmed_tiles_load_and_multiply_what_segments_fill():
 
 
 def _named(space: Space, values: dict[str, Value]) -> Schedule:
-    names = [decision.name for decision in space.templates["hopper"].decisions]
-    return Schedule("hopper", tuple((name, values[name]) for name in names))
+    decisions = space.templates["hopper"].decisions
+    return Schedule("hopper", tuple((d.name, values.get(d.name, d.values[0])) for d in decisions))

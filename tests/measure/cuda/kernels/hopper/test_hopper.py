@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from measure.cuda.emulator import verify
+from spaces.cuda.hopper.template import Hopper
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.space import Space
 from tests.measure.cuda.kernels.hopper.hopper_cases import CHOSEN, FETCH, SIZES, TURNS
 from tests.measure.cuda.kernels.hopper.hopper_problems import (
     LATE,
     START,
+    USUAL,
     Problem,
     ProblemContract,
     check_drawn,
     drawn,
+    small_target,
 )
 
 
@@ -202,3 +210,24 @@ def test_coming_late_does_no_harm(emulator, who):
     problem, late = LATECOMERS[who]
     result = verify(emulator, problem.workload, problem.changed("late", START, late))
     assert result.error_kind is None, result.error_text
+
+
+def test_operands_larger_than_l2_may_leave_it_first(emulator):
+    """Of both only B is: what lies beside it keeps its place."""
+    made = workload("matmul", **SIZES)
+    a, b = made.operands[:2]
+    target = replace(small_target(), l2_bytes=a.span_bytes)
+    assert a.span_bytes < b.span_bytes
+    template = Hopper(made, target)
+    values = {**{d.name: d.values[0] for d in template.decisions}, **USUAL, "streams": True}
+    kernel = Space(made, target, [template]).lower(Schedule("hopper", tuple(values.items())))
+    assert "&m_map, barrier, depth0, m0);" in kernel.source.body
+    assert "&n_map, barrier, n0 + " in kernel.source.body
+    assert "depth0, first);" in kernel.source.body
+    result = verify(emulator, made, kernel)
+    assert result.error_kind is None, result.error_text
+
+
+def test_what_fits_into_l2_has_no_priority():
+    made = workload("matmul", **SIZES)
+    assert "streams" not in [d.name for d in Hopper(made, small_target()).decisions]
