@@ -11,6 +11,11 @@ from spaces.errors import InputError
 from spaces.language.program import Operand, Program
 
 
+SURE = 4
+"""Entries of a table that is not sorted, of which one is the least index and one the greatest: a
+length of none, or of all there are."""
+
+
 @dataclass(frozen=True)
 class Spread:
     """How values that are no indices are drawn.
@@ -105,8 +110,12 @@ def _drawn(
 ) -> np.ndarray:
     if operand.drawn:
         entries = generator.integers(0, operand.drawn.below, operand.size)
-        ordered = np.sort(entries) if operand.drawn.sorted else entries
-        return ordered.reshape(operand.shape)
+        if operand.drawn.sorted:
+            entries.sort()
+        elif operand.size >= SURE:
+            first, step = generator.integers((0, 1), operand.size)
+            entries[[first, (first + step) % operand.size]] = 0, operand.drawn.below - 1
+        return entries.reshape(operand.shape)
     if operand.element.is_integer:
         limits = np.iinfo(operand.element.numpy)
         whole = generator.integers(-8, 8, operand.shape)

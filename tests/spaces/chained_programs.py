@@ -68,6 +68,8 @@ FORMS = {
     "v[i] = var[j](z[i,j])\n-> m, v",
     "a factor of each score": "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d] "
     f"* s[h,i] * u[b,j] * 0.2)) * {VALUE})",
+    "moments of what counts": "where j <= i + 8\nz[i,j] = sum[d](x[i,d] * w[d,j])\n"
+    "m[i] = mean[j](z[i,j])\nv[i] = var[j](z[i,j])\n-> m, v",
     "two products": "y[i,e] = sum[j](sum[d](x[i,d] * u[d,j]) * v[j,e])",
     "quotients that are no indices": f"where (j - i) % -4 != -1\nwhere j // (i + 1) < 9\n{PLAIN}",
 }

@@ -77,9 +77,10 @@ def reductions(program: Program) -> tuple[Stage, ...]:
     return found
 
 
-def counting(found: tuple[Stage, ...]) -> frozenset[str]:
-    """The reductions that give the number of elements."""
-    return frozenset(s.name for s in found if (s.reducer, s.body) == ("sum", ONE))
+def counting(program: Program, found: tuple[Stage, ...]) -> frozenset[str]:
+    """The reductions that give the number of all elements, which no condition bounds."""
+    counts = (s for s in found if (s.reducer, s.body) == ("sum", ONE))
+    return frozenset(s.name for s in counts if not program.bounding(s))
 
 
 def online_passes(program: Program, expander: Expander) -> tuple[Pass, ...]:

@@ -121,7 +121,7 @@ def rows_of(program: Program) -> Rows:
         raise InputError(f"reductions are bounded by {program.conditions[0]}; rows are whole")
     found = reductions(program)
     over = found[0].over if found else ()
-    expander = Expander(program, over, counting(found))
+    expander = Expander(program, over, counting(program, found))
     online = online_passes(program, expander) if found else ()
     plain = plain_passes(program, expander) if found else ()
     values = {o.name: _value(program, o.name, expander) for o in program.outputs}

@@ -151,6 +151,13 @@ def test_inputs_are_drawn_as_their_operands_say() -> None:
     assert all(np.array_equal(again[name], array) for name, array in inputs.items())
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_least_and_the_greatest_index_are_always_drawn(seed: int) -> None:
+    """A length of none is one of a thousand, and what kernels are wrong about first."""
+    made = program("n: int32[r](index < 1000)\nwhere k < n[r]\ny[r] = sum[k](x[r,k])", r=4, k=999)
+    assert {0, 999} <= set(draw(made, seed)["n"])
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
