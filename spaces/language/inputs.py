@@ -10,7 +10,6 @@ import numpy as np
 from spaces.errors import InputError
 from spaces.language.program import Operand, Program
 
-
 SURE = 4
 """Entries of a table that is not sorted, of which one is the least index and one the greatest: a
 length of none, or of all there are."""
