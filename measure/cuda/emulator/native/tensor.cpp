@@ -112,12 +112,17 @@ void add_row(Kind kind, char *to, const u8 *from, u32 bytes) {
   }
 }
 
+// What lies beyond the array is not stored: nobody needs to have written it.
 void store_box(const TensorMap &map, Block &block, u32 source, bool adding, const i32 *at) {
   const char *what = adding ? "a TMA addition" : "a TMA store";
   rows(map, at, [&](u32 offset, char *to, u32 before, u32 inside, u32 bytes) {
     u8 row[256 * 8];
-    for (u32 i = 0; i < bytes; i += 16)
-      memcpy(row + i, readable(what, block, swizzled(source + offset + i, map.swizzle), 16, true), 16);
+    for (u32 i = 0; i < bytes; i += 16) {
+      const u32 low = std::max(i, before), high = std::min(i + 16, before + inside);
+      if (low >= high) continue;
+      const u32 from = swizzled(source + offset + i, map.swizzle) + low - i;
+      memcpy(row + low, readable(what, block, from, high - low, true), high - low);
+    }
     if (!inside) return;
     check_global(what, to + before, inside, 1, adding ? Use::addition : Use::store);
     if (adding) add_row((Kind)map.kind, to + before, row + before, inside);

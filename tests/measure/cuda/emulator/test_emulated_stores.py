@@ -32,16 +32,21 @@ STORE = """
 
 def stored(emulator, entry, operation, mode=EAGER):
     """A box of numbers, and an array of 13 rows of 20 columns that it was stored to."""
+    source, result = run(emulator, entry, STORE.replace("{OPERATION}", operation), mode)
+    return source, output_of(result)
+
+
+def run(emulator, entry, body, mode=EAGER):
     source = small_integers(3, (16, 16), np.float32)
     made = kernel(
         entry,
-        STORE.replace("{OPERATION}", operation),
+        body,
         {"A": source},
         operand("C", "float32", (13, 20)),
         shared=1024,
         maps={"map": TensorMapSpec("C", "float32", (20, 13), (80,), (16, 16))},
     )
-    return source, output_of(emulator.run(made, {"A": source}, mode))
+    return source, emulator.run(made, {"A": source}, mode)
 
 
 @pytest.mark.parametrize("mode", INTERLEAVINGS, ids=str)
@@ -56,6 +61,17 @@ def test_a_store_that_begins_before_its_array_is_clipped_there(emulator):
     source, result = stored(emulator, "early", "tw::tma_store_2d(&map, s, -4, -3);")
     np.testing.assert_array_equal(result[:, :12], source[3:, 4:])
     assert np.isnan(result[:, 12:]).all()
+
+
+@pytest.mark.parametrize(("columns", "is_right"), [(12, True), (11, False)])
+def test_what_a_store_leaves_out_needs_no_value(emulator, columns, is_right):
+    body = STORE.replace("{OPERATION}", "tw::tma_store_2d(&map, s, 8, 4);")
+    body = body.replace("tw::store_shared(s", f"if (i % 16 < {columns}) tw::store_shared(s")
+    source, result = run(emulator, f"first_{columns}", body)
+    if is_right:
+        np.testing.assert_array_equal(output_of(result)[4:, 8:], source[:9, :12])
+    else:
+        assert "a TMA store reads uninitialised shared memory at byte 44" in result.error_text
 
 
 ADDITION = """
