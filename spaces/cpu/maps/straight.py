@@ -55,26 +55,25 @@ class StraightBlocks:
             *(["  if (block < 0 || block >= blocks) continue;"] if self.skew else []),
             *(self._ask(first) if self.ahead else []),
             f"  const long i = {self._row(first, 'strip')}, j = {self._column('block')};",
-            f"  tw_turn_straight_{self.dtype}({self._places('i', 'j')});",
+            f"  tw_turn_straight_{self.dtype}(",
+            f"      from + i + j * {self.read_step}, {self.read_step},",
+            f"      to + i * {self.written_step} + j, {self.written_step});",
             "}",
         ]
 
     def _ask(self, first: Index) -> list[str]:
-        """Asks for the block of the next turn."""
+        """Asks for the block of the next turn, here and not in a function: compilers leave out
+        calls of functions that do nothing else."""
+        each = (f"  #pragma GCC unroll {self.side}", f"  for (long s = 0; s < {self.side}; s++)")
         return [
             "  const long m = n + 1;",
             f"  const long below = {self._strip('m')}, next = {self._block('m', 'below')};",
             f"  const long k = {self._row(first, 'below')}, l = {self._column('next')};",
-            f"  tw_ask_{self.dtype}({self._places('k', 'l')});",
+            *each,
+            f"    __builtin_prefetch(from + k + (l + s) * {self.read_step});",
+            *each,
+            f"    __builtin_prefetch(to + (k + s) * {self.written_step} + l, 1);",
         ]
-
-    def _places(self, row: str, column: str) -> str:
-        """C arguments: where a block is read, and where it is written."""
-        read, written = self.read_step, self.written_step
-        return (
-            f"from + {row} + {column} * {read}, {read}, "
-            f"to + {row} * {written} + {column}, {written}"
-        )
 
     def _strip(self, turn: str) -> str:
         """C expression: which of the strips has a turn."""

@@ -36,7 +36,7 @@ class MapTemplate(Template):
     """Programs without reductions, each element by itself: copies, transpositions, gathers."""
 
     name: ClassVar[str] = "map"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

@@ -7,7 +7,6 @@
 - ``tw_turn_straight_D(p, stride, q, ld)``: a whole block of elements that are only moved. Parts of
   rows come from memory to their places in vectors, for an insertion costs less than an exchange of
   parts between vectors.
-- ``tw_ask_D(p, stride, q, ld)``: asks for a block that will be read at ``p`` and written at ``q``.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ def prelude(lanes: int) -> str:
 
 
 def straight(lanes: int) -> str:
-    """C definitions of ``tw_turn_straight_float32`` and ``tw_ask_float32``, behind those of
-    ``simd``."""
+    """C definition of ``tw_turn_straight_float32``, behind those of ``simd``."""
     text = _for_floats(_straight(Exchanges(lanes, 4, "vf", "tw_shuffle")))
     return text.replace("@D@", "float32").replace("@T@", "float").replace("@Q@", "float")
 
@@ -88,10 +86,6 @@ static inline void tw_turn_straight_@D@(const @T@ *p, long stride, @Q@ *q, long 
   for (long i = 0; i < @SIDE@; i += @PART@)
     tw_turn_strip_@D@(p + i, stride, q + i * ld, ld);
 }
-static inline void tw_ask_@D@(const @T@ *p, long stride, const @Q@ *q, long ld) {
-  for (long i = 0; i < @SIDE@; i++) __builtin_prefetch(p + i * stride);
-  for (long i = 0; i < @SIDE@; i++) __builtin_prefetch(q + i * ld, 1);
-}
 """
 
 
@@ -103,8 +97,8 @@ def _whole(block: Exchanges) -> str:
 
 
 def _straight(block: Exchanges) -> str:
-    """C functions ``tw_turn_straight_D``, by ``tw_turn_strip_D`` (of all rows as many columns as a
-    part of a vector has elements), and ``tw_ask_D``."""
+    """C function ``tw_turn_straight_D``, by ``tw_turn_strip_D``: of all rows as many columns as a
+    part of a vector has elements."""
     rows = [f"x{i}" for i in range(block.part)]
     apart = f"stride * {PART_BYTES}"  # bytes, as many rows as a part has elements
     loads = [

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
+from spaces.cpu.compiler import find_compiler
 from spaces.cpu.maps.template import MapTemplate
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.spaces.cpu.maps.checked_maps import TRANSPOSED, machine, moving, space_of
+from tests.spaces.cpu.maps.checked_maps import TRANSPOSED, machine, moving, space_of, tiled
 from tests.spaces.cpu.native import compile_kernels, complaint, sampled
 
 
@@ -30,6 +33,20 @@ def test_blocks_may_go_straight_from_registers(text, n, dtype, threads, tmp_path
     assert len(kernels) > 3
     library = compile_kernels(kernels, target, tmp_path)
     assert [complaint(kernel, library, w, 1) for kernel in kernels] == [""] * len(kernels)
+
+
+@pytest.mark.parametrize("ahead", ["nothing", "ask"])
+def test_compilers_leave_in_what_asks_for_the_next_block(ahead, tmp_path):
+    target = machine()
+    if target.architecture != "x86_64":
+        pytest.skip("instructions have other names here")
+    w = workload(TRANSPOSED, i=512, j=512)
+    values = {"tile_rows": 64, "tile_columns": 64, "stream": False, "straight": True, "skew": 3}
+    source, code = tmp_path / "kernel.c", tmp_path / "kernel.s"
+    source.write_text(tiled(w, target, **values, ahead=ahead).source.text)
+    command = [find_compiler().path, *target.flags, "-w", "-S", str(source), "-o", str(code)]
+    subprocess.run(command, check=True)
+    assert ("prefetch" in code.read_text()) == (ahead == "ask")
 
 
 @pytest.mark.parametrize(("columns", "crowded"), [(512, True), (384, False), (1024, True)])
