@@ -123,9 +123,11 @@ class ImplicitProduct:
 
     def run(self, operand: Array) -> int:
         """Elements that lie side by side along the axis of stride 1, from any multiple of a power
-        of two that divides this on."""
+        of two that divides this on; 1 along rows in segments, which begin anywhere."""
         if operand is self.output:
             return run_of(Place(self.output.name, self.view.offset, (), None), self.view.columns)
+        if self.view.segments and operand is self.left and not self.left_runs_deep:
+            return 1
         return self.gathered[operand is self.right].run
 
     def reuse(self, operand: Array) -> float:

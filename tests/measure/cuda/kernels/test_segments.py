@@ -19,6 +19,7 @@ from spaces.cuda.target import cuda_target
 from spaces.derivation.rounding.allowance import allowed
 from spaces.numerics.allowance import agrees
 from spaces.operators import workload
+from spaces.registry import space_for
 from spaces.testing.template import TemplateContract
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
@@ -98,6 +99,15 @@ class TestAnyTable(KernelContract):
 
     def complaint(self, emulator, case, orders=()):
         return complaint(emulator, case)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_segments_of_rows_that_lie_side_by_side_begin_anywhere(dtype):
+    """What a tile has of them is not aligned."""
+    text = '"t: int32[i](sorted < 5); y[i,j] = sum[k](x[k,i] * u[t[i],k,j])" i=128 j=24 k=40'
+    space = space_for(workload(f"{text} dtype={dtype}"), cuda_target("sm_80"))
+    verdicts = list(emulate(space, draw(space, 2 * len(space.templates), 1)))
+    assert all(v.right for v in verdicts), verdicts
 
 
 @pytest.mark.parametrize("entry", [-1, 7, -(2**31), 2**31 - 1])
