@@ -17,9 +17,6 @@ from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.tile_grid import RASTERS, TileGrid
 
 ORDERS = (*RASTERS, "hilbert")
-SEGMENT_ORDERS = (*RASTERS, "diagonal")
-"""Of rows in segments: diagonally, neighbours are of all segments in turn, however many rows each
-has, and so are the tiles that one block takes."""
 MOST_IN_TABLE = 1 << 14
 """Places of a Hilbert order that are written into a kernel as a table."""
 
@@ -27,8 +24,7 @@ MOST_IN_TABLE = 1 << 14
 @dataclass(frozen=True)
 class PersistentGrid:
     """``tiles`` along (rows, columns) of ``depth_tiles`` steps each, taken by clusters of
-    ``cluster`` tiles; ``order`` is one of :data:`ORDERS` or :data:`SEGMENT_ORDERS`, the first two
-    of which go in bands of ``group``.
+    ``cluster`` tiles; ``order`` is one of :data:`ORDERS`, the first two in bands of ``group``.
 
     ``splits`` clusters share the depth of a tile or, ``together``, as many blocks of one cluster,
     each of which then takes one place only. The device holds ``slots`` blocks at a time. Of a
@@ -59,13 +55,13 @@ class PersistentGrid:
     @cached_property
     def _walk(self) -> TileGrid:
         """The order of the bands."""
-        raster = self.order if self.order in RASTERS else RASTERS[0]
+        raster = RASTERS[0] if self.order == "hilbert" else self.order
         return TileGrid(*self.shape, self.depth_tiles, raster, self.group, self.splits)
 
     @property
     def places(self) -> int:
         """Places of the order, some of which may hold no tile."""
-        if self.order not in RASTERS:
+        if self.order == "hilbert":
             return self.shape[0] * self.shape[1]
         return self._walk.mapping.num_workers
 
@@ -139,9 +135,6 @@ class PersistentGrid:
         if self.order == "hilbert":
             tile = (index("(int)(packed >> 16)", rows), index("(int)(packed & 0xffff)", columns))
             return [f"const u32 packed = {table}[{place}];", *lines(tile)]
-        if self.order == "diagonal":
-            tile = (index("row_place", rows), index("column_place", columns))
-            return [*_diagonal(place, columns), *lines(tile)]
         return self._walk.mapping.emit(
             place, lines, extents=(rows, columns), integer="int", language="cuda"
         )
@@ -160,16 +153,6 @@ class PersistentGrid:
             f"const int rest = {self.depth_tiles} - first_step;",
             f"const int steps = rest < {share} ? rest : {share};",
         ]
-
-
-def _diagonal(place: str, columns: int) -> list[str]:
-    """C lines that declare ``row_place`` and ``column_place``; they read ``row_tiles``, the number
-    of rows of tiles, which is what ``row_place`` is past the last tile."""
-    return [
-        "const int high = row_tiles > 0 ? row_tiles : 1;",
-        f"const int column_place = {place} / high;",
-        f"const int row_place = column_place < {columns} ? ({place} + column_place) % high : high;",
-    ]
 
 
 def hilbert(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:

@@ -26,8 +26,6 @@ LISTINGS = ("search", "pass")
 or by all threads, which read all entries at once."""
 AT_ONCE = 4
 """Entries that a thread reads at a time."""
-MOST_PARTS = 8
-"""Parts of a tile: what multiplies as many of them is written out for each number."""
 
 
 def list_bytes(segments: Segments | None) -> int:

@@ -14,11 +14,11 @@ from spaces.algebra.index import Index
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
 from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
+from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.hopper.code import HopperCode
 from spaces.cuda.hopper.fetched import fetched_of
-from spaces.cuda.hopper.grid import ORDERS, SEGMENT_ORDERS
+from spaces.cuda.hopper.grid import ORDERS
 from spaces.cuda.hopper.multiply import ELEMENTS
 from spaces.cuda.hopper.places import why_no_placed_map
 from spaces.cuda.hopper.plan import HopperPlan
@@ -163,7 +163,7 @@ def _decisions(product: Tiled, target: CudaTarget) -> tuple[Decision, ...]:
         *((Decision("streams", (False, True)),) if has_streams(product, target) else ()),
         Decision("in_flight", (0, 1)),
         Decision("splits", SPLITS),
-        Decision("raster", SEGMENT_ORDERS if segments else ORDERS),
+        Decision("raster", RASTERS if segments else ORDERS),
         Decision("group", GROUPS),
     )
 

@@ -10,7 +10,7 @@ from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.images import images_of, images_of_factor, why_no_placed_output
 from spaces.cuda.hopper.places import whole_channels
-from spaces.cuda.hopper.segments import MOST_PARTS, trims_of
+from spaces.cuda.hopper.segments import trims_of
 from spaces.cuda.hopper.sizes import TILE, HopperSizes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.tile import WIDEST_SWIZZLE, why_no_tensor_map
@@ -86,11 +86,8 @@ def _trimming_rules() -> list[Rule]:
                 (c["trimmed_to"] == 0)
                 | (c["block_n"] % np.maximum(c["trimmed_to"], 1) == 0)
                 & (c["trimmed_to"] < c["block_n"])
-                & (c["block_n"] <= MOST_PARTS * c["trimmed_to"])
             ),
-            lambda c: (
-                f"a tile of {c['block_n']} is no 2 to {MOST_PARTS} parts of {c['trimmed_to']}"
-            ),
+            lambda c: f"a tile of {c['block_n']} is no whole 2 or more parts of {c['trimmed_to']}",
         ),
     ]
 

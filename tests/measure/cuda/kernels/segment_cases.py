@@ -102,12 +102,7 @@ CASES = {
     "hopper, trimmed in turns": fixed(
         "wide", "hopper", trimmed_to=16, swapped=True, block_n=32, schedule="pingpong", consumers=2
     ),
-    "hopper, diagonal": fixed(
-        "wide", "hopper", raster="diagonal", listing="pass", block_m=128, consumers=2
-    ),
-    "hopper, diagonal for both of a cluster": fixed(
-        "wide", "hopper", raster="diagonal", cluster="1x2", splits=2, block_n=64
-    ),
+    "hopper, listed in one pass": fixed("wide", "hopper", listing="pass", block_m=128, consumers=2),
     "hopper, many groups": fixed("many groups", "hopper", listing="pass"),
     "hopper, few rows": fixed("fused", "hopper", swapped=True, producer_registers=0),
 }
@@ -167,19 +162,14 @@ BUGS = {
         "barrier, 1, depth0",
     ),
     "hopper: a segment one row too late": (
-        "hopper, diagonal",
+        "hopper, listed in one pass",
         r"(\* e), row\);",
         r"\1, row + (0 < e && e < 3));",
     ),
     "hopper: a segment that begins with the table": (
-        "hopper, diagonal",
+        "hopper, listed in one pass",
         r"ended < 0 \? 0 :",
         "ended < 0 ? 1 :",
-    ),
-    "hopper: a row of tiles left out of the diagonal": (
-        "hopper, diagonal",
-        r"\) % high : high",
-        ") % (high > 1 ? high - 1 : 1) : high",
     ),
     "hopper: the list before it is made": (
         "hopper",

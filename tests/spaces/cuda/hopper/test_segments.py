@@ -20,9 +20,8 @@ TRIMMED = {**USUAL, "swapped": True, "block_m": 128, "block_n": 128, "trimmed_to
     ("changes", "words"),
     [
         ({"swapped": False}, "swapped, rows are there"),
-        ({"trimmed_to": 64, "block_n": 96}, "no 2 to 8 parts of 64"),
-        ({"block_n": 144}, "no 2 to 8 parts of 16"),
-        ({"trimmed_to": 64, "block_n": 64}, "no 2 to 8 parts of 64"),
+        ({"trimmed_to": 64, "block_n": 96}, "no whole 2 or more parts of 64"),
+        ({"trimmed_to": 64, "block_n": 64}, "no whole 2 or more parts of 64"),
     ],
 )
 def test_tiles_of_segments_are_trimmed_along_n_to_a_few_parts(changes, words):
