@@ -21,7 +21,7 @@ from spaces.cuda.blocks.grid_code import GridCode
 from spaces.cuda.blocks.tile_grid import TileGrid
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.thin.large import LargeOperand
-from spaces.cuda.thin.matrices import MatrixInstructions
+from spaces.cuda.thin.matrices import MatrixInstructions, TurnedMatrices
 from spaces.cuda.thin.multiply import MultiplyAdds, Place, ThinMultiply
 from spaces.cuda.thin.product import ThinProduct
 from spaces.cuda.thin.sizes import ThinSizes
@@ -29,7 +29,11 @@ from spaces.cuda.thin.small import SmallOperand
 from spaces.cuda.thin.tile import ThinTile
 from spaces.dtypes import dtype
 
-WAYS: dict[str, type[ThinMultiply]] = {"fma": MultiplyAdds, "mma": MatrixInstructions}
+WAYS: dict[str, type[ThinMultiply]] = {
+    "fma": MultiplyAdds,
+    "mma": MatrixInstructions,
+    "mma_turned": TurnedMatrices,
+}
 """How to multiply, by the decision ``multiply``."""
 
 
@@ -113,14 +117,14 @@ class ThinCode(GridCode):
 
     def _declare(self, stage: str) -> list[str]:
         lines = self.large.declare(stage)
-        if not self.small.is_shared:
+        if self.small.is_ahead:
             lines.append(f"{self.multiply.small_kind} small{stage}[{self.small.held}];")
         return lines
 
     def _loop(self) -> list[str]:
         """A step is read while the one before is multiplied, or at least before the next test."""
         stages = self.large.stages
-        lines = ["int term0 = 0;"] if self.small.is_shared else []
+        lines = self.small.start()
         if len(stages) == 1:
             body = [*self._multiply("0"), *self._go_on("step + 1", "0")]
             head = "for (int step = 0; step < steps; step++) {"
@@ -151,7 +155,7 @@ class ThinCode(GridCode):
         more = "if (step + 1 < steps) {"
         small = self.small.load("small0")
         return [
-            *(["int term0 = 0;"] if self.small.is_shared else []),
+            *self.small.start(),
             f"const u32 slab = shared + {self.tile.slab + self.small.shared_bytes};",
             "#pragma unroll 1",
             "for (int step = 0; step < steps; step++) {",
@@ -177,7 +181,7 @@ class ThinCode(GridCode):
                     *unrolled(own, 0, lambda c: self.large.take(c[0], number), "o"),
                 ]
                 held = "own"
-            if not self.small.is_shared:
+            if self.small.is_ahead:
                 return [*lines, *self.multiply.run(held, f"small{stage}", number, number)]
             return [
                 *lines,
@@ -187,7 +191,7 @@ class ThinCode(GridCode):
             ]
 
         lines = unrolled(repeat(self.tile.runs), 0, run, "r")
-        advance = [f"term0 += {self.tile.depth};"] if self.small.is_shared else []
+        advance = [] if self.small.is_ahead else [f"term0 += {self.tile.depth};"]
         return ["{", *indented(lines), "}", *advance]
 
     # -- the end -------------------------------------------------------------------------------

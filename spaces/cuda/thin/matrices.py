@@ -2,7 +2,9 @@
 
 The columns of the large operand are the rows of the instruction's first matrix: any order of
 columns and of terms is as good as another, so vectors need no shuffling, and the eight columns of
-the second matrix are the rows of the small operand.
+the second matrix are the rows of the small operand. Turned, the small operand is the first matrix,
+half of it zeros if it has no more than eight rows, and tiles of the large one may be as narrow as
+the second matrix.
 """
 
 from __future__ import annotations
@@ -58,30 +60,34 @@ class MatrixInstructions(ThinMultiply):
 
     def run(self, held: str, small: str, number: Index, run: Index) -> list[str]:
         """Four terms after the other."""
-        kind = MMA_TYPES[self.tile.thin.large.dtype]
-        tile, half = self.tile, self._fragments
 
         def quad(indices: tuple[Index, ...]) -> list[str]:
-            e = indices[0] * 4
-            return unrolled(repeat(half), 0, lambda at: fragment(at[0], e), "f")
+            def fragment(at: tuple[Index, ...]) -> list[str]:
+                return self._multiply(held, small, number, run, at[0], indices[0] * 4)
 
-        def fragment(f: Index, e: Index) -> list[str]:
-            pairs = [
-                self._pair(held, f + column, number, e + t) for t in (0, 2) for column in (0, half)
+            return unrolled(repeat(self._fragments), 0, fragment, "f")
+
+        return unrolled(repeat(self.tile.run // 4), 0, quad, "q")
+
+    def _multiply(
+        self, held: str, small: str, number: Index, run: Index, f: Index, e: Index
+    ) -> list[str]:
+        """Four terms from ``e`` on of fragment ``f``."""
+        kind, half = MMA_TYPES[self.tile.thin.large.dtype], self._fragments
+        pairs = [
+            self._pair(held, f + column, number, e + t) for t in (0, 2) for column in (0, half)
+        ]
+        lines = [f"const u32 a[4] = {{{', '.join(pairs)}}};"]
+        for row in range(self.rows):
+            b = [f"{small}[{self.small_word(index(row), run, e + t).text}]" for t in (0, 2)]
+            total = f"sums[{(f * self.rows + row).text}]"
+            lines += [
+                "{",
+                f"  const u32 b[2] = {{{', '.join(b)}}};",
+                f"  tw::mma_m16n8k16_f32_{kind}_{kind}({total}, a, b);",
+                "}",
             ]
-            lines = [f"const u32 a[4] = {{{', '.join(pairs)}}};"]
-            for row in range(self.rows):
-                b = [f"{small}[{self.small_word(index(row), run, e + t).text}]" for t in (0, 2)]
-                total = f"sums[{(f * self.rows + row).text}]"
-                lines += [
-                    "{",
-                    f"  const u32 b[2] = {{{', '.join(b)}}};",
-                    f"  tw::mma_m16n8k16_f32_{kind}_{kind}({total}, a, b);",
-                    "}",
-                ]
-            return lines
-
-        return unrolled(repeat(tile.run // 4), 0, quad, "q")
+        return lines
 
     def _pair(self, held: str, column: Index, number: Index, e: Index) -> str:
         """Two neighbouring terms of one of a thread's columns, in one register."""
@@ -124,4 +130,68 @@ class MatrixInstructions(ThinMultiply):
             register = own // half * 2 + result % 2
             address = place.address(slab, row, tile.column(at[0]) + c)
             lines.append(f"tw::store_shared({address}, sums[{total.text}][{register.text}]);")
+        return lines
+
+
+@dataclass(frozen=True)
+class TurnedMatrices(MatrixInstructions):
+    """A column of a thread and four neighbouring terms make its part of one instruction, which has
+    room for as many rows of the small operand as there may be."""
+
+    @property
+    def _fragments(self) -> int:
+        """A thread's columns."""
+        return self.tile.own[0]
+
+    def declare(self) -> list[str]:
+        """Four of each instruction."""
+        return [f"float sums[{self._fragments}][4] = {{}};"]
+
+    def _multiply(
+        self, held: str, small: str, number: Index, run: Index, f: Index, e: Index
+    ) -> list[str]:
+        def word(row: int, term: int) -> str:
+            """A pair of terms of the thread's row of that number, zeros if it has only one row."""
+            if row == self.rows:
+                return "0u"
+            return f"{small}[{self.small_word(index(row), run, e + term).text}]"
+
+        kind = MMA_TYPES[self.tile.thin.large.dtype]
+        a = [word(row, term) for term in (0, 2) for row in range(2)]
+        b = [self._pair(held, f, number, e + term) for term in (0, 2)]
+        return [
+            f"const u32 a[4] = {{{', '.join(a)}}};",
+            f"const u32 b[2] = {{{', '.join(b)}}};",
+            f"tw::mma_m16n8k16_f32_{kind}_{kind}(sums[{f.text}], a, b);",
+        ]
+
+    def fold(self, slab: str, place: Place) -> list[str]:
+        """Every lane its results that are rows of the small operand."""
+        few, lines = self.tile.thin.few, []
+        for number in range(self.rows):
+            row = self.tile.lane[0] + number * FRAGMENT
+            store = unrolled(
+                repeat(self.tile.vectors[0]),
+                0,
+                partial(self._store, slab, place, number, row),
+                "s",
+            )
+            head = "{" if (number + 1) * FRAGMENT <= few else f"if ({row.text} < {few}) {{"
+            lines += [head, *indented(store), "}"]
+        return lines
+
+    def _store(
+        self, slab: str, place: Place, result: int, row: Index, at: tuple[Index, ...]
+    ) -> list[str]:
+        """The columns of two neighbouring lanes in each fragment."""
+        tile, lines = self.tile, []
+        for c in range(tile.vector[0]):
+            total = at[0] * tile.vector[0] + c
+            for side in range(2):
+                column = tile.column(at[0], tile.lane[1] * 2 + side) + c
+                register = result * 2 + side
+                lines.append(
+                    f"tw::store_shared({place.address(slab, row, column)}, "
+                    f"sums[{total.text}][{register}]);"
+                )
         return lines

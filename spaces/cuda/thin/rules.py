@@ -89,7 +89,7 @@ def _vector_rules(sizes: ThinSizes) -> list[Rule]:
             "code_size",
             ("multiply", "thread_columns", "thread_depth"),
             lambda c: (
-                (c["multiply"] == "mma")
+                (c["multiply"] != "fma")
                 | (thin.few * c["thread_columns"] * c["thread_depth"] <= MOST_PRODUCTS)
             ),
             lambda c: (
@@ -102,7 +102,7 @@ def _vector_rules(sizes: ThinSizes) -> list[Rule]:
 
 def _plain(c: Any) -> Any:
     """Whether there is no ``mma.sync``."""
-    return c["multiply"] != "mma"
+    return c["multiply"] == "fma"
 
 
 def _matrix_reading_rules(sizes: ThinSizes) -> list[Rule]:
@@ -137,7 +137,7 @@ def _row_rules() -> list[Rule]:
         Rule(
             "needless_rows",
             ("multiply", "reads"),
-            lambda c: (c["reads"] == "lanes") | (c["multiply"] == "mma"),
+            lambda c: (c["reads"] == "lanes") | (c["multiply"] != "fma"),
             lambda c: "lanes that need not be mma.sync's read rows side by side anyway",
         ),
         Rule(
@@ -170,8 +170,10 @@ def _matrix_shape_rules() -> list[Rule]:
         Rule(
             "matrix_columns",
             ("multiply", "thread_columns"),
-            lambda c: _plain(c) | (c["thread_columns"] % 2 == 0),
-            lambda c: "mma.sync takes two columns of a thread; one is not enough",
+            lambda c: (c["multiply"] != "mma") | (c["thread_columns"] % 2 == 0),
+            lambda c: (
+                "mma.sync takes two columns of a thread; one is enough for multiply=mma_turned"
+            ),
         ),
         Rule(
             "matrix_terms",

@@ -93,12 +93,14 @@ class ThinSizes(BlockSizes):
         few = self.thin.few
         plain = few * c["thread_columns"] * (self.sum_bytes // 4)
         by_matrices = ceil_div(few, FRAGMENT) * (c["thread_columns"] // 2) * 4
-        return np.where(c["multiply"] == "mma", by_matrices, plain)
+        turned = c["thread_columns"] * 4
+        ways = [c["multiply"] == "mma", c["multiply"] == "mma_turned"]
+        return np.select(ways, [by_matrices, turned], plain)
 
     def registers(self, c: Any) -> Any:
         """The least 32-bit registers that a thread can do with: sums, what it has read of both
         operands, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
-        matrices = c["multiply"] == "mma"
+        matrices = c["multiply"] != "fma"
         rows = np.where(matrices, ceil_div(self.thin.few, FRAGMENT), self.thin.few)
         from_memory = c["small"] == "memory"
         run = self.thin.large_vector if self.thin.large_runs_deep else c["thread_depth"]
@@ -106,7 +108,8 @@ class ThinSizes(BlockSizes):
         words = ceil_div(rows * terms * self.bytes, 4)
         numbers = np.where(matrices, 0, self.thin.few * (self.sum_bytes // 4) + 8)
         own = (c["reads"] == "rows") * 4 * c["thread_columns"]
-        return self.sums(c) + self.flight(c) // 4 + words + numbers + own + 30
+        addresses = np.where(c["small"] == "cache", 20, 30)
+        return self.sums(c) + self.flight(c) // 4 + words + numbers + own + addresses
 
     @property
     def serves_rows(self) -> bool:

@@ -2,6 +2,8 @@
 
 In shared memory lies a block's whole share of the depth, copied once. Straight from memory, a
 thread reads its runs beside its vectors of the large operand; other blocks' reads leave them in L2.
+From the cache, it reads a run when it multiplies it: that takes no registers ahead, and mostly L1
+has it since an earlier block.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.thin.multiply import ThinMultiply
 
-SOURCES = ("shared", "memory")
+SOURCES = ("shared", "memory", "cache")
 """Where threads read the small operand."""
 _UNROLLED = 4  # copies in a loop, which comes late to its multiplications if it is long
 
@@ -35,6 +37,11 @@ class SmallOperand:
         return self.multiply.tile.values["small"] == "shared"
 
     @property
+    def is_ahead(self) -> bool:
+        """Whether registers hold what belongs to a step from the time when the step is read."""
+        return self.multiply.tile.values["small"] == "memory"
+
+    @property
     def shared_bytes(self) -> int:
         """Shared memory that it takes."""
         tile = self.multiply.tile
@@ -43,7 +50,7 @@ class SmallOperand:
     @property
     def held(self) -> int:
         """Words in registers: of one run, or of all those of a step."""
-        runs = 1 if self.is_shared else self.multiply.tile.runs
+        runs = self.multiply.tile.runs if self.is_ahead else 1
         return self.multiply.small_held * runs
 
     def stage(self) -> list[str]:
@@ -67,36 +74,54 @@ class SmallOperand:
         return [*copies, *wait, "tw::sync_block();"]
 
     def load(self, to: str) -> list[str]:
-        """Where it comes from memory: read the runs of the step at ``depth0``."""
-        if self.is_shared:
+        """Where it is read ahead: read the runs of the step at ``depth0``."""
+        if not self.is_ahead:
             return []
-        tile, packed, width = self.multiply.tile, 1 + self.multiply.small_pairs, self._piece
+        tile, width = self.multiply.tile, self._piece
 
         def body(at: tuple[Index, ...]) -> list[str]:
             run, number, piece = at
-            row = self.multiply.row(number)
             term = index("depth0") + tile.start(run) + piece * width
-            word = self.multiply.small_word(number, run, piece * width)
-            source = self._source(row, term)
-            load = f"tw::load_global<{width // packed}>({to} + {word}, {source});"
-            if tile.thin.terms % tile.depth == 0:
-                return [load]
-            zeros = [f"  {to}[{(word + w).text}] = {{}};" for w in range(width // packed)]
-            return [
-                f"if ({term.text} < {tile.thin.terms}) {{",
-                f"  {load}",
-                "} else {",
-                *zeros,
-                "}",
-            ]
+            return self._read(to, number, run, piece, term)
 
         pieces = repeat(tile.runs, self.multiply.rows, tile.run // width)
         return unrolled(pieces, 0, body, "x", None, self.integer)
 
-    def fetch(self, to: str, run: Index) -> list[str]:
-        """Where it is in shared memory: read the thread's run ``run`` of the step at ``term0``."""
-        if not self.is_shared:
+    def start(self) -> list[str]:
+        """Where it is not read ahead: count the terms, of shared memory or of the operand."""
+        if self.is_ahead:
             return []
+        return ["int term0 = 0;"] if self.is_shared else [f"{self.integer} term0 = depth0;"]
+
+    def fetch(self, to: str, run: Index) -> list[str]:
+        """Where it is not read ahead: read the thread's run ``run`` of the step at ``term0``."""
+        if self.is_ahead:
+            return []
+        return self._fetch_shared(to, run) if self.is_shared else self._fetch_cached(to, run)
+
+    def _fetch_cached(self, to: str, run: Index) -> list[str]:
+        tile, width = self.multiply.tile, self._piece
+
+        def body(at: tuple[Index, ...]) -> list[str]:
+            number, piece = at
+            term = index("term0") + tile.start(run) + piece * width
+            return self._read(to, number, Index(), piece, term)
+
+        pieces = repeat(self.multiply.rows, tile.run // width)
+        return unrolled(pieces, 0, body, "x", None, self.integer)
+
+    def _read(self, to: str, number: Index, run: Index, piece: Index, term: Index) -> list[str]:
+        """Read a piece, zeros behind the last term."""
+        tile, packed, width = self.multiply.tile, 1 + self.multiply.small_pairs, self._piece
+        word = self.multiply.small_word(number, run, piece * width)
+        source = self._source(self.multiply.row(number), term)
+        load = f"tw::load_global<{width // packed}>({to} + {word}, {source});"
+        if tile.thin.terms % tile.depth == 0:
+            return [load]
+        zeros = [f"  {to}[{(word + w).text}] = {{}};" for w in range(width // packed)]
+        return [f"if ({term.text} < {tile.thin.terms}) {{", f"  {load}", "} else {", *zeros, "}"]
+
+    def _fetch_shared(self, to: str, run: Index) -> list[str]:
         tile, packed = self.multiply.tile, 1 + self.multiply.small_pairs
         bytes = self._thin.small.element.bytes
         width = min(tile.run, 16 // bytes)

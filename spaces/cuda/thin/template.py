@@ -13,6 +13,7 @@ from spaces.cuda.blocks.finish import prelude, why_no_finish
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.target import CudaTarget
+from spaces.cuda.thin.code import WAYS as MULTIPLY
 from spaces.cuda.thin.code import ThinCode
 from spaces.cuda.thin.product import MOST_FEW
 from spaces.cuda.thin.rules import thin_rules
@@ -83,8 +84,10 @@ class CudaThin(Template):
         rows, columns = sizes.block(c)
         warps = sizes.threads(c) // 32
         elements = c["thread_columns"] * c["thread_depth"]
-        matrices = c["multiply"] == "mma"
-        multiplies = np.where(matrices, elements * -(-thin.few // 8) // 8, elements * thin.few)
+        matrices = c["multiply"] != "fma"
+        ways = [c["multiply"] == "mma", c["multiply"] == "mma_turned"]
+        by_matrices = [elements * -(-thin.few // 8) // 8, elements // 4]
+        multiplies = np.select(ways, by_matrices, elements * thin.few)
         loads = elements // thin.large_vector
         return Blocks(
             rows=rows,
@@ -105,7 +108,7 @@ class CudaThin(Template):
 
 def _decisions(sizes: ThinSizes) -> tuple[Decision, ...]:
     return (
-        Decision("multiply", ("fma", "mma") if sizes.serves_matrices else ("fma",)),
+        Decision("multiply", tuple(MULTIPLY) if sizes.serves_matrices else ("fma",)),
         Decision("lane_columns", (1, 2, 4, 8, 16, 32)),
         Decision("thread_columns", (1, 2, 4, 8, 16)),
         Decision("thread_depth", (1, 2, 4, 8, 16, 32, 64)),

@@ -103,10 +103,12 @@ class ThinTile:
         lane = self._thread % WARP
         return lane // self.lanes[1], lane % self.lanes[1]
 
-    def column(self, vector: Index) -> Index:
-        """First column, within the block, of a thread's vector number ``vector``."""
+    def column(self, vector: Index, lane: Index | None = None) -> Index:
+        """First column, within the block, of vector number ``vector`` of a thread, or of the
+        lane of its warp whose number along columns is ``lane``."""
         warp = self._thread // (WARP * self.warps[1])
-        return ((warp * self.vectors[0] + vector) * self.lanes[0] + self.lane[0]) * self.vector[0]
+        lane = self.lane[0] if lane is None else lane
+        return ((warp * self.vectors[0] + vector) * self.lanes[0] + lane) * self.vector[0]
 
     def start(self, run: Index) -> Index:
         """First term, within the step, of a thread's run number ``run``."""

@@ -28,6 +28,7 @@ FMA = {
     "exchange": "store",
 }
 MMA = {**FMA, "multiply": "mma", "thread_columns": 8, "small": "shared"}
+TURNED = {**MMA, "multiply": "mma_turned"}
 
 
 def case(values: dict, m: int, n: int, k: int, orders=ORDERS[2], target="sm_89", **options):
@@ -53,22 +54,29 @@ def hard_cases() -> dict[str, tuple]:
         cases[f"fma, odd, {way}"] = case(FMA | two | odd, m, n + 1, 997, orders)
         cases[f"mma, {way}"] = case(MMA, m, n, 1000, orders, dtype=half)
         cases[f"mma, two steps, {way}"] = case(MMA | two, m, n, 1024, orders, dtype=half)
+        cases[f"turned, {way}"] = case(TURNED | two, m, n, 1000, orders, dtype=half)
     for dtype, out in (("float64", "float64"), ("int8", "int32"), ("float8_e4m3fn", "bfloat16")):
         wide = {"thread_columns": 2, "thread_depth": 16}
         cases[dtype] = case(FMA | wide, 2, 300, 512, dtype=dtype, out=out)
     fused = {"dtype": "float16", "epilogue": "gelu(x + bias[n]) * scale + residual[n, m] * rows[m]"}
     for rows in (1, 8, 9, 16):
-        for small in ("shared", "memory"):
+        for small in ("shared", "memory", "cache"):
             cases[f"{rows} rows, {small}"] = case(MMA | {"small": small}, rows, 136, 512, **fused)
+            narrow = TURNED | {"small": small, "thread_columns": 1, "thread_depth": 16}
+            cases[f"turned, {rows} rows, {small}"] = case(narrow, rows, 135, 504, **fused)
     for exchange in ("store", "add"):
         split = {"splits": 4, "exchange": exchange}
         cases[f"split by {exchange}"] = case(MMA | split, 4, 128, 1024, **fused)
     for i, (m, n, k) in enumerate(((1, 64, 1024), (8, 100, 1000), (12, 130, 776))):
         rows = {"reads": "rows", "thread_columns": 4 - i % 2 * 2, "thread_depth": (16, 32, 64)[i]}
-        for small in ("shared", "memory"):
-            cases[f"by rows, {m} rows, {small}"] = case(
-                MMA | rows | {"small": small}, m, n, k, **fused
-            )
+        for small in ("shared", "memory", "cache"):
+            for way in (MMA, TURNED):
+                cases[f"{way['multiply']} by rows, {m} rows, {small}"] = case(
+                    way | rows | {"small": small}, m, n, k, **fused
+                )
+    cases["fma, cached"] = case(
+        FMA | {"small": "cache", "lane_columns": 4, "in_flight": 2, "splits": 2}, 3, 100, 1000
+    )
     wide = {"lane_columns": 1, "thread_columns": 2, "thread_depth": 16}
     cases["a warp for each column"] = case(FMA | wide, 1, 37, 2000, dtype="float16")
     return cases
@@ -106,6 +114,12 @@ BUGS = {
     "reads the slab too early": ("rows", r"tw::sync_warp\(\);", ""),
     "no barrier behind slabs": ("rows", r"tw::sync_block\(\);", ""),
     "slabs overlap": ("rows", r"slab = shared \+ \(3072 \*", "slab = shared + (1536 *"),
+    "turned terms exchanged": ("turned", r"b\[2\] = \{(.*), (.*)\};", r"b[2] = {\2, \1};"),
+    "turned rows exchanged": ("turned", r"a\[4\] = \{(.*?), (.*?),", r"a[4] = {\2, \1,"),
+    "turned columns exchanged": ("turned", r"sums\[(\w+)\]\[1\]", r"sums[\1][0]"),
+    "turned rows are left out": ("turned", r"if \(.* \+ 8 < 11\)", "if (false)"),
+    "the cached operand stays": ("turned", r"term0 \+= \d+;", ""),
+    "the cached operand starts at the first part": ("turned", r"term0 = depth0", "term0 = 0"),
     "the ticket is kept": ("split", r"tw::store_global\(ticket, 0u\)", ""),
 }
 BROKEN = {
@@ -118,6 +132,11 @@ BROKEN = {
         dtype="float16",
     ),
     "split": case(MMA | {"splits": 4}, 4, 128, 1024, dtype="float16"),
+    "turned": case(
+        TURNED | {"small": "cache", "splits": 2, "thread_columns": 1, "thread_depth": 16},
+        *(11, 64, 1024),
+        dtype="float16",
+    ),
 }
 
 

@@ -89,7 +89,8 @@ def test_vectors_are_as_wide_as_memory_allows(parameters, large, small):
 
 
 def test_matrix_instructions_are_for_halves_only():
-    for dtype, ways in (("float16", {"fma", "mma"}), ("float32", {"fma"}), ("int8", {"fma"})):
+    all_ways = {"fma", "mma", "mma_turned"}
+    for dtype, ways in (("float16", all_ways), ("float32", {"fma"}), ("int8", {"fma"})):
         work = workload("matmul", m=4, n=4096, k=4096, dtype=dtype)
         template = CudaThin(work, cuda_target("sm_80"))
         (decision,) = (d for d in template.decisions if d.name == "multiply")
@@ -102,6 +103,7 @@ def test_matrix_instructions_are_for_halves_only():
         ({"lane_columns": 16}, "mma.sync has 8 lanes along columns, not 16"),
         ({"thread_columns": 1}, "mma.sync takes two columns of a thread"),
         ({"thread_depth": 2}, "mma.sync takes four terms of a thread; 2"),
+        ({"multiply": "mma_turned", "lane_columns": 16}, "mma.sync has 8 lanes along columns"),
         ({"small": "memory"}, "right has none that can be read at once"),
         ({"splits": 8, "thread_depth": 64, "warp_depth": 8}, "leave a part without work"),
     ],
@@ -113,3 +115,15 @@ def test_a_refusal_says_why(changes, words):
     values = {**STREAM, **MATRICES, "thread_depth": 8, **changes}
     words = words.replace("right", work.factors[1].name)
     assert words in (space.why_not(Schedule("thin", tuple(values.items()))) or "")
+
+
+def test_blocks_of_eight_columns_read_all_their_depth_at_once():
+    work = workload("matmul", m=8, n=14336, k=4096, dtype="float16", b="col")
+    target = cuda_target("sm_90a")
+    space = Space(work, target, [CudaThin(work, target)])
+    values = {**STREAM, "multiply": "mma_turned", "lane_columns": 8, "thread_columns": 1}
+    values |= {"thread_depth": 64, "warp_columns": 1, "warp_depth": 16, "in_flight": 1}
+    chosen = Schedule("thin", tuple((values | {"small": "cache", "residency": 2}).items()))
+    assert space.why_not(chosen) is None
+    ahead = Schedule("thin", tuple((values | {"small": "memory", "residency": 2}).items()))
+    assert "a thread needs about 98 registers" in (space.why_not(ahead) or "")
