@@ -71,7 +71,7 @@ def foresee(
         for i, decision in enumerate(reversed(decisions))
     }
     extents = {decision.name: len(decision.values) for decision in decisions}
-    assert prod(extents.values()) < 1 << 20  # the table must stay small
+    assert prod(extents.values()) < 1 << 21  # the table must stay small
     judging = [rule for rule in rules if set(names).issuperset(rule.reads)]
     judging.sort(key=lambda rule: prod(extents[name] for name in rule.reads))
     possible: np.ndarray = np.ones([1] * len(names), dtype=bool)  # it grows as far as rules ask for

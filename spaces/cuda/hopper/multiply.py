@@ -133,8 +133,8 @@ class MainLoop:
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             part, block = indices
-            m = part * (plan.m.step_bytes // 16) + block * (plan.m.block_bytes // 16)
-            n = part * (plan.n.step_bytes // 16)
+            m = plan.m.part_at(part) // 16 + block * (plan.m.block_bytes // 16)
+            n = plan.n.part_at(part) // 16
             into = f"{sums}[{block.text}]"
             if self.columns:
                 into = f"reinterpret_cast<float (&)[{self.columns // 2}]>({into})"

@@ -153,7 +153,7 @@ def _decisions(product: Tiled, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("producer_registers", (0, 24, 32, 40, 56)),
         Decision("residency", (1, 2)),
         Decision("cluster", tuple(CLUSTERS)),
-        Decision("depth", (64 // element, 128 // element)),
+        Decision("depth", tuple(size // element for size in _depths(product))),
         *((Decision("fetch", (False, True)),) if fetched_of(product) else ()),
         *((Decision("listing", LISTINGS),) if segments else ()),
         *((Decision("trimmed_to", PARTS),) if trims_of(product) else ()),
@@ -166,6 +166,11 @@ def _decisions(product: Tiled, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("raster", RASTERS if segments else ORDERS),
         Decision("group", GROUPS),
     )
+
+
+def _depths(product: Tiled) -> tuple[int, ...]:
+    """Bytes of a step along the depth; of matrices that lie as such it may have several slabs."""
+    return (64, 128, 256) if isinstance(product, Product) else (64, 128)
 
 
 def _why_no_matrix_map(product: Product) -> str | None:

@@ -1,9 +1,9 @@
 """One operand of a Hopper contraction in shared memory: how TMA brings it, where wgmma finds it.
 
 A tile has ``extent`` rows (of the left operand, say, or columns of the right one) of one step of
-depth. Where the operand runs deep in memory, each row is one swizzled row of shared memory.
-Where it runs along the rows, the tile is cut into panels as wide as the swizzle, and each holds
-one swizzled row for every term.
+depth. Where the operand runs deep in memory, the tile is cut into slabs as deep as the swizzle, and
+each row is one swizzled row of shared memory in each of them. Where it runs along the rows, the
+tile is cut into panels as wide as the swizzle, and each holds one swizzled row for every term.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class OperandTile(ABC):
     def swizzle(self) -> int:
         """Bytes of a swizzled row."""
         if self.runs_deep:
-            return self.depth_bytes
+            return min(self.depth_bytes, WIDEST_SWIZZLE)
         return gcd(self.extent * self.operand.element.bytes, WIDEST_SWIZZLE)
 
     @property
@@ -133,6 +133,11 @@ class OperandTile(ABC):
     def panel_bytes(self) -> int:
         """Bytes of a panel."""
         return self.panel * self.depth_bytes
+
+    @property
+    def slab_bytes(self) -> int:
+        """Bytes of a slab."""
+        return self.extent * self.swizzle
 
     @property
     @abstractmethod
@@ -175,11 +180,17 @@ class OperandTile(ABC):
 
         def line(panel: tuple[object, ...]) -> list[str]:
             number = index(panel[0])  # type: ignore[arg-type]
-            place = index(to) + number * self.panel_bytes
-            at = self._place(index(start) + number * self.panel, ahead, depth)
-            return [f"tw::{call.format(place.text + offset, at)};"]
+            place, along, term = index(to) + number * apart, index(start), index(depth)
+            if self.runs_deep:
+                term += number * (self.swizzle // self.operand.element.bytes)
+            else:
+                along += number * self.panel
+            return [
+                f"tw::{call.format(place.text + offset, self._place(along, ahead, term.text))};"
+            ]
 
-        count = self.extent // self.panel
+        apart = self.slab_bytes if self.runs_deep else self.panel_bytes
+        count = self.bytes // apart
         return repeat(count).emit(
             0,
             line,
@@ -205,13 +216,17 @@ class OperandTile(ABC):
     @property
     def block_bytes(self) -> int:
         """Distance of blocks of :data:`BLOCK` rows or columns."""
-        return BLOCK * self.depth_bytes
+        return BLOCK * (self.swizzle if self.runs_deep else self.depth_bytes)
 
-    @property
-    def step_bytes(self) -> int:
-        """Distance of the parts of the tile that successive wgmma multiply."""
-        terms = STEP_BYTES // self.operand.element.bytes
-        return STEP_BYTES if self.runs_deep else terms * self.swizzle
+    def part_at(self, number: Index) -> Index:
+        """Offset in bytes of the part of the tile that wgmma number ``number`` of a step
+        multiplies."""
+        if not self.runs_deep:
+            return number * (STEP_BYTES // self.operand.element.bytes * self.swizzle)
+        if self.depth_bytes == self.swizzle:
+            return number * STEP_BYTES
+        parts = self.swizzle // STEP_BYTES
+        return number // parts * self.slab_bytes + number % parts * STEP_BYTES
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,13 @@ CHOSEN = {
     "left across": Problem({**SIZES, "a": "col", "b": "col"}, {"cluster": "1x2"}),
     "right across in narrow panels": Problem(SIZES, {"block_n": 144, "cluster": "2x1"}),
     "half rows of depth": Problem({**SIZES, "a": "col"}, {"depth": 32, "cluster": "2x1"}),
+    "steps of two slabs": Problem(
+        {**SIZES, "a": "row", "b": "col", "k": 600},
+        {"depth": 128, "block_n": 80, "cluster": "1x2", "stages": 2, "in_flight": 1},
+    ),
+    "steps of two slabs across": Problem(
+        {**SIZES, "a": "col", "b": "col", "k": 520}, {"depth": 128, "block_n": 64, "splits": 2}, 8
+    ),
     "odd depth": Problem({**SIZES, "a": "col", "k": 129}, {"splits": 3}, 8),
     "shared depth in a cluster": Problem(EPILOGUE, {"splits": 2, "cluster": "2x1"}, 4),
     "shared depth in turns": Problem(EPILOGUE, {**TURNS, "splits": 2, "staging": 0}, 6),
