@@ -45,6 +45,7 @@ DRAIN = "      for (int i = 0; "
 FETCHED = Problem(
     {**SIZES, "n": 256, "k": 64, "epilogue": "relu(x + r[m, n])"}, {**FETCH, "block_n": 64}, 1
 )
+DEEP = Problem({**SIZES, "b": "col", "k": 600}, {"depth": 128, "block_n": 64, "stages": 2})
 # problem, what is replaced (wherever it stands), by what, and so on
 BUGS = {
     "multiplies before the stage is full": (
@@ -87,6 +88,8 @@ BUGS = {
     ),
     "half the stride between groups of rows": (PLAIN, "8192, 16, 1024)", "8192, 16, 512)"),
     "steps too far along the depth": (PLAIN, "m_tile + 2 * k0", "m_tile + 4 * k0"),
+    "multiplies a slab twice": (DEEP, "m_tile + 1024 * (k0 / 4)", "m_tile + 0 * (k0 / 4)"),
+    "loads a slab twice": (DEEP, "depth0 + 64, m0", "depth0, m0"),
     "keeps the sums of the last tile": (PLAIN, "(step | k0) != 0", "1"),
     "releases the stage before the products are done": (
         PLAIN,
