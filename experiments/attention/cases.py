@@ -183,6 +183,8 @@ _TILES: tuple[dict[str, Value], ...] = (
     _WIDE | {"keys": 112, "overlap": 0, "rescale": "moved", "query_buffers": 1},
     _LOW,
     _LOW | {"beside": 1, "rescale": "always"},
+    _LOW | {"beside": 2},
+    _LOW | {"beside": 3, "rescale": "always"},
     _LOW | {"keys": 64},
     {"warpgroups": 3, "keys": 64},
     {"warpgroups": 3, "keys": 128},
