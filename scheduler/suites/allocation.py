@@ -16,7 +16,6 @@ BETA = 2.0  # trust in that a task gets as many FLOP/s as those like it
 WINDOW = 3  # units that tell what the last ones brought
 WARM_UP = 1  # units for each task before any gets more
 CONTENDERS = 1 / 16  # share of the right schedules among which luck in a search decides
-RESERVE = 1 / 4  # share of the time that comparing so many may take
 STALLED = 0.99  # a task above this share of its latency before the window gains nothing
 
 
@@ -64,12 +63,11 @@ def by_part(parts: Sequence[float | None]) -> list[Worth]:
     loses so many percent of that part. Once too where none is known.
 
     The share :data:`CONTENDERS` of what is right is compared in any case, as far as there is time:
-    after a thousand trials the next hundred would gain less. So of a long run as much as
-    :data:`RESERVE` goes there.
+    after a thousand trials the next hundred would gain less.
     """
     known = [part for part in parts if part]
     mean = sum(known) / max(1, len(known))
-    return [Worth(part / mean if part else 1.0, CONTENDERS, RESERVE) for part in parts]
+    return [Worth(part / mean if part else 1.0, CONTENDERS) for part in parts]
 
 
 def in_turn(tasks: Sequence[Standing]) -> list[int]:

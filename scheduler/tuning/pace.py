@@ -60,12 +60,10 @@ class Comparison:
 @dataclass(frozen=True)
 class Worth:
     """What a final comparison is worth: ``times`` the usual finalists and time, or the ``share`` of
-    all schedules that may win, if these are more and there is time: the share ``reserve`` of all
-    of it, as many times."""
+    all schedules that may win, if these are more and there is time."""
 
     times: float = 1.0
     share: float = 0.0
-    reserve: float = RESERVE
 
     def finalists(self, usual: int, right: int) -> int:
         """At most so many, where so many are ``usual`` and so many are ``right``."""
@@ -225,7 +223,7 @@ class Pace:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
         finalist, before = self._finalist_seconds(each, best), self._before_final(best)
-        share = before + max(worth.times * worth.reserve * self.seconds, LEAST_FINALISTS * finalist)
+        share = before + max(worth.times * RESERVE * self.seconds, LEAST_FINALISTS * finalist)
         most = worth.finalists(self.final.most, right)
         return min(self.comparing(most, each, best), share, MOST_RESERVE * self.seconds)
 
