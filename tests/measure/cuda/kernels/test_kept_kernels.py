@@ -16,8 +16,8 @@ from spaces.space import Space
 from spaces.workloads.served import workload_of
 from spaces.workloads.workload import Workload
 from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
-from tests.measure.cuda.kernels.test_block_kernels import instructions
 from tests.spaces.derivation.kept.random_windows import random_window
 
 PLAIN: dict[str, int | str] = {

@@ -17,8 +17,8 @@ from spaces.space import Space
 from spaces.workloads.served import workload_of
 from spaces.workloads.workload import Workload
 from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
-from tests.measure.cuda.kernels.test_block_kernels import instructions
 from tests.spaces.derivation.maps.random_maps import random_map
 
 PLAIN = {

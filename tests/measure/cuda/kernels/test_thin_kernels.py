@@ -9,8 +9,8 @@ from spaces.cuda.thin.template import CudaThin
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space
+from tests.measure.cuda.kernels.blocks.test_block_kernels import ORDERS, instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
-from tests.measure.cuda.kernels.test_block_kernels import ORDERS, instructions
 
 FMA = {
     "multiply": "fma",

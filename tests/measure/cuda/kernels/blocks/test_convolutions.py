@@ -22,7 +22,7 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.testing.template import checked_quantities
 from tests.measure.cuda.emulator.planting import Case
-from tests.measure.cuda.kernels.convolution_cases import random_convolution
+from tests.measure.cuda.kernels.blocks.convolution_cases import random_convolution
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 
 FUSED = "relu(x + bias[o] + residual[n, p, q, o])"

@@ -22,8 +22,14 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.testing.template import TemplateContract
 from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.kernels.blocks.segment_cases import (
+    BUGS,
+    CASES,
+    TEMPLATES,
+    space_of,
+    text_of,
+)
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
-from tests.measure.cuda.kernels.segment_cases import BUGS, CASES, TEMPLATES, space_of, text_of
 from tests.spaces.tables import inputs_of
 
 

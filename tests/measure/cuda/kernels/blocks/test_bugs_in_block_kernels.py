@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tests.measure.cuda.kernels.blocks.test_block_kernels import ORDERS, case, matmul
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
-from tests.measure.cuda.kernels.test_block_kernels import ORDERS, case, matmul
 
 CASES = {
     "ring": case("mma", matmul(80, 40, 160, dtype="float16"), tile_columns=32),
