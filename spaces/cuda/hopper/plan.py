@@ -287,8 +287,8 @@ class HopperPlan:
             return None
         table = parameter_name(self.product, segments.table)
         rows, _ = self._rows_and_columns(self.tile)
-        at, listing = self.slots_at + 4 * self.consumers, str(self.values["listing"])
-        return SegmentList(segments, table, rows, self.threads, at, listing)
+        at = self.slots_at + 4 * self.consumers
+        return SegmentList(segments, table, rows, self.threads, at)
 
     @property
     def shared_bytes(self) -> int:

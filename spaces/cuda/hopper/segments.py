@@ -1,9 +1,9 @@
 """Rows in segments, as blocks that stay and walk over tiles find them: by a list in shared memory.
 
-Before all else a block looks up where each segment starts, by a search for each or by one pass over
-the table, and adds up how many tiles of rows there are before it. So tiles have numbers without
-gaps, those past the last one are passed over, and what a tile's rows are follows from a search in
-the list. Whatever the table holds, nothing outside of the arrays is read or written.
+Before all else a block looks up where each segment starts, by a search for each, and adds up how
+many tiles of rows there are before it. So tiles have numbers without gaps, those past the last one
+are passed over, and what a tile's rows are follows from a search in the list. Whatever the table
+holds, nothing outside of the arrays is read or written, and all blocks find the same list.
 """
 
 from __future__ import annotations
@@ -21,11 +21,6 @@ from spaces.language.program import Operand
 WORD = 4
 PARTS = (0, 16, 32, 64)
 """Rows that tiles of segments are trimmed to; 0 for tiles that are loaded and multiplied whole."""
-LISTINGS = ("search", "pass")
-"""Ways to find where segments start: by a thread a segment, which reads one entry after the other,
-or by all threads, which read all entries at once."""
-AT_ONCE = 4
-"""Entries that a thread reads at a time."""
 
 
 def list_bytes(segments: Segments | None) -> int:
@@ -37,15 +32,13 @@ def list_bytes(segments: Segments | None) -> int:
 @dataclass(frozen=True)
 class SegmentList:
     """The list at the offset ``at`` of shared memory, for tiles of ``rows`` rows; ``table`` is the
-    C name of the pointer to the table, ``threads`` are those of a block, and ``listing`` is one of
-    :data:`LISTINGS`."""
+    C name of the pointer to the table, and ``threads`` are those of a block."""
 
     segments: Segments
     table: str
     rows: int
     threads: int
     at: int
-    listing: str
 
     @property
     def _count(self) -> int:
@@ -59,9 +52,8 @@ class SegmentList:
     def make(self) -> list[str]:
         """C lines by which all threads of a block make the list, and declare ``row_tiles``, how
         many tiles have rows. They read ``shared``."""
-        find = self._search if self.listing == LISTINGS[0] else self._pass
         return [
-            *find(),
+            *self._search(),
             "tw::sync_block();",
             "if (threadIdx.x < 32) {",
             *(f"  {line}" for line in self._number()),
@@ -81,32 +73,6 @@ class SegmentList:
             "    else high = middle;",
             "  }",
             f"  tw::store_shared(shared + {self.at} + {WORD} * e, low);",
-            "}",
-        ]
-
-    def _pass(self) -> list[str]:
-        """Each thread compares rows with those before them, some at a time: where entries differ,
-        segments start. Whatever the entries are, some row is found for each segment."""
-        size, count = self.segments.table.size, self._count
-        at = f"const int row = first + i * {self.threads} + (int)threadIdx.x;"
-        return [
-            f"for (int first = 0; first <= {size}; first += {AT_ONCE * self.threads}) {{",
-            f"  int before[{AT_ONCE}], own[{AT_ONCE}];",
-            "  #pragma unroll",
-            f"  for (int i = 0; i < {AT_ONCE}; i++) {{",
-            f"    {at}",
-            f"    const bool has_before = 0 < row && row <= {size};",
-            f"    before[i] = has_before ? tw::load_global({self.table} + row - 1) : -1;",
-            f"    own[i] = row < {size} ? tw::load_global({self.table} + row) : {count};",
-            "  }",
-            "  #pragma unroll",
-            f"  for (int i = 0; i < {AT_ONCE}; i++) {{",
-            f"    {at}",
-            f"    const int last = row > {size} ? -1 : own[i] < {count} ? own[i] : {count};",
-            f"    const int ended = before[i] < {count} ? before[i] : {count};",
-            "    for (int e = ended < 0 ? 0 : ended + 1; e <= last; e++)",
-            f"      tw::store_shared(shared + {self.at} + {WORD} * e, row);",
-            "  }",
             "}",
         ]
 

@@ -23,7 +23,7 @@ from spaces.cuda.hopper.multiply import ELEMENTS
 from spaces.cuda.hopper.places import why_no_placed_map
 from spaces.cuda.hopper.plan import HopperPlan
 from spaces.cuda.hopper.rules.every import hopper_rules
-from spaces.cuda.hopper.segments import LISTINGS, PARTS, trims_of
+from spaces.cuda.hopper.segments import PARTS, trims_of
 from spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.streams import has_streams
@@ -155,7 +155,6 @@ def _decisions(product: Tiled, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", tuple(size // element for size in _depths(product))),
         *((Decision("fetch", (False, True)),) if fetched_of(product) else ()),
-        *((Decision("listing", LISTINGS),) if segments else ()),
         *((Decision("trimmed_to", PARTS),) if trims_of(product) else ()),
         Decision("staging", (0, 1, 2, 4)),
         Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),

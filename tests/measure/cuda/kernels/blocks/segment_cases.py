@@ -62,7 +62,7 @@ SIMT |= {"depth": 8, "residency": 1, "spread": 4, **ALONE}
 
 HOPPER = {"swapped": False, "block_m": 64, "block_n": 16, "consumers": 1, "residency": 1}
 HOPPER |= {"schedule": "cooperative", "producer_registers": 0, "depth": 32, "cluster": "1x1"}
-HOPPER |= {"staging": 0, "stages": 3, "in_flight": 0, "trimmed_to": 0, "listing": "search"}
+HOPPER |= {"staging": 0, "stages": 3, "in_flight": 0, "trimmed_to": 0}
 HOPPER |= {**ALONE, "exchange": "add"}
 
 
@@ -102,8 +102,7 @@ CASES = {
     "hopper, trimmed in turns": fixed(
         "wide", "hopper", trimmed_to=16, swapped=True, block_n=32, schedule="pingpong", consumers=2
     ),
-    "hopper, listed in one pass": fixed("wide", "hopper", listing="pass", block_m=128, consumers=2),
-    "hopper, many groups": fixed("many groups", "hopper", listing="pass"),
+    "hopper, many groups": fixed("many groups", "hopper"),
     "hopper, few rows": fixed("fused", "hopper", swapped=True, producer_registers=0),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
@@ -162,14 +161,9 @@ BUGS = {
         "barrier, 1, depth0",
     ),
     "hopper: a segment one row too late": (
-        "hopper, listed in one pass",
-        r"(\* e), row\);",
-        r"\1, row + (0 < e && e < 3));",
-    ),
-    "hopper: a segment that begins with the table": (
-        "hopper, listed in one pass",
-        r"ended < 0 \? 0 :",
-        "ended < 0 ? 1 :",
+        "hopper",
+        r"(\* e), low\);",
+        r"\1, low + (0 < e && e < 3));",
     ),
     "hopper: the list before it is made": (
         "hopper",
