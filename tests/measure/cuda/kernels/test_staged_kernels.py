@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +16,8 @@ from spaces.kernel import WORKSPACE, Buffer, Call, Kernel
 from spaces.operators import workload
 from spaces.space import Space
 from spaces.target import detect_target
-from tests.kernels import rewritten
 from tests.measure.cuda.emulator.planting import Case
-from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tests.measure.cuda.kernels.call_bugs import CallContract, Change, by, moved, without
 
 TEXTS = {
     "gated": "gated_matmul m=72 n=136 k=72 dtype=bfloat16",
@@ -77,25 +75,6 @@ def in_another_order(call: Call) -> Call:
     return replace(call, launches=call.launches[::-1])
 
 
-def without(place: int) -> Callable[[Call], Call]:
-    """One launch is left out."""
-    return lambda call: replace(call, launches=(*call.launches[:place], *call.launches[place:][1:]))
-
-
-def moved(place: int, name: str, change: Callable[[Buffer], Buffer]) -> Callable[[Call], Call]:
-    """A launch is given another piece of memory under a name."""
-
-    def with_bug(call: Call) -> Call:
-        launch = call.launches[place]
-        buffers = tuple(change(b) if b.name == name else b for b in launch.buffers)
-        assert buffers != launch.buffers
-        launches = list(call.launches)
-        launches[place] = replace(launch, buffers=buffers)
-        return replace(call, launches=tuple(launches))
-
-    return with_bug
-
-
 def mapped(name: str, to: str) -> Callable[[Call], Call]:
     """The tensor maps of the second launch see another array."""
 
@@ -110,10 +89,6 @@ def mapped(name: str, to: str) -> Callable[[Call], Call]:
     return with_bug
 
 
-def by(size: int) -> Callable[[Buffer], Buffer]:
-    return lambda buffer: replace(buffer, start=buffer.start + size)
-
-
 def instead(name: str) -> Callable[[Buffer], Buffer]:
     return lambda buffer: replace(buffer, inside=name, start=0)
 
@@ -126,7 +101,7 @@ def shorter(buffer: Buffer) -> Buffer:
     return replace(buffer, bytes=buffer.bytes - 16)
 
 
-BUGS: Mapping[str, tuple[str, Callable[[Call], Call]]] = {
+BUGS: Mapping[str, tuple[str, Change]] = {
     "launches in another order": ("gated", in_another_order),
     "rows come after their product": ("normalised", in_another_order),
     "the first launch is left out": ("gated", without(0)),
@@ -143,18 +118,8 @@ BUGS: Mapping[str, tuple[str, Callable[[Call], Call]]] = {
 }
 
 
-class TestStagedKernels(KernelContract):
-    cases, broken = CASES, BROKEN
-    bugs: Mapping[str, tuple[Any, ...]] = BUGS
-
-    def planted(self, name: str) -> Case:
-        """A kernel whose call has a bug."""
-        kind, change = BUGS[name]
-        work, kernel = self.case(kind)
-        named = rewritten(
-            kernel, kernel.source.body, f"{kernel.call.entry}_bug_{list(BUGS).index(name)}"
-        )
-        return work, Kernel(named.source, change(named.call))
+class TestStagedKernels(CallContract):
+    cases, broken, bugs = CASES, BROKEN, BUGS
 
 
 @pytest.mark.parametrize("target", TARGETS)

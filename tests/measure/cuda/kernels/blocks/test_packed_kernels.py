@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +16,7 @@ from spaces.kernel import Call, Kernel
 from spaces.operators import workload
 from spaces.space import Space
 from spaces.target import detect_target
-from tests.kernels import rewritten
-from tests.measure.cuda.emulator.planting import Case
-from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tests.measure.cuda.kernels.call_bugs import CallContract, Change, by, moved, without
 
 TEXTS = {
     "windows": "conv2d n=2 c=32 h=9 w=7 o=24 r=3 s=3 padding=1 dtype=float16 "
@@ -70,11 +67,6 @@ BROKEN = {
 }
 
 
-def without(place: int) -> Callable[[Call], Call]:
-    """One launch is left out."""
-    return lambda call: replace(call, launches=(*call.launches[:place], *call.launches[place:][1:]))
-
-
 def product_first(call: Call) -> Call:
     return replace(call, launches=(*call.launches[2:], *call.launches[:2]))
 
@@ -89,44 +81,18 @@ def one_image(call: Call) -> Call:
     return replace(call, launches=(*call.launches[:-1], replace(last, tensor_maps=specs)))
 
 
-def moved(place: int, name: str) -> Callable[[Call], Call]:
-    """A launch has an array 128 bytes too early."""
-
-    def with_bug(call: Call) -> Call:
-        launch = call.launches[place]
-        buffers = tuple(
-            replace(b, start=b.start - 128) if b.name == name else b for b in launch.buffers
-        )
-        assert buffers != launch.buffers
-        launches = list(call.launches)
-        launches[place] = replace(launch, buffers=buffers)
-        return replace(call, launches=tuple(launches))
-
-    return with_bug
-
-
-BUGS: Mapping[str, tuple[str, Callable[[Call], Call]]] = {
+BUGS: Mapping[str, tuple[str, Change]] = {
     "the filter is not packed": ("windows", without(0)),
     "the image is not packed": ("windows", without(1)),
     "the product comes first": ("windows", product_first),
     "rows of the output are those of one image": ("staged", one_image),
-    "the product reads the image elsewhere": ("windows", moved(-1, "image_packed")),
-    "the packed image is where the filter is": ("windows", moved(1, "image_packed")),
+    "the product reads the image elsewhere": ("windows", moved(-1, "image_packed", by(-128))),
+    "the packed image is where the filter is": ("windows", moved(1, "image_packed", by(-128))),
 }
 
 
-class TestPackedKernels(KernelContract):
-    cases, broken = CASES, BROKEN
-    bugs: Mapping[str, tuple[Any, ...]] = BUGS
-
-    def planted(self, name: str) -> Case:
-        """A kernel whose call has a bug."""
-        kind, change = BUGS[name]
-        work, kernel = self.case(kind)
-        named = rewritten(
-            kernel, kernel.source.body, f"{kernel.call.entry}_bug_{list(BUGS).index(name)}"
-        )
-        return work, Kernel(named.source, change(named.call))
+class TestPackedKernels(CallContract):
+    cases, broken, bugs = CASES, BROKEN, BUGS
 
 
 @pytest.mark.parametrize("target", TARGETS)
