@@ -13,7 +13,7 @@ from typing import Any
 from costmodel.interfaces import CostModel
 from measure.database import Database
 from scheduler.cli.codes import NO_KERNEL
-from scheduler.cli.display.choice import Display, display, suite_display
+from scheduler.cli.display.choice import Display, display
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, put
 from scheduler.cli.place import Place, short_names
@@ -127,8 +127,6 @@ def _tune(
 
 def _display(request: Request, manner: Manner, where: Place, name: str) -> Display:
     options = (request.target, request.session, manner.format, manner.quiet, manner.verbose)
-    if isinstance(request.what, Suite):
-        return suite_display(request.what, *options, name, where.status)
     return display(request.what, *options, name, where.status)
 
 

@@ -1,12 +1,12 @@
 """Which display shows a tuning run: a table that lives on a terminal, lines, or JSON.
 
-:func:`display` and :func:`suite_display` choose; what they give is told of the run's steps by the
-methods of :class:`Display`. How each looks is in a module of its own.
+:func:`display` chooses; what it gives is told of the run's steps by the methods of
+:class:`Display`. How each looks is in a module of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
 
 from scheduler.cli.display.json_lines import JsonLines
@@ -45,7 +45,7 @@ class Display(Protocol):
 
 
 def display(
-    workload: Workload,
+    what: Workload | Suite,
     target: Target,
     session: str,
     format: Format,
@@ -54,32 +54,21 @@ def display(
     name: str = "",
     status: Status = lambda: None,
 ) -> Display:
-    """The display for standard output as it is: a terminal, a file or a pipe.
+    """The display for standard output as it is: a terminal, a file or a pipe. Those of a suite have
+    a table of its workloads.
 
     ``quiet`` shows the result only, ``verbose`` a line for each trial. ``name`` stands in each line
     where several targets are tuned for at once; there is no table for them. ``status`` says what
     the workers of a cluster do, if there is one.
     """
+    as_json, as_table, as_lines = _OF_SUITE if isinstance(what, Suite) else _OF_WORKLOAD
     if format is Format.JSON:
-        return JsonLines(workload, target, session)
+        return as_json(what, target, session)
     if can_redraw() and not (quiet or verbose or name):
-        return LiveTable(workload, target, session, status)
-    return PlainLines(workload, target, session, quiet, verbose, name)
+        return as_table(what, target, session, status)
+    return as_lines(what, target, session, quiet, verbose, name)
 
 
-def suite_display(
-    suite: Suite,
-    target: Target,
-    session: str,
-    format: Format,
-    quiet: bool = False,
-    verbose: bool = False,
-    name: str = "",
-    status: Status = lambda: None,
-) -> Display:
-    """The same for a suite, whose displays have a table of its workloads."""
-    if format is Format.JSON:
-        return SuiteJson(suite, target, session)
-    if can_redraw() and not (quiet or verbose or name):
-        return SuiteTable(suite, target, session, status)
-    return SuiteLines(suite, target, session, quiet, verbose, name)
+_Kinds = tuple[Callable[..., Display], Callable[..., Display], Callable[..., Display]]
+_OF_WORKLOAD: _Kinds = (JsonLines, LiveTable, PlainLines)
+_OF_SUITE: _Kinds = (SuiteJson, SuiteTable, SuiteLines)
