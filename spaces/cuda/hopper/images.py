@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from spaces.algebra.index import Index
 from spaces.cuda.blocks.gathered import Gathered
 from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.hopper.tile import BLOCK, OperandTile
+from spaces.cuda.hopper.tile import BLOCK, OperandTile, numbered
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.derivation.products.places import Place
 from spaces.derivation.products.splitting import Part
@@ -33,18 +33,9 @@ class Images:
 
     def tensor_map(self, array: Array, box: tuple[int, int], swizzle: int) -> TensorMapSpec:
         """The map of a matrix, or of one for each image; ``box`` has columns and rows of one."""
-        size, whole = array.element.bytes, self.count == 1
-        dims = (self.columns, self.rows, self.count)
-        strides = (self.pitch * size, self.step * size)
-        boxes = (*box, 1)
-        return TensorMapSpec(
-            array.name,
-            array.dtype,
-            dims[: 3 - whole],
-            strides[: 2 - whole],
-            boxes[: 3 - whole],
-            swizzle,
-        )
+        size, dims = array.element.bytes, (self.columns, self.rows)
+        one = TensorMapSpec(array.name, array.dtype, dims, (self.pitch * size,), box, swizzle)
+        return one if self.count == 1 else numbered(one, [(self.count, self.step * size)])
 
     def why_no_map(self, array: Array) -> str | None:
         """Why there is none, in words."""
