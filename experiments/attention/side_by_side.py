@@ -21,6 +21,7 @@ from experiments.attention.cases import CASES, AttentionCase, completed
 from experiments.attention.tensors import drawn, exact
 from experiments.attention.trying import Trial, serving
 from experiments.gpu_matmul.timing import interleave
+from experiments.operators.summary import OURS
 from experiments.resuming import write
 from spaces.schedule import Value
 from spaces.target import detect_target
@@ -42,6 +43,27 @@ def call_of(case: AttentionCase, template: str, values: Mapping[str, Value]) -> 
 def best_call(case: AttentionCase, row: dict[str, Any]) -> Callable[[], None]:
     """A call of the kernel that was the best of a case."""
     return call_of(case, row["best"].split()[0], row["schedule"])
+
+
+def beside_ours(
+    case: AttentionCase,
+    best: dict[str, Any],
+    others: Mapping[str, Callable[[], Any]],
+    rounds: int,
+    seconds: float,
+    heat: float,
+) -> dict[str, Any]:
+    """Our best kernel of a case in turns with other calls: medians, rates, and the others' times
+    over ours."""
+    calls = {OURS: best_call(case, best), **others}
+    times = interleave(calls, rounds=rounds, seconds=seconds, heat=heat)
+    median = {name: statistics.median(found) for name, found in times.items()}
+    return {
+        "median_s": median,
+        "tflops": {name: case.flops / t / 1e12 for name, t in median.items()},
+        "ratio": {name: t / median[OURS] for name, t in median.items() if name != OURS},
+        "schedule": best["schedule"],
+    }
 
 
 def main() -> int:

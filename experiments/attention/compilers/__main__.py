@@ -26,10 +26,9 @@ import torch
 from experiments.attention.cases import CASES, AttentionCase
 from experiments.attention.compilers.plain import plain_text
 from experiments.attention.rivals import flex
-from experiments.attention.side_by_side import best_call
+from experiments.attention.side_by_side import beside_ours
 from experiments.attention.tensors import Tensors, drawn, exact
 from experiments.attention.trying import MOST_ERROR
-from experiments.gpu_matmul.timing import interleave
 from experiments.operators.summary import OURS
 from experiments.resuming import remaining, resume, write
 from experiments.rivals import compiled, usable
@@ -73,15 +72,8 @@ def measure(case: AttentionCase, best: dict[str, Any], names: Collection[str]) -
     """Medians, rates, and the rivals' times over ours; all that is timed was right."""
     tensors = drawn(case)
     others, unavailable = rivals(case, tensors, names)
-    times = interleave({OURS: best_call(case, best), **others}, rounds=20, seconds=0.4, heat=0.3)
-    median = {name: statistics.median(found) for name, found in times.items()}
-    return {
-        "unavailable": unavailable,
-        "median_s": median,
-        "tflops": {name: case.flops / t / 1e12 for name, t in median.items()},
-        "ratio": {name: t / median[OURS] for name, t in median.items() if name != OURS},
-        "schedule": best["schedule"],
-    }
+    row = beside_ours(case, best, others, rounds=20, seconds=0.4, heat=0.3)
+    return {"unavailable": unavailable, **row}
 
 
 def table(results: Mapping[str, Any]) -> str:

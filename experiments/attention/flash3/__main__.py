@@ -17,6 +17,7 @@ import re
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,9 @@ from experiments.attention.cases import CASES, AttentionCase
 from experiments.attention.flash3 import library as flash3
 from experiments.attention.flashinfer import library as flashinfer
 from experiments.attention.rivals import rivals
-from experiments.attention.side_by_side import best_call
+from experiments.attention.side_by_side import beside_ours
 from experiments.attention.tensors import drawn, exact
 from experiments.attention.trying import MOST_ERROR
-from experiments.gpu_matmul.timing import interleave
 from experiments.operators.summary import OURS
 from experiments.resuming import remaining, resume, write
 
@@ -40,7 +40,8 @@ def measure(case: AttentionCase, best: dict[str, Any], folder: Path) -> dict[str
     """Medians, rates, and the rivals' times over ours; all that is timed was right."""
     tensors = drawn(case)
     wanted = exact(case, tensors)
-    calls, error = {OURS: best_call(case, best)}, {}
+    calls: dict[str, Callable[[], Any]] = {}
+    error = {}
     for name, library in LIBRARIES.items():
         if library.why_not(case, folder):
             continue
@@ -51,15 +52,8 @@ def measure(case: AttentionCase, best: dict[str, Any], folder: Path) -> dict[str
         assert error[name] < MOST_ERROR, f"{case.name}: {name} is off by {error[name]}"
         calls[name] = call
     calls |= rivals(case, tensors, compiled=False)[0]
-    times = interleave(calls, rounds=30, seconds=0.6, heat=0.4)
-    median = {name: statistics.median(found) for name, found in times.items()}
-    return {
-        "error": error,
-        "median_s": median,
-        "tflops": {name: case.flops / t / 1e12 for name, t in median.items()},
-        "ratio": {name: t / median[OURS] for name, t in median.items() if name != OURS},
-        "schedule": best["schedule"],
-    }
+    row = beside_ours(case, best, calls, rounds=30, seconds=0.6, heat=0.4)
+    return {"error": error, **row}
 
 
 def table(results: dict[str, Any]) -> str:
