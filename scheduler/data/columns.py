@@ -11,7 +11,7 @@ from typing import Any
 from costmodel.evaluating.parts import device_of
 from costmodel.feature_names import describe
 from measure.records.record import Record
-from spaces.schedule import Value
+from spaces.schedule import LARGEST, Value
 
 FEATURE = "feature."
 
@@ -45,6 +45,16 @@ class Told(Column):
 def _gflops(record: Record) -> float | None:
     score = record.measurement.score
     return record.workload.flops / score / 1e9 if score else None
+
+
+def _compiled(name: str) -> Callable[[Record], Any]:
+    """What the compiler said of the kernel, where that is a whole number."""
+
+    def of(record: Record) -> int | None:
+        value = record.measurement.info.get(name)
+        return value if type(value) is int and abs(value) <= LARGEST else None
+
+    return of
 
 
 def _proposal(name: str) -> Callable[[Record], Any]:
@@ -132,6 +142,20 @@ OF_RECORDS = (
         "of its model",
         "and the standard deviation of that",
         _proposal("spread"),
+    ),
+    Told(
+        "registers",
+        Kind.INTEGER,
+        "",
+        "32-bit registers that a thread of a GPU has, as it was compiled",
+        _compiled("registers"),
+    ),
+    Told(
+        "spill_bytes",
+        Kind.INTEGER,
+        "B",
+        "that a thread of a GPU spills, as it was compiled; such kernels are not run",
+        _compiled("spill_bytes"),
     ),
     Told("build_seconds", Kind.NUMBER, "s", "to compile it", lambda r: r.measurement.build_seconds),
     Told(

@@ -89,6 +89,7 @@ def test_a_row_tells_what_its_record_does(database):
         assert (row["status"], row["doubted"]) == (measurement.status, record.doubted)
         assert row["error_kind"] == measurement.error_kind
         assert row["samples"] == len(measurement.samples)
+        assert row["registers"] == measurement.info.get("registers")
         assert row["workload.m"] == record.workload.extents["m"]
         chosen = {
             name.partition(".")[2]: value
@@ -98,6 +99,15 @@ def test_a_row_tells_what_its_record_does(database):
         assert chosen == {
             name: str(v) if name == "mc" else v for name, v in record.schedule.decisions
         }
+
+
+@pytest.mark.parametrize("value", [True, 1.5, "30", None, 2**63, [30]])
+def test_what_a_compiler_said_is_a_whole_number_or_missing(tmp_path, value):
+    info = {"registers": value, "spill_bytes": 16}
+    with Database(empty(tmp_path)) as made:
+        made.record(attempt(replace(measured(1, 1e-3), info=info)))
+        found = cells(Table(made))
+    assert (found["registers"], found["spill_bytes"]) == ([None], [16])
 
 
 def test_columns_have_the_types_of_their_values(database):
