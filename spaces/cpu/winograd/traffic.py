@@ -103,7 +103,9 @@ def _traffic(
     given = operand_bytes + product.output.bytes
     copies = _copy_bytes(view, values)
     again = np.where(b.square_blocks > 1, b.column_blocks, 1) * b.column_workers
-    moved = 2 * squares * again + 2 * filters * b.row_workers + 2 * copies
+    # What L2 has no room for comes there before it is written, too.
+    passes = np.where(elements * channels * b.block_columns <= USABLE * target.l2_bytes, 2, 3)
+    moved = 2 * squares * again + passes * filters * b.row_workers + 2 * copies
     tile = FLOAT * channels * (b.tile_rows + b.tile_columns)
     footprint = b.workers * (block + elements * channels * b.block_columns) + copies
     return {

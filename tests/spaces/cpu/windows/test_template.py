@@ -244,6 +244,15 @@ def test_copies_that_no_cache_holds_go_through_main_memory():
     assert (copied[in_place] == held["packing_bytes"][in_place]).all()
 
 
+def test_a_packed_block_that_l2_has_no_room_for_costs_more():
+    w = workload("conv2d n=1 c=64 h=8 w=8 o=512 r=3 s=3 layout=NHWC")  # a filter of 1.1 MiB
+    template = WindowsTemplate(w, machine(l2_bytes=1 << 20))
+    columns = {d.name: np.array([d.values[-1]] * 2) for d in template.decisions}
+    columns |= {"block_columns": np.array([64, 512]), "tile_vectors": np.array([2, 2])}
+    within, beyond = template.quantities(columns)["packing_bytes"]
+    assert beyond == 1.5 * within == 3 * 4 * 64 * 9 * 512
+
+
 @pytest.mark.parametrize("name", IMAGES)
 def test_quantities_are_complete_and_possible(name):
     space = space_of(workload(IMAGES[name]), machine())

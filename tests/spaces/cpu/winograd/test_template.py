@@ -165,7 +165,7 @@ def test_every_rule_refuses_something_and_says_why():
 def test_quantities_count_what_squares_and_filters_become():
     """4 squares of 6x6 elements of 32 channels, and as many filters."""
     elements, squares, channels, lanes = 36, 4, 32, 8
-    target = machine(vector_bytes=4 * lanes)
+    target = machine(vector_bytes=4 * lanes, l2_bytes=1 << 20)
     space = space_of(workload(f"conv2d n=1 c=32 h=10 w=10 o=32 r=3 s=3 {LAST}"), target)
     rows = space.sample(np.random.default_rng(0), 200)
     found, seen = space.quantities(rows), 0
@@ -206,8 +206,17 @@ def test_squares_come_again_from_beyond_l2_only_where_they_do_not_fit_there(fits
     assert len(wide) > 1
 
 
+def test_filters_that_l2_has_no_room_for_cost_more():
+    w = workload(f"conv2d n=1 c=128 h=10 w=10 o=512 r=3 s=3 {LAST}")
+    template = WinogradTemplate(w, machine(l2_bytes=1 << 20))
+    columns = {d.name: np.array([d.values[0]] * 2) for d in template.decisions}
+    columns |= {"block_columns": np.array([64, 512]), "block_squares": np.array([64, 64])}
+    within, beyond = template.quantities(columns)["packing_bytes"]
+    assert beyond - within == 4 * 16 * 128 * 512
+
+
 def test_every_worker_of_squares_transforms_all_filters():
-    target = machine(threads=4, cores=4, vector_bytes=32)
+    target = machine(threads=4, cores=4, vector_bytes=32, l2_bytes=1 << 20)
     space = space_of(workload(f"conv2d n=1 c=32 h=34 w=34 o=32 r=3 s=3 {LAST}"), target)
     rows = space.sample(np.random.default_rng(0), 300)
     moved = {
