@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -87,11 +87,17 @@ def build(
     """The kernels of ``count`` schedules, two thirds of them :func:`transferred` if so many are
     known, the others :func:`chosen`: built, with their cubins' bytes. What was built before comes
     from the cache on disk."""
-    space, job = spaces(workload, target), Job(new_job_id(), workload, target)
     schedules = transferred(workload, target, known, name, 2 * count // 3)
     schedules += chosen(workload, target, parents, count - len(schedules), seed)
+    return kernels(spaces(workload, target), schedules)
+
+
+def kernels(space: Space, schedules: Iterable[Schedule]) -> list[Built]:
+    """The kernels of schedules, of each once, with their cubins' bytes."""
+    assert isinstance(space.target, CudaTarget)
+    job = Job(new_job_id(), space.workload, space.target)
     candidates = [Candidate(job, s, space.lower(s)) for s in dict.fromkeys(schedules)]
-    with closing(NvrtcBuilder(target, jobs=1, time_limit=COMPILE_SECONDS)) as builder:
+    with closing(NvrtcBuilder(space.target, jobs=1, time_limit=COMPILE_SECONDS)) as builder:
         return [_whole(built) for built in builder.build(candidates)]
 
 

@@ -38,7 +38,8 @@ def known_of(paths: Sequence[Path]) -> Known:
     found: dict[str, dict[Schedule, None]] = {}
     for path in paths:
         for name, row in _rows(json.loads(path.read_text())):
-            fast = [Schedule.from_json(each["schedule"]) for each in row.get("explored", ())[:OWN]]
+            listed = [row, *row.get("explored", ())][: OWN + 1]
+            fast = [Schedule.from_json(each["schedule"]) for each in listed if "schedule" in each]
             found[name] = found.get(name, {}) | dict.fromkeys(fast)
     return Known({name: list(fast) for name, fast in found.items()})
 

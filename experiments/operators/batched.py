@@ -77,6 +77,8 @@ CASES = {
     ),
     "cuda": tuple(Case(*shape, "bfloat16") for shape in GPU_SHAPES),
 }
+SLACK = 1e-3
+"""Of the outputs' mean, that sums of thousands of terms may be wrong by in float32."""
 VERIFIED = (
     {"batch": 5, "m": 333, "n": 264, "k": 200, "epilogue": "x * s[batch] + r[batch,m,n]"},
     {"batch": 2, "heads": 3, "m": 136, "n": 200, "k": 72, "a": "col", "c": "col"},
@@ -184,6 +186,19 @@ def on_gpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
     return interleave(
         {OURS: lambda: ours(a, b, out=c), "cublas": lambda: torch.bmm(a, b, out=other)}
     )
+
+
+def explorer_of(case: Case, target: Target) -> Any:
+    """What looks for the case's kernels on a GPU, on random inputs; exact outputs are torch's in
+    float64."""
+    import torch
+
+    from experiments.operators.exploring.explore import Explorer
+    from experiments.operators.exploring.tensors import inputs_like
+
+    tensors = inputs_like(case.workload)
+    exact = torch.bmm(*(tensor.double() for tensor in tensors.values()))
+    return Explorer(space_for(case.workload, target), tensors, [exact], slack=SLACK)
 
 
 def _options() -> argparse.Namespace:

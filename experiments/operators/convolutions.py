@@ -161,23 +161,14 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
     ``known``."""
     import torch
 
-    from experiments.operators.exploring.explore import Explorer
     from experiments.operators.exploring.finals import compare, rates
     from experiments.rivals import compiled, gpu_copy, usable
-    from scheduler.machine import roofline
-    from spaces.registry import space_for
 
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = False  # ours do not round float32 either
-    made = layer.workload
-    tensors = _tensors(layer)
-    given = {a.name: t for a, t in zip(made.inputs, tensors.values(), strict=True)}
-    exact = fused(layer, *(t.double() for t in tensors.values()))
-    lying = exact if layer.layout == "NCHW" else exact.permute(0, 2, 3, 1)
-    exact = lying.contiguous().reshape(made.outputs[0].shape)
-    space = space_for(made, target)
-    explorer = Explorer(space, given, [exact], roofline(target), SLACK)
-    explorer.explore(seconds, known=known_schedules(known, layer.name, space))
+    explorer = explorer_of(layer, target)
+    explorer.explore(seconds, known=known_schedules(known, layer.name, explorer.space))
+    made, tensors = layer.workload, dict(zip(layer.shapes, explorer.tensors.values(), strict=True))
     image, filters, *beside = tensors.values()
     eager = partial(fused, layer, image, filters, *beside)
     calls, unavailable = usable(
@@ -192,6 +183,20 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
     row |= {"unavailable": unavailable} if unavailable else {}
     row |= compare(explorer, calls, rounds=30, seconds=1.0, lead=LEAD, heat=HEAT)
     return row | {"tflops": rates(row, made.flops)}
+
+
+def explorer_of(layer: Layer, target: Any) -> Any:
+    """What looks for the layer's kernels, on random inputs, exact outputs being torch's."""
+    from experiments.operators.exploring.explore import Explorer
+    from scheduler.machine import roofline
+    from spaces.registry import space_for
+
+    made, tensors = layer.workload, _tensors(layer)
+    given = {a.name: t for a, t in zip(made.inputs, tensors.values(), strict=True)}
+    exact = fused(layer, *(t.double() for t in tensors.values()))
+    lying = exact if layer.layout == "NCHW" else exact.permute(0, 2, 3, 1)
+    exact = lying.contiguous().reshape(made.outputs[0].shape)
+    return Explorer(space_for(made, target), given, [exact], roofline(target), SLACK)
 
 
 def _tensors(layer: Layer) -> dict[str, Any]:

@@ -38,15 +38,13 @@ def measure(
 ) -> dict[str, Any]:
     """The case's row of the results, after ``seconds`` of search that begin with what is
     ``known``."""
-    workload = case.workload
-    tensors = inputs_like(workload)
-    reference = references(case)["eager"]
-    exact = _outputs(reference(**{name: _wide(t) for name, t in tensors.items()}))
-    space = space_for(workload, target)
-    model = roofline(target) if "staged" in space.templates else None  # few of so many are good
-    explorer = Explorer(space, tensors, exact, model, case.slack, case.elsewhere)
-    untuned = next(answers(workload, target, None)).schedule
-    explorer.explore(seconds, known=[untuned, *known_schedules(known, case.name, space)])
+    workload, reference, explorer = (
+        case.workload,
+        references(case)["eager"],
+        explorer_of(case, target),
+    )
+    tensors, untuned = explorer.tensors, next(answers(workload, target, None)).schedule
+    explorer.explore(seconds, known=[untuned, *known_schedules(known, case.name, explorer.space)])
     rivals, unavailable = usable(
         {"compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")}
     )
@@ -56,6 +54,16 @@ def measure(
     row: dict[str, Any] = {"bytes": workload.least_bytes}
     row |= {"unavailable": unavailable} if unavailable else {}
     return row | compare(explorer, rivals | other_layout(case, tensors))
+
+
+def explorer_of(case: Case, target: Target) -> Explorer:
+    """What looks for the case's kernels, on random inputs; exact outputs are torch's in float64."""
+    tensors = inputs_like(case.workload)
+    reference = references(case)["eager"]
+    exact = _outputs(reference(**{name: _wide(t) for name, t in tensors.items()}))
+    space = space_for(case.workload, target)
+    model = roofline(target) if "staged" in space.templates else None  # few of so many are good
+    return Explorer(space, tensors, exact, model, case.slack, case.elsewhere)
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:

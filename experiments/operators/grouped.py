@@ -109,21 +109,27 @@ def main() -> None:
 def measure(case: Case, target: Any, seconds: float, known: Sequence[Path]) -> dict[str, Any]:
     """The case's row of the results, after ``seconds`` of search that begin with what is
     ``known``."""
-    from experiments.operators.exploring.explore import Explorer
     from experiments.operators.exploring.finals import compare, rates
+
+    explorer = explorer_of(case, target)
+    explorer.explore(seconds, known=known_schedules(known, case.name, explorer.space))
+    others, unavailable = rivals(case, explorer.tensors)
+    row: dict[str, Any] = {"operator": "grouped_matmul", "unavailable": unavailable}
+    row["rows"] = np.diff([0, *case.ends]).tolist()
+    row |= compare(explorer, others, rounds=30, seconds=1.0, lead=LEAD)
+    return row | {"tflops": rates(row, case.workload.flops)}
+
+
+def explorer_of(case: Case, target: Any) -> Any:
+    """What looks for the case's kernels, with its table; exact outputs are torch's in float64."""
+    from experiments.operators.exploring.explore import Explorer
     from scheduler.machine import roofline
     from spaces.registry import space_for
 
     tensors = _tensors(case)
     exact = by_groups(case, tensors["A"], tensors["B"], wide=True)
     space = space_for(case.workload, target)
-    explorer = Explorer(space, tensors, [exact], roofline(target), SLACK)
-    explorer.explore(seconds, known=known_schedules(known, case.name, space))
-    others, unavailable = rivals(case, tensors)
-    row: dict[str, Any] = {"operator": "grouped_matmul", "unavailable": unavailable}
-    row["rows"] = np.diff([0, *case.ends]).tolist()
-    row |= compare(explorer, others, rounds=30, seconds=1.0, lead=LEAD)
-    return row | {"tflops": rates(row, case.workload.flops)}
+    return Explorer(space, tensors, [exact], roofline(target), SLACK)
 
 
 def rivals(

@@ -65,7 +65,9 @@ def test_a_search_begins_with_what_earlier_runs_found_fast(tmp_path):
     space = space_for(work, cuda_target("sm_90a"))
     rows = space.sample(np.random.default_rng(0), 3)
     first, second, third = (space.schedule(row) for row in rows)
-    foreign = {"template": "rows", "decisions": {"vector": 3}}
+    lacking = [(name, value) for name, value in third.decisions if name != "spared"]
+    older = {"template": "rows", "decisions": dict(lacking)}
+    foreign = {"template": "elsewhere", "decisions": {"vector": 3}}
 
     def run(name, *schedules):
         path = tmp_path / name
@@ -74,7 +76,7 @@ def test_a_search_begins_with_what_earlier_runs_found_fast(tmp_path):
         return path
 
     one = run("one.json", first.to_json(), second.to_json())
-    other = run("other.json", third.to_json(), foreign)
+    other = run("other.json", older, foreign)
     assert known_schedules([one, other], "softmax", space) == [first, third, second]
     assert known_schedules([one], "layernorm", space) == []
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spaces.schedule import Schedule
 from spaces.space import Space
 
@@ -20,13 +22,14 @@ def add_known(parser: argparse.ArgumentParser) -> None:
 
 
 def known_schedules(paths: Sequence[Path], case: str, space: Space) -> list[Schedule]:
-    """Of a case, what the results at ``paths`` list as fast and this space still holds, those
-    first that were the fastest in their run."""
+    """Of a case, what the results at ``paths`` list as fast, or what is like it where the space
+    holds it no more, those first that were the fastest in their run."""
     rows: list[list[Any]] = []
     for path in paths:
         row = json.loads(path.read_text())["cases"].get(case, {})
         rows.append([each["schedule"] for each in row.get("explored", [])])
     longest = max(map(len, rows), default=0)
     turns = [row[i] for i in range(longest) for row in rows if i < len(row)]
-    found = dict.fromkeys(map(Schedule.from_json, turns))
-    return [schedule for schedule in found if schedule in space]
+    generator = np.random.default_rng(0)
+    found = (space.nearest(Schedule.from_json(each), generator) for each in turns)
+    return list(dict.fromkeys(schedule for schedule in found if schedule is not None))
