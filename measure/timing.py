@@ -61,6 +61,10 @@ FINAL = TimingProtocol(
 where one call takes longer than 24 milliseconds."""
 
 
+VERIFICATION = replace(FINAL, recheck_seconds=0.0, samples=0, contender_samples=0)
+"""One call, which is checked and not timed."""
+
+
 def protocol_for(clock: str, final: bool) -> TimingProtocol:
     """The protocol for a clock (``cpu`` or ``wall``), while searching or before the end."""
     if final:

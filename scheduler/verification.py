@@ -167,7 +167,7 @@ def measure(
     from measure.executor import LocalExecutor
 
     check_telling(space.workload)  # or else refused before anything is measured
-    job = Job(new_job_id(), space.workload, space.target)
+    job = Job(new_job_id(), space.workload, space.target, thorough=True)
     own = executor or LocalExecutor(space.target)
     try:
         own.submit(job, [Candidate(job, s, space.lower(s)) for s in schedules])

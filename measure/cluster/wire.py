@@ -188,13 +188,14 @@ def _job(job: Job) -> dict[str, Any]:
         "target": job.target.to_json(),
         "best": job.best,
         "final": job.final,
+        "thorough": job.thorough,
     }
 
 
 def _job_of(data: Mapping[str, Any]) -> Job:
     fields = Fields(data)
     workload, target = described_workload(fields), described_target(fields)
-    return Job(data["id"], workload, target, data["best"], data["final"])
+    return Job(data["id"], workload, target, data["best"], data["final"], data["thorough"])
 
 
 def _facts(built: Built) -> dict[str, Any]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import secrets
-import select
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from measure.cpu.binaries import server_binary
 from measure.cpu.cores import one_cpu_per_core
@@ -21,11 +18,19 @@ from measure.cpu.elsewhere import bytes_elsewhere
 from measure.cpu.keeper import end, kept
 from measure.cpu.memory import buffer_bytes, outputs_bytes
 from measure.cpu.problem import Problem, index_of
+from measure.cpu.session import Record, Session, lines
 from measure.drawing.draw import are_for, fresh_inputs
 from measure.drawing.interfaces import Draw, FreshInputs
+from measure.drawing.tables import with_other_tables
 from measure.interfaces import Built
-from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
-from measure.timing import TimingProtocol, call_limit, protocol_for, score_on_cpu
+from measure.records.measurement import Job, Measurement, Place
+from measure.timing import (
+    VERIFICATION,
+    TimingProtocol,
+    call_limit,
+    protocol_for,
+    score_on_cpu,
+)
 from measure.unpacking import unpacked
 from spaces.cpu.target import CpuTarget
 from spaces.workloads.workload import Workload
@@ -71,7 +76,7 @@ class CRunner:
             return [
                 self._measurement(job, b, record)
                 for group in _groups(built, buffer_bytes(job.workload))
-                for b, record in zip(group, self._serve(job, group), strict=True)
+                for b, record in zip(group, self._records(job, group), strict=True)
             ]
 
     def close(self) -> None:
@@ -93,18 +98,33 @@ class CRunner:
 
     # -- the child -------------------------------------------------------------------------
 
-    def _serve(self, job: Job, group: Sequence[Built]) -> list[_Record]:
-        workload = job.workload
-        limit = call_limit(workload.work, job.best)
-        session = _Session([_Record(time.time()) for _ in group])
-        with Problem(self._draw(workload, job.final)) as problem:
+    def _records(self, job: Job, group: Sequence[Built]) -> list[Record]:
+        """What the server says of a group; in a thorough job of other tables, too."""
+        draw = self._draw(job.workload, job.final)
+        protocol = self._protocol or protocol_for(self._clock, job.final)
+        records = self._serve(job, group, draw, protocol)
+        others = with_other_tables(draw) if job.thorough else ()
+        for number, other in enumerate(others, 1):
+            right = [i for i, record in enumerate(records) if record.error_kind is None]
+            if right:
+                found = self._serve(job, [group[i] for i in right], other, VERIFICATION)
+                for i, record in zip(right, found, strict=True):
+                    records[i].add_verdict(record, f"tables {number}")
+        return records
+
+    def _serve(
+        self, job: Job, group: Sequence[Built], draw: Draw, protocol: TimingProtocol
+    ) -> list[Record]:
+        limit = call_limit(job.workload.work, job.best)
+        session = Session([Record(time.time()) for _ in group])
+        with Problem(draw) as problem:
             process = self._start(problem.descriptor)
             try:
                 assert process.stdin is not None
                 with suppress(BrokenPipeError):
-                    process.stdin.write(self._plan(problem, job, group, limit))
+                    process.stdin.write(self._plan(problem, job, group, limit, protocol))
                     process.stdin.flush()
-                for words in _lines(process, 8 * limit + GRACE_SECONDS):
+                for words in lines(process, 8 * limit + GRACE_SECONDS):
                     session.take(words)
             finally:
                 with self._lock:
@@ -126,13 +146,20 @@ class CRunner:
             )
             return self._process
 
-    def _plan(self, problem: Problem, job: Job, group: Sequence[Built], limit: float) -> str:
+    def _plan(
+        self,
+        problem: Problem,
+        job: Job,
+        group: Sequence[Built],
+        limit: float,
+        protocol: TimingProtocol,
+    ) -> str:
         """The text that plan.c reads."""
         lines = [
             f"{self._target.threads} {int(self._clock == 'wall')} {limit} {self._memory_bytes}",
             str(self._bytes_elsewhere(job.workload)),
             f"{float('inf') if job.best is None else job.best}",
-            _numbers(self._protocol or protocol_for(self._clock, job.final)),
+            _numbers(protocol),
             str(secrets.randbits(63)),
             " ".join(str(self._cpus[i % len(self._cpus)]) for i in range(self._target.threads)),
             problem.text,
@@ -147,7 +174,7 @@ class CRunner:
     def _bytes_elsewhere(self, workload: Workload) -> int:
         return bytes_elsewhere(workload) if self._elsewhere is None else self._elsewhere
 
-    def _measurement(self, job: Job, built: Built, record: _Record) -> Measurement:
+    def _measurement(self, job: Job, built: Built, record: Record) -> Measurement:
         info = dict(built.info or {})
         if elsewhere := self._bytes_elsewhere(job.workload):
             info["bytes_elsewhere"] = elsewhere
@@ -175,82 +202,6 @@ class CRunner:
 def runner(target: CpuTarget, device: int) -> CRunner:
     """The runner of this machine, which has one CPU."""
     return CRunner(target)
-
-
-@dataclass
-class _Record:
-    """What the server has said of one candidate."""
-
-    started_at: float
-    samples: list[float] = field(default_factory=list)
-    references: list[float] = field(default_factory=list)
-    disturbed: int = 0
-    status: Status = Status.OK
-    took: float = 0.0
-    error_kind: ErrorKind | None = None
-    error_text: str = ""
-
-    def fail(self, status: Status, kind: ErrorKind, text: str) -> None:
-        self.status, self.error_kind, self.error_text = status, kind, text
-
-
-@dataclass
-class _Session:
-    """What the server has said of all."""
-
-    records: list[_Record]
-    ready: bool = False
-    done: bool = False
-    refusal: str = "the measuring process does not start"
-
-    def take(self, words: list[str]) -> None:
-        """One line of the server."""
-        match words:
-            case ["error" | "lost" as how, i, kind, *text]:
-                status = Status.LOST if how == "lost" else Status.ERROR
-                self.records[int(i)].fail(status, ErrorKind(kind), " ".join(text))
-            case ["slow", i, seconds]:
-                self.records[int(i)].status = Status.SLOW
-                self.records[int(i)].samples = [float(seconds)]
-            case ["sample", i, seconds]:
-                self.records[int(i)].samples.append(float(seconds))
-            case ["took", i, seconds]:
-                self.records[int(i)].took = float(seconds)
-            case ["reference", seconds]:
-                for record in self.records:
-                    record.references.append(float(seconds))
-            case ["disturbed"]:
-                for record in self.records:
-                    record.disturbed += 1
-            case ["ready" | "done" as event]:
-                setattr(self, event, True)
-            case ["refused", *text]:
-                self.refusal = " ".join(text)
-
-    def end(self) -> list[_Record]:
-        """The records, once the server is gone: if it died, who was not done with is lost."""
-        for record in self.records:
-            if not self.done and record.status is Status.OK:
-                if self.ready:
-                    text = "the measuring process died, or fell silent"
-                    record.fail(Status.LOST, ErrorKind.WORKER_LOST, text)
-                else:
-                    record.fail(Status.LOST, ErrorKind.DEVICE, self.refusal)
-        return self.records
-
-
-def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str]]:
-    """The server's lines as words, up to its end, or until none comes in time."""
-    assert process.stdout is not None
-    rest, poller = b"", select.poll()
-    poller.register(process.stdout, select.POLLIN)
-    while poller.poll(patience * 1e3):
-        block = os.read(process.stdout.fileno(), 1 << 16)
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            yield line.decode(errors="replace").split()
-        if not block:
-            return
 
 
 def _groups(built: Sequence[Built], limit: int) -> Iterator[list[Built]]:

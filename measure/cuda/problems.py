@@ -7,8 +7,9 @@ one process, and uploaded; some of its rows are evaluated on both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from measure.drawing.interfaces import Bounds, Draw
 from measure.drawing.product_telling import is_telling, telling
 from measure.drawing.products import ATTEMPTS
 from measure.drawing.programs import Points, ProgramDraw, ProgramInputs
+from measure.drawing.tables import SHARE, with_other_tables
+from spaces.language.program import Operand
 from spaces.workloads.array import Array
 from spaces.workloads.computation import Computation
 from spaces.workloads.contraction import Contraction
@@ -77,34 +80,59 @@ def _fresh(workload: Workload, seed: int, pause: Callable[[], None], final: bool
 
 def set_up(
     buffers: Buffers, workload: Workload, seed: int, final: bool, host: HostDraws
-) -> list[Check]:
+) -> tuple[Draw | None, list[Check]]:
     """Put a problem of ``workload`` into new ``buffers``: its operands, and what is allowed of each
-    output. Calls that say whether the inputs are still what they were."""
+    output. The problem, if the host has drawn it, and calls that say whether the inputs are still
+    what they were."""
     buffers.add(*workload.operands, *map(oracle.allowed_operand, workload.outputs))
     if isinstance(workload, Contraction) and not isinstance(product_of(workload), str):
-        return list(_drawn_there(buffers, workload, seed))
+        return None, list(_drawn_there(buffers, workload, seed))
     draw, is_new = host.of(workload, seed, final)
-    checks = list(_uploaded(buffers, workload, draw.inputs))
-    if isinstance(draw, ProgramDraw) and fits(draw.workload.program):
+    buffers.add(*map(_copy, workload.inputs))
+    _upload(buffers, draw, workload.inputs)
+    _allow(buffers, draw, host)
+    if is_new and _is_evaluated_there(draw):
+        hold_to_the_host(buffers, draw)
+    calls = [buffers.bound(oracle.differing(o, buffers.blocks)) for o in workload.inputs]
+    return draw, [Check(o, call) for o, call in zip(workload.inputs, calls, strict=True)]
+
+
+def other_problems(draw: Draw | None) -> Iterator[Draw]:
+    """The same problem with tables of every kind, none if it was not drawn by the host."""
+    if draw is None:
+        return iter(())
+    if _is_evaluated_there(draw):
+        return with_other_tables(draw, POINTS.final // SHARE, POINTS.one_axis)
+    return with_other_tables(draw)
+
+
+def turn_to(buffers: Buffers, draw: Draw, host: HostDraws) -> None:
+    """Put a problem in the place of one that differs in its tables alone."""
+    _upload(buffers, draw, [o for o in draw.workload.inputs if isinstance(o, Operand) and o.drawn])
+    _allow(buffers, draw, host)
+
+
+def _is_evaluated_there(draw: Draw) -> TypeGuard[ProgramDraw]:
+    return isinstance(draw, ProgramDraw) and fits(draw.workload.program)
+
+
+def _copy(operand: Array) -> Array:
+    return replace(operand, name=oracle.copy_name(operand))
+
+
+def _upload(buffers: Buffers, draw: Draw, operands: Sequence[Array]) -> None:
+    for operand in operands:
+        for array in (operand, _copy(operand)):
+            buffers.write(array, draw.inputs[operand.name])
+
+
+def _allow(buffers: Buffers, draw: Draw, host: HostDraws) -> None:
+    if _is_evaluated_there(draw):
         evaluate(buffers, draw, host.pause)
-        if is_new:
-            hold_to_the_host(buffers, draw)
-        return checks
+        return
     for name, bounds in host.allowed(draw).items():
-        output = next(o for o in workload.outputs if o.name == name)
+        output = next(o for o in draw.workload.outputs if o.name == name)
         buffers.write(oracle.allowed_operand(output), np.stack(bounds))
-    return checks
-
-
-def _uploaded(
-    buffers: Buffers, workload: Workload, inputs: Mapping[str, np.ndarray]
-) -> Iterator[Check]:
-    for operand in workload.inputs:
-        copy = replace(operand, name=oracle.copy_name(operand))
-        buffers.add(copy)
-        for array in (operand, copy):
-            buffers.write(array, inputs[operand.name])
-        yield Check(operand, buffers.bound(oracle.differing(operand, buffers.blocks)))
 
 
 def _drawn_there(buffers: Buffers, workload: Contraction, seed: int) -> Iterator[Check]:

@@ -47,6 +47,7 @@ def request(
         "protocol": asdict(protocol),
         "best": job.best,
         "final": job.final,
+        "thorough": job.thorough,
         "seed": seed,
         "candidates": [_described(b) for b in built],
     }
@@ -95,6 +96,8 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
                 _tell(i, trial)
             if trial.error_kind is not None and trial.prepared is not None:
                 return  # who knows what else it wrote: the others get memory of their own
+        if asked["thorough"] and not _right_on_other_tables(session, trials):
+            return
         timed = [i for i, t in enumerate(trials) if t.error_kind is None and not t.slow]
 
         def started(number: int) -> None:
@@ -107,6 +110,20 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
             _tell(i, trials[i], pulses)
             if trials[i].error_kind is not None:
                 return
+
+
+def _right_on_other_tables(session: Session, trials: Sequence[Trial]) -> bool:
+    """Whether all that are right so far are right on other tables, too; the first that is not is
+    told."""
+    for number in session.other_tables():
+        for i, trial in enumerate(trials):
+            if trial.error_kind is None and not trial.slow:
+                _say(event="run", index=i)
+                if not session.judge_once(trial, f"tables {number}"):
+                    _tell(i, trial)
+                    return False
+        _say(event="draw")
+    return True
 
 
 def _tell(index: int, trial: Trial, pulses: Sequence[float] = ()) -> None:

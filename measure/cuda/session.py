@@ -14,7 +14,7 @@ import numpy as np
 from measure.cpu.problem import index_of
 from measure.cuda.buffers import GUARD, POISON, Buffers
 from measure.cuda.device import Device, DeviceError, LoadError, MemoryShortError, Prepared
-from measure.cuda.problems import HostDraws, set_up
+from measure.cuda.problems import HostDraws, other_problems, set_up, turn_to
 from measure.cuda.trusted import oracle
 from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
@@ -69,8 +69,9 @@ class Session:
         host: HostDraws | None = None,
     ) -> None:
         self._device, self._workload = device, workload
+        self._host = host or HostDraws()
         self._buffers = Buffers(device, BLOCKS * device.multiprocessors)
-        self._unchanged = set_up(self._buffers, workload, seed, final, host or HostDraws())
+        self._draw, self._unchanged = set_up(self._buffers, workload, seed, final, self._host)
         self._compare = [
             (output, self._buffers.bound(oracle.compare(output, self._buffers.blocks)))
             for output in workload.outputs
@@ -125,6 +126,22 @@ class Session:
                 trial.slow, trial.samples = True, [seconds]
             if last:
                 return
+
+    def other_tables(self) -> Iterator[int]:
+        """The numbers of other problems, each of which takes the place of the first one; that is
+        back after the last."""
+        for number, draw in enumerate(other_problems(self._draw), 1):
+            turn_to(self._buffers, draw, self._host)
+            yield number
+        if self._draw is not None:
+            turn_to(self._buffers, self._draw, self._host)
+
+    def judge_once(self, trial: Trial, name: str) -> bool:
+        """Run the candidate on a poisoned output; whether what it left is right."""
+        self._poisoned_call(trial)
+        if fault := self._fault(trial, name):
+            trial.error_kind, trial.error_text = fault
+        return fault is None
 
     def judge_again(self, trial: Trial) -> None:
         """Look once more at the output of a candidate that was timed: it may have gone wrong."""

@@ -144,9 +144,9 @@ class ProgramInputs:
         return ProgramDraw(self.workload, best, rows, self._pause)
 
 
-def evaluation_seconds(program: Program, final: bool = False) -> float:
-    """About how long it takes to work out what is allowed of a draw."""
-    return POINT_SECONDS * min(points(program), FINAL_POINTS if final else SEARCH_POINTS)
+def evaluation_seconds(program: Program, most: int = SEARCH_POINTS) -> float:
+    """About how long it takes to work out what is allowed of a draw, at so many points at most."""
+    return POINT_SECONDS * min(points(program), most)
 
 
 def evaluation_bytes(program: Program) -> int:

@@ -1,34 +1,168 @@
-"""Sorted tables that are seldom drawn: all rows in one segment, empty segments at the ends."""
+"""Tables of indices that are seldom drawn, of which some tell a wrong kernel from a right one.
+
+A kernel has code of its own for tiles that are not whole, often one for each number of rows that
+may be left. One draw has segments, or lengths, of a few sizes, and most of that code does not run.
+So who may win is checked on more tables, the same ones each time: no entry but the least, or the
+greatest; entries that rise, and that fall; segments and lengths of each of :func:`corners`, and
+empty ones between them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, zip_longest
+from math import ceil
 
 import numpy as np
 
 from measure.drawing.interfaces import Draw
-from measure.drawing.programs import ProgramDraw
-from spaces.language.program import Entries, Operand
+from measure.drawing.programs import FINAL_POINTS, ProgramDraw
+from measure.drawing.sampling import sample
+from spaces.derivation.rounding.rows import Rows, reads
+from spaces.language.program import Entries, Operand, Program
+from spaces.language.tree import AxisValue
+
+MOST = 12
+"""Tables with sizes of :func:`corners`, beside the four plain ones."""
+SHORT = 34
+"""Smaller sizes are all corners: two tiles of 16 rows and each number of rows beyond."""
+ENDS = 16
+"""Rows of a segment, its last ones, at which it is judged first."""
+SHARE = 16
+"""Times that fewer points are judged than of the one draw of a final comparison."""
+
+Kind = Callable[[], np.ndarray]
+"""Makes the entries of a table, one after the other."""
 
 
-def with_other_tables(draw: Draw) -> Iterator[Draw]:
-    """The same problem with tables of every kind, one after the other; none if it has no sorted
-    table."""
+def with_other_tables(
+    draw: Draw, most: int = FINAL_POINTS // SHARE, one_axis: bool = False
+) -> Iterator[Draw]:
+    """The same problem with tables of every kind, one after the other; none if it has no table.
+
+    Each is judged at so many points at ``most``, along one axis alone where that is wanted (as
+    :func:`measure.drawing.sampling.sample` takes them).
+    """
     if not isinstance(draw, ProgramDraw):
         return
-    tables = [o for o in draw.workload.program.operands if o.drawn and o.drawn.sorted]
-    kinds = (list(_kinds(table)) for table in tables)
-    for entries in zip(*kinds, strict=True):
-        given = {table.name: found for table, found in zip(tables, entries, strict=True)}
-        yield replace(draw, inputs={**draw.inputs, **given})
+    program = draw.workload.program
+    kinds = _kinds_of_tables(program)
+    for number in range(count(program)):
+        given = {
+            table.name: own[number % len(own)]().astype(table.element.numpy).reshape(table.shape)
+            for table, own in kinds
+        }
+        rows = sample(program, most, np.random.default_rng(number), one_axis)
+        rows = rows and Rows({**rows.which, **_telling_rows(program, rows, given)})
+        yield replace(draw, inputs={**draw.inputs, **given}, rows=rows)
 
 
-def _kinds(table: Operand) -> Iterator[np.ndarray]:
-    """All rows in the first segment; all in the last; a row each; none in the first and last."""
-    drawn = table.drawn or Entries(1)
-    row, last = np.arange(table.size), drawn.below - 1
-    between = 1 + row * max(last - 1, 1) // table.size
-    found = (0 * row, 0 * row + last, np.minimum(row, last), np.minimum(between, last))
-    for entries in found:
-        yield entries.astype(table.element.numpy).reshape(table.shape)
+def count(program: Program) -> int:
+    """How many other problems there are."""
+    return max((len(own) for _, own in _kinds_of_tables(program)), default=0)
+
+
+def corners(most: int) -> list[int]:
+    """Sizes from 0 to ``most`` at which code for tiles changes, those first that matter most: none
+    and all, small ones, and those about powers of two, which are the sizes of large tiles."""
+    powers = [2**k for k in range(SHORT.bit_length() - 1, most.bit_length() + 1)]
+    about = [size for power in powers for size in (power, power - 1, power + 1)]
+    small = list(range(2, SHORT))
+    first, middle = small[: SHORT // 2], small[SHORT // 2 :]
+    mixed = chain.from_iterable(zip_longest(first, about))
+    every = (0, most, 1, most - 1, *(size for size in mixed if size is not None), *middle)
+    return [size for size in dict.fromkeys(every) if 0 <= size <= most]
+
+
+def _kinds_of_tables(program: Program) -> list[tuple[Operand, list[Kind]]]:
+    found = []
+    for table in program.operands:
+        if table.drawn is not None:
+            of = _sorted_kinds if table.drawn.sorted else _unsorted_kinds
+            found.append((table, of(table, table.drawn)))
+    return found
+
+
+def _sorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
+    """All rows in the first segment; all in the last; a row each; none in the first and last; and
+    segments of many sizes."""
+    row, last = np.arange(table.size), entries.below - 1
+    packed = _packed(table.size, entries.below)
+    return [
+        lambda: 0 * row,
+        lambda: 0 * row + last,
+        lambda: np.minimum(row, last),
+        lambda: np.minimum(1 + row * max(last - 1, 1) // table.size, last),
+        *(_segments(lengths, entries.below) for lengths in packed),
+    ]
+
+
+def _packed(rows: int, segments: int) -> list[list[int]]:
+    """Lengths of segments that hold so many rows together, in several tables: first those that
+    fall, next those that rise, and so on."""
+    packed: list[list[int]] = []
+    for length in corners(rows):
+        room = (own for own in packed if len(own) < segments - 1 and sum(own) + length <= rows)
+        own = next(room, None)
+        if own is not None:
+            own.append(length)
+        elif 0 < length < rows and segments > 1 and len(packed) < MOST:
+            packed.append([length])
+    return [
+        sorted([*own, rows - sum(own)], reverse=number % 2 == 0)
+        for number, own in enumerate(packed)
+    ]
+
+
+def _segments(lengths: Sequence[int], below: int) -> Kind:
+    """Segments of these lengths, and the empty ones between them."""
+    return lambda: np.repeat(np.arange(len(lengths)) * below // len(lengths), lengths)
+
+
+def _unsorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
+    """All the least, or the greatest; entries that rise, that fall, and of many sizes."""
+    row, last = np.arange(table.size), entries.below - 1
+    sizes = np.array(corners(last))
+    tables = min(MOST, ceil(len(sizes) / table.size))
+    return [
+        lambda: 0 * row,
+        lambda: 0 * row + last,
+        lambda: row % entries.below,
+        lambda: last - row % entries.below,
+        *(_in_turn(sizes, row + number * table.size) for number in range(tables)),
+    ]
+
+
+def _in_turn(sizes: np.ndarray, places: np.ndarray) -> Kind:
+    return lambda: sizes[places % len(sizes)]
+
+
+def _telling_rows(
+    program: Program, rows: Rows, given: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Values of axes along which tables are read: as many as ``rows`` has, but those first at which
+    segments end, or that have an entry of many sizes."""
+    found = {}
+    for stage in program.stages:
+        for read in reads(program, stage):
+            for dimension, index in enumerate(read.indices if read.name in given else ()):
+                if isinstance(index, AxisValue) and index.name in rows.which:
+                    first = _first_rows(program.operand[read.name], given[read.name], dimension)
+                    found[index.name] = _preferred(rows.which[index.name], first)
+    return found
+
+
+def _first_rows(table: Operand, entries: np.ndarray, dimension: int) -> np.ndarray:
+    if table.drawn is None or not table.drawn.sorted or entries.ndim > 1:
+        return np.arange(entries.shape[dimension])
+    to_end = np.searchsorted(entries, entries, "right") - 1 - np.arange(entries.size)
+    return np.argsort(to_end, kind="stable")[: np.count_nonzero(to_end < ENDS)]
+
+
+def _preferred(values: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """As many as there are ``values``, three of four at most from those that come ``first``."""
+    chosen = first[: values.size - values.size // 4]
+    others = np.setdiff1d(values, chosen)
+    few = np.linspace(0, others.size - 1, values.size - chosen.size).round().astype(int)
+    return np.sort(np.concatenate([chosen, others[few]]))

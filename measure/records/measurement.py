@@ -47,7 +47,8 @@ class Job:
 
     ``id`` tells jobs of one executor apart; batches of one job differ in the rest: ``best`` is
     the latency to beat that was known when the batch was sent (seconds; far slower candidates
-    are cut short), ``final`` asks for the long interleaved comparison of the few best.
+    are cut short), ``final`` asks for the long interleaved comparison of the few best, and
+    ``thorough`` for a check on other tables of indices, too (:mod:`measure.drawing.tables`).
     """
 
     id: str
@@ -55,6 +56,7 @@ class Job:
     target: Target
     best: float | None = None
     final: bool = False
+    thorough: bool = False
 
     @property
     def round(self) -> str:

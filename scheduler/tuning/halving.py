@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from measure.records.measurement import Measurement
+from measure.records.measurement import Measurement, Status
 from measure.records.ranking import PRELIMINARY
 from spaces.schedule import Schedule
 
@@ -18,21 +18,34 @@ class Halving:
     comparisons before, and the product of the latencies there ranks: so slow minutes of the machine
     count for all alike. What comes of a comparison that does not decide is ``preliminary``; who is
     left is measured alone in the end. ``next`` tells how many of so many go on.
+    Who takes part for the first time is checked thoroughly. If who would win fails at last, or was
+    never compared, the best that remain are compared anew.
     """
 
     def __init__(self, next: Callable[[int], int]) -> None:
         self._next = next
         self._decides = True
         self._known: dict[Schedule, list[float]] = {}  # seconds in each comparison so far
+        self._compared: set[Schedule] = set()
+        self._decided: set[Schedule] = set()  # those right in a comparison that decides
+        self._fails = False  # whether one failed in the latest comparison
 
-    def begin(self, schedules: Sequence[Schedule], decides: bool) -> None:
-        """These are compared now, which ``decides`` in any case where none would go on."""
+    def begin(self, schedules: Sequence[Schedule], decides: bool) -> bool:
+        """These are compared now, which ``decides`` in any case where none would go on. Whether
+        they are to be checked thoroughly."""
         self._decides = decides or not self._next(len(schedules))
         self._known = {schedule: self._known.get(schedule, []) for schedule in schedules}
+        new = not self._compared.issuperset(schedules)
+        self._compared.update(schedules)
+        self._fails = False
+        return new
 
     def take(self, measurement: Measurement) -> Measurement:
         """What came of a comparison, as it ranks."""
+        self._fails |= measurement.status is Status.ERROR
         if self._decides:
+            if measurement.ok:
+                self._decided.add(measurement.schedule)
             return measurement
         if measurement.ok and measurement.score is not None:
             self._known.setdefault(measurement.schedule, []).append(measurement.score)
@@ -47,3 +60,9 @@ class Halving:
             return []
         ranked = sorted(self._known, key=lambda schedule: prod(self._known[schedule]))
         return ranked[: max(1, self._next(len(ranked)))]
+
+    def leaves_open(self, best: Schedule) -> bool:
+        """Whether who is ``best``, now that all has come, is still to be compared."""
+        if best in self._decided:
+            return False
+        return self._fails or best not in self._compared

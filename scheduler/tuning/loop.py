@@ -92,7 +92,7 @@ class Tuning:
                 task.compare(schedules, decides)
             while self._pending() and self._time_left > -self._budget.overtime:
                 self._take_late()
-            compared = {} if self._pending() else self._foremost()
+            compared = {} if self._pending() else self._foremost() or self._finalists()
 
     def _foremost(self) -> dict[Task, list[Schedule]]:
         """What is to be compared once more."""
@@ -100,8 +100,9 @@ class Tuning:
         return {task: schedules for task, schedules in foremost.items() if schedules}
 
     def _finalists(self) -> dict[Task, list[Schedule]]:
-        """What there is time to compare, each task in its share of it."""
-        tasks = {task: task.reserve for task in self._tasks if task.comparable}
+        """What there is time to compare of tasks that are undecided, each in its share of it."""
+        undecided = [task for task in self._tasks if task.comparable and task.undecided]
+        tasks = {task: task.reserve for task in undecided}
         left, late, total = self._time_left, self._budget.overtime, self._reserve(list(tasks))
         found = {
             task: task.finalists(left * reserve / total, late * reserve / total)

@@ -20,6 +20,7 @@ LEAST_BATCHES = 4  # the trials allowed are asked for in so many batches at leas
 BATCH_SHARE = 0.08  # largest share of the time allowed that one batch may take
 CALLS = 6  # kernel calls to verify and time one candidate
 CANDIDATE_SECONDS = 0.06  # everything but the calls of one candidate: compiling, mostly
+PROCESS_SECONDS = 0.01  # for the process in which one is checked
 WINDOW = 7  # times that results came, which tell how long a candidate takes
 RESERVE = 0.15  # share of the time that timing finalists may take at most
 LEAST_FINALISTS = 2
@@ -77,17 +78,24 @@ USUAL = Worth()
 class Expected:
     """What is expected before anything is measured, in seconds: of one ``call`` of a good kernel,
     of ``setup`` for each batch (its inputs and reference), of checking each candidate, and of what
-    the setup of the final comparison takes beyond that (``last``)."""
+    the setup of the final comparison takes beyond that (``last``). Finalists are checked on so many
+    other ``tables``, each of which takes ``table`` before any of them."""
 
     call: float
     setup: float = 0.0
     check: float = 0.0
     last: float = 0.0
+    tables: int = 0
+    table: float = 0.0
 
     @property
     def candidate(self) -> float:
         """For one candidate: compiling, mostly, and the calls until it is verified and timed."""
         return CANDIDATE_SECONDS + CALLS * self.call + self.check
+
+    def thorough(self, count: int) -> float:
+        """For checking so many finalists on other tables."""
+        return self.tables * (self.table + count * (PROCESS_SECONDS + self.call + self.check))
 
 
 SETUP_SECONDS = 60e-9  # per output element: sums, their bounds, and their copies
@@ -110,28 +118,32 @@ class Pacing:
 
 def _on_cpu(workload: Workload, call: float) -> Expected:
     written = sum(output.size for output in workload.outputs)
-    setup, last = SETUP_TERM_SECONDS * workload.work / 2, 0.0
-    if isinstance(workload, Computation):
-        setup, last = _evaluation(workload)
-    return Expected(call, SETUP_SECONDS * written + setup, CHECK_SECONDS * written, last)
+    writing, check = SETUP_SECONDS * written, CHECK_SECONDS * written
+    if not isinstance(workload, Computation):
+        return Expected(call, writing + SETUP_TERM_SECONDS * workload.work / 2, check)
+    from measure.drawing.programs import FINAL_POINTS, SEARCH_POINTS, evaluation_seconds
+    from measure.drawing.tables import SHARE, count
 
-
-def _evaluation(workload: Computation) -> tuple[float, float]:
-    """Seconds of a program's evaluation on the host, and how many more at the end."""
-    from measure.drawing.programs import evaluation_seconds
-
-    usual = evaluation_seconds(workload.program)
-    return usual, evaluation_seconds(workload.program, final=True) - usual
+    usual, last, table = (
+        evaluation_seconds(workload.program, most)
+        for most in (SEARCH_POINTS, FINAL_POINTS, FINAL_POINTS // SHARE)
+    )
+    tables = count(workload.program)
+    return Expected(call, writing + usual, check, last - usual, tables, writing + table)
 
 
 def _on_cuda(workload: Workload, call: float) -> Expected:
     """A GPU checks where the data is, which takes next to nothing; inputs of a program are drawn on
     the host, once for all batches and once more in the end."""
-    last = 0.0
-    if isinstance(workload, Computation):
-        drawn = sum(operand.size for operand in workload.inputs)
-        last = CUDA_DRAW_SECONDS * drawn + CUDA_TERM_SECONDS * workload.work
-    return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call, last)
+    check = (CUDA_CALLS - CALLS) * call
+    if not isinstance(workload, Computation):
+        return Expected(call, CUDA_SETUP_SECONDS, check)
+    from measure.drawing.tables import count
+
+    drawn = sum(operand.size for operand in workload.inputs)
+    evaluation = CUDA_TERM_SECONDS * workload.work
+    last, tables = CUDA_DRAW_SECONDS * drawn + evaluation, count(workload.program)
+    return Expected(call, CUDA_SETUP_SECONDS, check, last, tables, evaluation)
 
 
 CPU = Pacing(Comparison(8, 3, 0.15, protocol=FINAL, kept=1 / 2), _on_cpu)
@@ -234,7 +246,7 @@ class Pace:
         ``finalist`` takes so many seconds, by those before."""
         before = self._before_final(best)
         finalist = finalist or self._finalist_seconds(each, best)
-        seconds = 0.0
+        seconds = self._with(best).thorough(count)
         while count:
             seconds += before + count * finalist
             count = self.final.next(count)
@@ -252,7 +264,7 @@ class Pace:
         """How many finalists the time that is left allows: two at least, for they may take less
         than expected; none where these would not even begin ``late`` seconds after it is up; no
         more than usual where there is no time to compare the best of them again."""
-        free = left - self._before_final(best)
+        free = left - self._before_final(best) - self._with(best).thorough(LEAST_FINALISTS)
         if free <= -late:
             return 0
         wanted = int(free / self._finalist_seconds(each, best))
@@ -271,7 +283,10 @@ class Pace:
         return each or self.expected.candidate
 
     def _finalist_seconds(self, each: float | None, best: float | None) -> float:
-        call = best or self.expected.call
-        usual = replace(self.expected, call=call)
+        usual = self._with(best)
         slowness = max(1.0, each / (usual.candidate + usual.setup / LEAST_BATCH)) if each else 1.0
-        return slowness * (self.expected.check + self.final.finalist(call))
+        return slowness * (self.expected.check + self.final.finalist(usual.call))
+
+    def _with(self, best: float | None) -> Expected:
+        """What is expected now that the ``best`` latency is known."""
+        return replace(self.expected, call=best or self.expected.call)

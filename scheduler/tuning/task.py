@@ -114,11 +114,11 @@ class Task:
         """Candidates whose results have not come."""
         return self._executor.pending(self.job())
 
-    def job(self, final: bool = False) -> Job:
+    def job(self, final: bool = False, thorough: bool = False) -> Job:
         """What its next batch is measured for."""
         space = self.space
         beat = self.board.latency_to_beat
-        return Job(self.id, space.workload, space.target, beat, final)
+        return Job(self.id, space.workload, space.target, beat, final, thorough)
 
     # -- time ------------------------------------------------------------------------------
 
@@ -155,8 +155,14 @@ class Task:
 
     @property
     def comparable(self) -> bool:
-        """Whether there is something to compare in the end."""
-        return self.board.right >= LEAST_FINALISTS
+        """Whether there is something to compare in the end, or to check thoroughly."""
+        return self.board.right >= (1 if self._pace.expected.tables else LEAST_FINALISTS)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether comparisons so far have left its best one out, or in doubt."""
+        best = self.board.best
+        return best is not None and self.halving.leaves_open(best.schedule)
 
     def finalists(self, left: float, late: float) -> list[Schedule]:
         """What can be compared in ``left`` seconds, or begun ``late`` seconds after these; empty
@@ -240,9 +246,9 @@ class Task:
     def compare(self, schedules: Sequence[Schedule], decides: bool = True) -> None:
         """Measure the best few again, interleaved: a single measurement's winner is partly lucky
         (the winner's curse). So is that of a comparison among many, which need not ``decide``."""
-        self.halving.begin(schedules, decides)
+        thorough = self.halving.begin(schedules, decides)
         finalists = [Proposed(schedule, "finalist") for schedule in schedules]
-        self._send(finalists, self.job(final=True))
+        self._send(finalists, self.job(True, thorough))
         self._report("final", None)
 
     def end(self, reason: str) -> None:

@@ -25,8 +25,8 @@ def verify(
 ) -> Emulated:
     """Run ``kernel`` on telling random inputs in each interleaving and compare with the reference.
 
-    Programs with sorted tables also run with others of these (:mod:`measure.drawing.tables`), in
-    the last interleaving. Returns the first fault, its text ending with the interleaving that
+    Programs with tables of indices also run with others of these (:mod:`measure.drawing.tables`),
+    in the last interleaving. Returns the first fault, its text ending with the interleaving that
     showed it, or the last outputs if all are as :mod:`measure.drawing.draw` allows.
     """
     draw = one_draw(workload, seed)

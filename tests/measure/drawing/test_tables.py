@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from measure.drawing.draw import one_draw
-from measure.drawing.tables import with_other_tables
+from measure.drawing.tables import ENDS, count, with_other_tables
 from spaces.language.inputs import check_inputs
 from spaces.operators import workload
 
@@ -29,14 +29,82 @@ def test_every_kind_of_table_is_there_and_valid(rows, groups):
         assert any(table.count(0) == 1 for table in tables)
 
 
+def lengths(table: np.ndarray, below: int) -> list[int]:
+    """Of all segments, empty ones too."""
+    return np.bincount(table, minlength=below).tolist()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
-    "text", ["matmul m=4 n=4 k=4", "softmax r=4 c=4", "embedding t=4 d=4 words=9"]
+    ("rows", "groups"), [(70, 5), (150, 4), (512, 8), (300, 64), (4096, 8), (4096, 64), (5000, 128)]
 )
-def test_programs_without_sorted_tables_have_no_others(text):
+def test_segments_have_every_remainder_and_lie_about_every_tile(rows, groups, seed):
+    made = workload("grouped_matmul", t=rows, n=2, k=2, experts=groups)
+    given = [draw.inputs["expert"] for draw in with_other_tables(one_draw(made, seed))]
+    found = [lengths(table, groups) for table in given]
+    every = {length for table in found for length in table}
+    for tile in range(2, 17):
+        assert {length % tile for length in every if length < 3 * tile} == set(range(tile))
+    for tile in (16, 32, 64, 128, 256, 512):
+        if 4 * tile < rows:
+            assert every.issuperset((tile - 1, tile, tile + 1)), tile
+    assert 0 in every
+    assert rows in every
+    present = [[length for length in table if length] for table in found]
+    various = [table for table in present if len(set(table)) > 2]
+    assert any(table == sorted(table) for table in various)
+    assert any(table == sorted(table, reverse=True) for table in various)
+    again = with_other_tables(one_draw(made, 7))
+    assert all(
+        np.array_equal(t, draw.inputs["expert"]) for t, draw in zip(given, again, strict=True)
+    )
+
+
+@pytest.mark.parametrize("rows", [3, 8, 100])
+def test_lengths_are_of_every_size_at_which_kernels_change(rows):
+    text = f'"n: int32[i](index < 1025); where j < n[i]; y[i] = sum[j](x[i,j])" i={rows} j=1024'
+    made = workload(text)
+    found = []
+    for draw in with_other_tables(one_draw(made, 0)):
+        check_inputs(made.program, draw.inputs)
+        found.append(draw.inputs["n"].tolist())
+    assert len(found) == count(made.program) <= 16
+    assert [0] * rows in found
+    assert [1024] * rows in found
+    every = {length for table in found for length in table}
+    assert every.issuperset((0, 1, 2, 3, 4, 5, 31, 32, 33, 1023, 1024))
+    if rows > 3:
+        assert every.issuperset((*range(34), 63, 64, 65, 127, 128, 129, 511, 512, 513))
+    assert any(table == sorted(table, reverse=True) for table in found[2:])
+
+
+@pytest.mark.parametrize("text", ["matmul m=4 n=4 k=4", "softmax r=4 c=4"])
+def test_programs_without_tables_have_no_others(text):
     assert list(with_other_tables(one_draw(workload(text), 0))) == []
 
 
-def test_tables_are_drawn_beside_others_of_the_same_inputs():
+def test_all_tables_are_drawn_and_nothing_else():
     made = workload("grouped_matmul", t=9, n=4, k=3, experts=3, rows=5)
-    for draw in with_other_tables(one_draw(made, 0)):
-        assert np.array_equal(draw.inputs["row"], one_draw(made, 0).inputs["row"])
+    first = one_draw(made, 0)
+    found = list(with_other_tables(first))
+    for draw in found:
+        check_inputs(made.program, draw.inputs)
+        assert draw.inputs["A"] is first.inputs["A"]
+        assert draw.inputs["B"] is first.inputs["B"]
+    assert len({tuple(draw.inputs["row"]) for draw in found}) > 3
+
+
+def test_of_many_rows_those_are_judged_at_which_segments_end():
+    made = workload("grouped_matmul t=4096 n=64 k=64 experts=8")
+    first = one_draw(made, 0)
+    for draw in with_other_tables(first, most=1 << 15):
+        assert draw.rows is not None
+        table, judged = draw.inputs["expert"], draw.rows.which["t"]
+        ends = np.append(np.flatnonzero(np.diff(table)), 4095)
+        assert judged.size < 512
+        assert np.isin(ends, judged).all()
+        if ends.size == 8:
+            tails = (ends[:, None] - np.arange(ENDS)).ravel()
+            assert np.isin(tails[tails >= 0], judged).mean() > 0.5
+        low, _ = draw.allowed()["C"]
+        assert np.isfinite(low[judged]).any(axis=1).all()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from measure.database import Database
-from measure.records.measurement import Candidate, Measurement, Status
-from scheduler.testing.landscape import hills
+from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
+from scheduler.testing.landscape import hills, hills_latency
 from scheduler.tuning.halving import Halving
 from scheduler.tuning.pace import CPU, CUDA, Pacing
 from spaces.schedule import Schedule
@@ -114,6 +114,60 @@ def test_what_an_earlier_run_compared_is_out_where_it_loses(database: Database) 
     assert before.best.schedule in machine.compared[0]
     assert before.best.schedule not in machine.compared[-1]
     assert after.best.schedule in machine.compared[-1]
+
+
+def test_who_is_compared_first_is_checked_thoroughly(database: Database) -> None:
+    machine = MadeUpMachine()
+    tuner(hills(), database, machine).run(trials=48, seconds=600)
+    finals = [job.thorough for job in machine.jobs if job.final]
+    assert finals == [True, False, False, False]
+    assert not any(job.thorough for job in machine.jobs if not job.final)
+
+
+FAILURES = [
+    (Status.ERROR, ErrorKind.WRONG),
+    (Status.ERROR, ErrorKind.CRASH),
+    (Status.ERROR, ErrorKind.TIMEOUT),
+    (Status.LOST, ErrorKind.WORKER_LOST),
+]
+
+
+class Failing(MadeUpMachine):
+    """From a comparison on, those that were the fastest before fail in each."""
+
+    def __init__(self, since: int, every: bool, status: Status, kind: ErrorKind) -> None:
+        super().__init__()
+        self._since, self._every, self._failure = since, every, (status, kind)
+        self.failed: set[Schedule] = set()
+
+    def _measure(self, candidate: Candidate) -> Measurement:
+        made = super()._measure(candidate)
+        if not candidate.job.final or len(self.compared) != self._since + 1:
+            return made
+        fastest = min(self.compared[-1], key=lambda s: hills_latency(s.values))
+        if self._every or candidate.schedule == fastest:
+            self.failed.add(candidate.schedule)
+            status, kind = self._failure
+            return replace(made, status=status, score=None, samples=(), error_kind=kind)
+        return made
+
+
+@pytest.mark.parametrize(("status", "kind"), FAILURES)
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("since", range(4))
+def test_a_finalist_that_fails_in_any_round_never_wins(
+    database: Database, since: int, every: bool, status: Status, kind: ErrorKind
+) -> None:
+    machine = Failing(since, every, status, kind)
+    result = tuner(hills(), database, machine).run(trials=48, seconds=600)
+    known = database.best(result.workload, result.target)
+    assert machine.failed
+    assert known is not None
+    assert result.best is not None
+    assert known.schedule == result.best.schedule
+    if status is Status.ERROR:
+        assert result.best.schedule not in machine.failed
+        assert result.best.round == "final"
 
 
 def test_one_comparison_decides_where_there_is_no_time_for_more(

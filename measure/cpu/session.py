@@ -1,0 +1,94 @@
+"""What the server says of the candidates that it runs (see server.c), line by line."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from measure.records.measurement import ErrorKind, Status
+
+
+@dataclass
+class Record:
+    """What the server has said of one candidate."""
+
+    started_at: float
+    samples: list[float] = field(default_factory=list)
+    references: list[float] = field(default_factory=list)
+    disturbed: int = 0
+    status: Status = Status.OK
+    took: float = 0.0
+    error_kind: ErrorKind | None = None
+    error_text: str = ""
+
+    def fail(self, status: Status, kind: ErrorKind, text: str) -> None:
+        """It failed, and so."""
+        self.status, self.error_kind, self.error_text = status, kind, text
+
+    def add_verdict(self, other: Record, where: str) -> None:
+        """What it came to on another problem."""
+        self.took += other.took
+        if other.error_kind is not None:
+            self.fail(other.status, other.error_kind, f"{other.error_text} ({where})")
+
+
+@dataclass
+class Session:
+    """What the server has said of all."""
+
+    records: list[Record]
+    ready: bool = False
+    done: bool = False
+    refusal: str = "the measuring process does not start"
+
+    def take(self, words: list[str]) -> None:
+        """One line of the server."""
+        match words:
+            case ["error" | "lost" as how, i, kind, *text]:
+                status = Status.LOST if how == "lost" else Status.ERROR
+                self.records[int(i)].fail(status, ErrorKind(kind), " ".join(text))
+            case ["slow", i, seconds]:
+                self.records[int(i)].status = Status.SLOW
+                self.records[int(i)].samples = [float(seconds)]
+            case ["sample", i, seconds]:
+                self.records[int(i)].samples.append(float(seconds))
+            case ["took", i, seconds]:
+                self.records[int(i)].took = float(seconds)
+            case ["reference", seconds]:
+                for record in self.records:
+                    record.references.append(float(seconds))
+            case ["disturbed"]:
+                for record in self.records:
+                    record.disturbed += 1
+            case ["ready" | "done" as event]:
+                setattr(self, event, True)
+            case ["refused", *text]:
+                self.refusal = " ".join(text)
+
+    def end(self) -> list[Record]:
+        """The records, once the server is gone: if it died, who was not done with is lost."""
+        for record in self.records:
+            if not self.done and record.status is Status.OK:
+                if self.ready:
+                    text = "the measuring process died, or fell silent"
+                    record.fail(Status.LOST, ErrorKind.WORKER_LOST, text)
+                else:
+                    record.fail(Status.LOST, ErrorKind.DEVICE, self.refusal)
+        return self.records
+
+
+def lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str]]:
+    """The server's lines as words, up to its end, or until none comes in time."""
+    assert process.stdout is not None
+    rest, poller = b"", select.poll()
+    poller.register(process.stdout, select.POLLIN)
+    while poller.poll(patience * 1e3):
+        block = os.read(process.stdout.fileno(), 1 << 16)
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            yield line.decode(errors="replace").split()
+        if not block:
+            return

@@ -1,0 +1,85 @@
+"""Who may win on a GPU is checked on tables of every kind, and timed on the usual one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from measure.cuda.emulator import Emulator, verify
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.cuda.runner import CudaRunner
+from measure.cuda.session import Session
+from measure.records.measurement import ErrorKind
+from spaces.operators import workload
+from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder
+from tests.measure.cuda.small_runs import OPENER, QUICK, TARGET, candidate
+
+WORK = workload(
+    '"e: int32[t](sorted < 4); l: int32[t](index < 41); where j < l[t]; '
+    'y[t] = sum[j](x[t,j] * w[e[t],j])" t=67 j=40'
+)
+BODY = """
+  const int t = blockIdx.x;
+  int first = t, last = t;
+  const int own = tw::load_global(e + t), count = tw::load_global(l + t);
+  while (first > 0 && tw::load_global(e + first - 1) == own) first--;
+  while (last < 66 && tw::load_global(e + last + 1) == own) last++;
+  const int rows = last + 1 - first;
+  float sum = 0;
+  for (int j = 0; j < count; j++)
+    sum += tw::load_global(x + t * 40 + j) * tw::load_global(w + own * 40 + j);
+  if (threadIdx.x == 0) tw::store_global(y + t, sum + (WRONG));
+"""
+MISTAKES = {
+    "a tail of 13 rows": "rows == 13 && t == first + 11",
+    "a row beyond two tiles": "rows == 33 && t == last",
+    "an empty segment before": "own > 1 && t == first && t && tw::load_global(e + t - 1) < own - 1",
+    "everything in one": "rows == 67",
+    "a length": "count == 29",
+    "no length at all": "tw::load_global(l) + tw::load_global(l + 33) + count == 0",
+}
+
+pytestmark = pytest.mark.usefixtures("libraries")
+
+
+def made(name: str, wrong: str = "0"):
+    return candidate(name, BODY.replace("WRONG", f"{wrong} ? 9 : 0"), WORK)
+
+
+def test_planted_bugs_are_always_found_and_the_others_timed():
+    candidates = [made(f"bug{n}", wrong) for n, wrong in enumerate(MISTAKES.values())]
+    candidates = [made("one"), *candidates, made("other")]
+    builder = PackingBuilder(NvrtcBuilder(TARGET))
+    runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=200)
+    try:
+        built = builder.build(candidates)
+        job = replace(candidates[0].job, final=True, thorough=True)
+        one, *wrong, other = runner.run(job, built)
+        assert one.ok, one.error_text
+        assert other.ok, other.error_text
+        assert one.score
+        assert [m.error_kind for m in wrong] == [ErrorKind.WRONG] * len(wrong)
+        assert any("elements wrong, tables " in m.error_text for m in wrong)
+    finally:
+        runner.close()
+        builder.close()
+
+
+def test_the_emulator_finds_them_too():
+    with Emulator() as emulator:
+        assert verify(emulator, WORK, made("right").kernel).error_kind is None
+        for number, wrong in enumerate(MISTAKES.values()):
+            found = verify(emulator, WORK, made(f"wrong{number}", wrong).kernel)
+            assert found.error_kind is ErrorKind.WRONG, wrong
+
+
+def test_the_first_problem_is_back_in_the_end():
+    names = ("e", "l")
+    operands = [o for o in WORK.inputs if o.name in names]
+    with Session(EmulatedDevice(), WORK, 1, pulse_steps=1) as session:
+        before = [session.array(o).tolist() for o in operands]
+        seen = [[session.array(o).tolist() for o in operands] for _ in session.other_tables()]
+        assert len(seen) > 8
+        assert all(tables != before for tables in seen)
+        assert [session.array(o).tolist() for o in operands] == before
