@@ -18,7 +18,7 @@ from spaces.errors import InputError
 from spaces.target import Target
 
 RUN_TOGETHER = 16  # candidates that are timed in turns
-LAST_WAIT = 1.0  # seconds for a thread that computes a reference, which nothing interrupts
+LAST_WAIT = 0.5  # seconds for a thread that computes a reference, which nothing interrupts
 
 
 @dataclass(eq=False)

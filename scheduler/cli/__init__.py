@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import time
 
 from scheduler.cli.codes import BAD_INPUT
 from scheduler.tuning.interrupt import Ended, exit_code, listen
 
+BEGAN = time.monotonic()
+"""When this process had begun, but for the start of Python."""
 LEAST_MIB = 512
 """Memory that the libraries of a command take up. With less, some end the process by themselves."""
 
@@ -35,7 +38,7 @@ def _run() -> int:
         _load_blas()
     from scheduler.cli.app import run  # takes a while
 
-    return run(sys.argv[1:])
+    return run(sys.argv[1:], BEGAN)
 
 
 def _load_blas() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -91,16 +92,21 @@ def _tilewright(
     """
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command; its exit code. Bad input is one line on standard error and code 2."""
+def run(arguments: Sequence[str], began: float | None = None) -> int:
+    """Run one command; its exit code. Bad input is one line on standard error and code 2.
+
+    What it has seconds for counts them from ``began`` (by ``time.monotonic``), by default from now.
+    """
+    began = time.monotonic() if began is None else began
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: say(str(message))
-        return _run(arguments)
+        return _run(arguments, began)
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], began: float) -> int:
+    options = {"prog_name": "tilewright", "standalone_mode": False, "obj": began}
     try:
-        code = _app(arguments)(list(arguments), prog_name="tilewright", standalone_mode=False)
+        code = _app(arguments)(list(arguments), **options)
         sys.stdout.flush()
     except InputError as error:
         return _fail(str(error), BAD_INPUT)

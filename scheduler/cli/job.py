@@ -17,7 +17,7 @@ from scheduler.cli.display.choice import Display, display
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, put
 from scheduler.cli.place import Place, short_names
-from scheduler.cli.several import in_turn, side_by_side
+from scheduler.cli.several import Job, in_turn, side_by_side
 from scheduler.cli.text import command_line, say, without_passwords
 from scheduler.limits import check_memory
 from scheduler.opening import as_model
@@ -86,10 +86,11 @@ def carry_out(
         check(request.search, manner.model)
         _check(request, where)
     names = short_names([request.target for request in requests])
-    jobs = []
+    jobs: list[Job] = []
     for request, name in zip(requests, names, strict=True):
         model = None if manner.model is None else as_model(manner.model)
-        jobs.append((name, partial(_tune, request, manner, where, name, model, began)))
+        since = None if jobs else began  # each of several has all the time
+        jobs.append((name, partial(_tune, request, manner, where, name, model, since)))
     code = in_turn(jobs) if where.cluster is None else side_by_side(jobs)
     if code == 0 and manner.tells:
         put(f"kept in {without_passwords(manner.db)}, for tilewright query and best() in Python")

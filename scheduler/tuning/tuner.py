@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict
@@ -198,8 +199,9 @@ def tune(
     path or URL. ``executor`` takes the place of this machine; ``model``, or the model at that
     path, leads the search until enough is measured. ``search`` is one of
     ``scheduler.strategies.SEARCHES``. See :meth:`Tuner.run` for the budgets.
-    Raises :class:`InputError` for bad input.
+    The time counts from this call. Raises :class:`InputError` for bad input.
     """
+    began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
     Budget(trials, seconds, patience)  # or else refused before a database is made
     whole("seed", seed, 0)
@@ -211,4 +213,4 @@ def tune(
             executor = stack.enter_context(closing(local_executor(target)))
         known = stack.enter_context(opened(database))
         tuner = Tuner(workload, target, known, executor, seed=seed, model=prior, strategy=search)
-        return tuner.run(trials, seconds, patience, on_progress)
+        return tuner.run(trials, seconds, patience, on_progress, began)

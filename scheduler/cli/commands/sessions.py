@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def resume_command(
+    context: typer.Context,
     session: Annotated[str, typer.Argument(help="Its name, see tilewright list --sessions.")],
     db: DatabaseName = "tuning.db",
     model: ModelOption = None,
@@ -56,7 +57,8 @@ def resume_command(
     requests = [_request(rest, session) for rest in undone]
     manner = Manner(db, model, format, quiet, verbose)
     with place_again(session, undone, executor, address, insecure_cluster) as where:
-        raise typer.Exit(carry_out(requests, manner, where))
+        began = context.obj if where.cluster is None else None  # a cluster's start costs no time
+        raise typer.Exit(carry_out(requests, manner, where, began))
 
 
 def _request(rest: Rest, session: str) -> Request:

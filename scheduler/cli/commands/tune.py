@@ -50,6 +50,7 @@ ObjectiveOption = Annotated[
 
 
 def tune_command(
+    context: typer.Context,
     operator: Operator = None,
     parameters: Parameters = None,
     file: ProgramFile = None,
@@ -88,7 +89,7 @@ def tune_command(
       tilewright tune --suite bert-base --seconds 600
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
-    began = time.monotonic()
+    began: float = context.obj
     what = _what(operator, parameters, file, suite, objective)
     budget = _budget(what, trials, seconds, patience)
     session = secrets.token_hex(4)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
 from measure.database import Database
 from measure.records.measurement import Job, Result
+from scheduler.opening import opened
 from scheduler.testing.landscape import hills
 from scheduler.tuning.progress import Stop, TuningResult
+from scheduler.tuning.tuner import tune
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import tuner
 
@@ -85,6 +89,22 @@ def test_time_that_had_passed_before_is_part_of_the_time_allowed(database: Datab
     assert result.stopped is Stop.SECONDS
     assert result.trials == 0
     assert result.seconds >= result.before_seconds >= 100
+
+
+def test_what_tune_does_before_it_searches_is_part_of_the_time_allowed(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened_late(database: str) -> AbstractContextManager[Database]:
+        clock.sleep(30)
+        return opened(database)
+
+    monkeypatch.setattr("scheduler.tuning.tuner.time", clock)
+    monkeypatch.setattr("scheduler.tuning.tuner.opened", opened_late)
+    machine = MadeUpMachine()
+    result = tune("matmul m=64 n=64 k=64", "cpu", tmp_path / "x.db", 9, 20, executor=machine)
+    assert result.stopped is Stop.SECONDS
+    assert result.before_seconds == 30
+    assert not machine.submitted
 
 
 def test_what_runs_on_is_left_behind_when_the_time_is_up(database: Database, clock: Clock) -> None:

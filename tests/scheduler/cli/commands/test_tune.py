@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -21,7 +22,16 @@ from scheduler.tuning.progress import Progress
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import detect_target, target_from_json
-from tests.scheduler.cli.command import SMALL, TRIALS, ask, finished, on_terminal, one_line, start
+from tests.scheduler.cli.command import (
+    PATHS,
+    SMALL,
+    TRIALS,
+    ask,
+    finished,
+    on_terminal,
+    one_line,
+    start,
+)
 
 
 def test_tune_reports_every_trial_and_the_outcome(tuned):
@@ -104,6 +114,19 @@ def test_a_run_that_is_too_short_for_a_kernel_blames_none(tmp_path, capsys, monk
     assert run(("tune", *SMALL, "--seconds", "1", "--db", str(tmp_path / "tuning.db"))) == 1
     said = one_line(capsys.readouterr().err)
     assert re.fullmatch(r".*: no kernel was measured in 0:\d\d; allow more --seconds\n", said)
+
+
+def test_what_python_takes_to_load_is_part_of_the_time(tmp_path):
+    program = "import scheduler.cli as cli; cli.BEGAN -= 90; cli.main()"
+    options = ("--seconds", "60", "--db", str(tmp_path / "tuning.db"))
+    done = subprocess.run(
+        [sys.executable, "-c", program, "tune", *SMALL, *options],
+        env=os.environ | {"PYTHONPATH": PATHS},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert re.search(r"no kernel was measured in 1:[34]\d; allow more --seconds\n", done.stderr)
 
 
 def test_a_quiet_run_prints_its_result_alone(tmp_path, capsys):
