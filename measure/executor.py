@@ -129,6 +129,10 @@ class LocalExecutor:
         self.cancel(job)
         self._outcomes.drop(job)
 
+    def lacking(self, target: Target) -> str:
+        """Nothing: this machine is its own worker."""
+        return ""
+
     def close(self) -> None:
         """Stop both threads and all children; what was pending is lost. Idempotent."""
         self._outcomes.close()

@@ -23,6 +23,7 @@ from measure.records.measurement import (
     Result,
     Status,
 )
+from spaces.target import Target
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,11 @@ class Executor(Protocol):
 
     def drop(self, job: Job) -> None:
         """Nobody asks for ``job`` any more: cancelled, what runs of it gives no result either."""
+        ...
+
+    def lacking(self, target: Target) -> str:
+        """Which workers ``target`` has no more, and how these ended; empty if it has all it
+        takes."""
         ...
 
     def close(self) -> None:

@@ -59,7 +59,7 @@ def judge(
 
 def _built(builder: Builder, group: Group) -> list[Built]:
     space = group.space
-    job = Job(new_job_id(), space.workload, space.target)
+    job = Job(new_job_id(), space.workload, space.target, thorough=True)
     candidates = [Candidate(job, s, space.lower(s)) for s in group.schedules]
     return retrying.build(builder, candidates)
 

@@ -78,6 +78,11 @@ class ExecutorContract(ABC):
         assert executor.batch >= executor.devices >= 1
         assert executor.ahead >= 1
 
+    def test_it_lacks_nothing_where_it_has_measured(self, executor) -> None:
+        job = submit(executor, self.good("a"))
+        assert [m.ok for m in collect(executor)] == [True]
+        assert executor.lacking(job.target) == ""
+
     def test_each_candidate_gives_one_result(self, executor) -> None:
         batches = [[self.good(f"good{i}_{j}") for j in range(3)] for i in range(3)]
         for batch in batches:

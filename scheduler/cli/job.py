@@ -157,13 +157,16 @@ def ending(
     result: TuningResult | SuiteResult, session: str, lacking: Callable[[], str]
 ) -> tuple[str, int]:
     """What there is to say of how a run ended, if anything, and the exit code; ``lacking`` says
-    which workers it had no more, and is asked where nothing was measured."""
+    which workers it had no more, and is asked where these ended it, or nothing was measured."""
     tasks = result.tasks if isinstance(result, SuiteResult) else (result,)
     missing = [task for task in tasks if task.best is None]
     none = _none_right(missing, result, lacking) if missing else ""
     if result.stopped is Stop.INTERRUPTED:
         so_far = "this is the best so far" if len(missing) < len(tasks) else none
         return f"interrupted; {so_far}; to go on: tilewright resume {session}", exit_code()
+    if result.stopped is Stop.WORKERS:
+        so_far = none or f"{lacking()}; this is the best so far"
+        return f"{so_far}; to go on: tilewright resume {session}", NO_KERNEL
     if result.stopped is Stop.MACHINE or (missing and result.lacking):
         lost = f"{result.lost} attempts lost"
         return f"this machine failed, not the kernels: {result.lacking} ({lost})", NO_KERNEL
@@ -177,7 +180,7 @@ def _none_right(
 ) -> str:
     labels = ", ".join(task.member.label for task in missing if isinstance(task, TaskState))
     whose = f" for {labels}" if labels else ""
-    if result.stopped is Stop.SECONDS and not result.trials:
+    if result.stopped in (Stop.SECONDS, Stop.WORKERS) and not result.trials:
         advice = lacking() or "allow more --seconds"
         return f"no kernel was measured{whose} in {clock(result.seconds)}; {advice}"
     counts = ", ".join(f"{count} {kind}" for kind, count in result.failures.items()) or "none ran"

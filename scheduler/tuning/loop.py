@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
+from scheduler.tuning.abandoned import Abandoned
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.interrupt import Interrupt
 from scheduler.tuning.progress import Ledger, Stop
@@ -40,6 +41,7 @@ class Tuning:
         self._budget, self._order = budget, order
         self._heard: float | None = None  # when results came last, or the first were asked for
         self._interrupt = Interrupt()
+        self._abandoned = Abandoned(executor, {task.space.target for task in tasks})
 
     def run(self) -> Stop:
         """Tune until there is a reason to stop, which may be Ctrl-C; that reason."""
@@ -76,13 +78,16 @@ class Tuning:
             if any(task.machine_fails for task in self._tasks):
                 self._end(self._tasks, Stop.MACHINE)
                 return
+            if self._has_no_workers:
+                self._end(self._tasks, Stop.WORKERS)
+                return
         self._end(self._open, Stop.SECONDS)
 
     def _compare(self) -> None:
         """Compare the best of each task. What still runs is waited for, a little past the time."""
-        if self.stop is Stop.MACHINE:
+        if self.stop in (Stop.MACHINE, Stop.WORKERS):
             return
-        while self._pending() and self._finalists():
+        while self._pending() and self._finalists() and not self._has_no_workers:
             self._take_late()
         compared = {} if self._pending() else self._finalists()
         while compared:
@@ -91,6 +96,8 @@ class Tuning:
             for task, schedules in compared.items():
                 task.compare(schedules, decides)
             while self._pending() and self._time_left > -self._budget.overtime:
+                if self._has_no_workers:
+                    return
                 self._take_late()
             compared = {} if self._pending() else self._foremost() or self._finalists()
 
@@ -192,6 +199,11 @@ class Tuning:
             task.stop = self.stop = reason
 
     # -- what there is ---------------------------------------------------------------------
+
+    @property
+    def _has_no_workers(self) -> bool:
+        """Whether nobody has been there for long who measures."""
+        return self._abandoned.is_so(self._ledger.elapsed)
 
     @property
     def _open(self) -> list[Task]:

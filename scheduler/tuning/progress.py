@@ -22,6 +22,7 @@ class Stop(StrEnum):
     EXHAUSTED = "exhausted"
     INTERRUPTED = "interrupted"
     MACHINE = "machine"  # one attempt after another was lost
+    WORKERS = "workers"  # none is left that measures
 
 
 @dataclass(frozen=True)

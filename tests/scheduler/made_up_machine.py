@@ -9,6 +9,7 @@ from types import ModuleType
 from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 from scheduler.testing.landscape import hills_latency
 from spaces.schedule import Schedule
+from spaces.target import Target
 
 
 class Clock:
@@ -74,6 +75,9 @@ class MadeUpMachine:
 
     def drop(self, job: Job) -> None:
         self.cancel(job)
+
+    def lacking(self, target: Target) -> str:
+        return ""
 
     def close(self) -> None:
         self._queue.clear()
