@@ -10,13 +10,14 @@ import argparse
 import datetime
 import json
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from experiments.suites.comparison import CONTENDERS, compare
-from experiments.suites.places import everywhere, processes, side_by_side
+from experiments.suites.places import Processes, everywhere, side_by_side
 from scheduler.suites.suite import read_suite
 
 
@@ -32,6 +33,7 @@ def main() -> None:
         "side_by_side": options.side_by_side,
         "seeds": [],
         "runs": {},
+        "faults": {},
     }
     if options.side_by_side:
         report["cores"] = cores
@@ -41,17 +43,38 @@ def main() -> None:
     lock = threading.Lock()
 
     def ended(seed: int, name: str, run: dict[str, Any]) -> None:
-        """Keeps the run until its seed has ended."""
+        """Keeps the run until its seed has been compared."""
         with lock:
-            report["runs"][f"{seed} {name}"] = run
+            report["faults" if "fault" in run else "runs"][f"{seed} {name}"] = run
             keep()
-        print(f"seed {seed} {name}: {run['value_s']} s, {run['trials']} trials", flush=True)
+        said = ("value_s", "trials", "seconds", "fault")
+        tell(f"seed {seed} {name}: { {key: run[key] for key in said if key in run} }")
+
+    def compared(found: dict[str, Any]) -> None:
+        """Keeps what is known of a seed by now in place of what was known before."""
+        with lock:
+            others = [of for of in report["seeds"] if of["seed"] != found["seed"]]
+            report["seeds"] = sorted([*others, found], key=lambda of: int(of["seed"]))
+            for name in found["runs"]:
+                report["runs"].pop(f"{found['seed']} {name}", None)
+            keep()
+        times, ratios = len(found["compared_s"]), found["ratios"]
+        tell(f"seed {found['seed']}, {times} times: {ratios}, +- {found['standard_errors']}")
 
     def keep() -> None:
-        options.out.write_text(json.dumps(report, indent=1) + "\n")
+        made = options.out.with_suffix(".part")
+        made.write_text(json.dumps(report, indent=1) + "\n")
+        made.replace(options.out)
 
-    with processes(places) as pool, ThreadPoolExecutor(together) as threads:
-        compared = partial(
+    def one(seed: int) -> None:
+        """A seed whose failure leaves the others as they are."""
+        try:
+            one_compared(seed)
+        except Exception:
+            tell(f"seed {seed} failed:\n{traceback.format_exc()}")
+
+    with Processes(places) as pool, ThreadPoolExecutor(together) as threads:
+        one_compared = partial(
             compare,
             pool,
             suite,
@@ -59,17 +82,13 @@ def main() -> None:
             options.seconds,
             side_by_side=options.side_by_side,
             ended=ended,
+            compared=compared,
         )
-        for found in threads.map(compared, options.seeds):
-            with lock:
-                report["seeds"].append(found)
-                for name in found["runs"]:
-                    del report["runs"][f"{found['seed']} {name}"]
-                keep()
-            print(
-                f"seed {found['seed']}: {found['ratios']}, +- {found['standard_errors']}",
-                flush=True,
-            )
+        list(threads.map(one, options.seeds))
+
+
+def tell(line: str) -> None:
+    print(f"{datetime.datetime.now():%H:%M:%S} {line}", flush=True)
 
 
 def _options() -> argparse.Namespace:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor as Processes
 from contextlib import closing
 from functools import partial
 from typing import Any
 
+from experiments.suites.places import Processes
 from experiments.suites.winners import (
     Latencies,
     compared_winners,
@@ -34,6 +34,7 @@ from spaces.target import detect_target
 TRIALS = 1_000_000  # more than there is time for
 LATER_SEEDS = 1000  # difference between the seeds of runs in the second half and in the first
 COMPARISONS = 25  # comparisons of the winners, which take one or two minutes
+TOGETHER = 5  # of these, so many by one process
 GRADIENT, EQUAL = "by gradient", "equal shares"
 LATER = "by gradient, later"
 CONTENDERS: dict[str, tuple[Allocation, Worths, float]] = {
@@ -52,11 +53,14 @@ def compare(
     trials: int = TRIALS,
     side_by_side: bool = False,
     ended: Callable[[int, str, dict[str, Any]], None] = lambda *run: None,
+    compared: Callable[[dict[str, Any]], None] = lambda found: None,
 ) -> dict[str, Any]:
     """Both runs of one seed, and their winners timed in turns, each by a process of ``pool``.
 
     Where they go ``side_by_side``, the shorter one is followed by one of another seed: the longer
-    one is to have no quieter machine in its second half. ``ended`` hears of each run.
+    one is to have no quieter machine in its second half, and nothing depends on that other one.
+    ``ended`` hears of each run, and of the fault of one that failed; ``compared`` of what is known
+    after every few comparisons.
     """
     names = list(CONTENDERS) if seed % 2 == 0 else list(reversed(CONTENDERS))
     begin = partial(pool.submit, _run, suite, threads, seconds=seconds, trials=trials)
@@ -64,16 +68,24 @@ def compare(
     runs: dict[str, dict[str, Any]] = {}
 
     def end(name: str) -> None:
-        runs[name] = begun[name].result()
-        ended(seed, name, runs[name])
+        fault = begun[name].exception()
+        ended(seed, name, {"fault": repr(fault)} if fault else begun[name].result())
+        if not fault:
+            runs[name] = begun[name].result()
+        elif name in CONTENDERS:
+            raise fault
 
     end(GRADIENT)
     if side_by_side:
         begun[LATER] = begin(GRADIENT, seed=seed + LATER_SEEDS)
         end(LATER)
     end(EQUAL)
-    compared = pool.submit(_compared, suite, threads, runs).result()
-    return {"seed": seed, **_judged(suite, runs, compared), "runs": runs}
+    latencies: list[Latencies] = []
+    while len(latencies) < COMPARISONS:
+        latencies += pool.submit(_compared, suite, threads, runs).result()
+        found = {"seed": seed, **_judged(suite, runs, latencies), "runs": runs}
+        compared(found)
+    return found
 
 
 def _judged(
@@ -117,4 +129,4 @@ def _run(
 
 
 def _compared(suite: Suite, threads: int, runs: Mapping[str, Mapping[str, Any]]) -> list[Latencies]:
-    return compared_winners(suite, detect_target("cpu", threads), runs, COMPARISONS)
+    return compared_winners(suite, detect_target("cpu", threads), runs, TOGETHER)

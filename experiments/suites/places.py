@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from multiprocessing import get_context
-from multiprocessing.queues import SimpleQueue
+from queue import SimpleQueue
+from typing import ParamSpec, TypeVar
 
 from measure.cluster.topology import Domain, domains
 
 Place = Sequence[int]
 """Numbers of the processors that one run may use."""
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 
 def everywhere() -> list[Place]:
@@ -35,14 +40,36 @@ def side_by_side(count: int, cores: int, known: Sequence[Domain] | None = None) 
     return found[:count]
 
 
-def processes(places: Sequence[Place]) -> ProcessPoolExecutor:
-    """A process at each place, begun when it is first needed."""
-    context = get_context("spawn")
-    free: SimpleQueue[Place] = context.SimpleQueue()
-    for place in places:
-        free.put(place)
-    return ProcessPoolExecutor(len(places), context, _settle, (free,))
+class Processes:
+    """Calls functions, each call in a process of its own at one of ``places`` that is free: one
+    that dies takes nobody along. A context manager, which waits for all."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._free: SimpleQueue[Place] = SimpleQueue()
+        for place in places:
+            self._free.put(place)
+        self._threads = ThreadPoolExecutor(len(places))
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown()
+
+    def submit(
+        self, function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs
+    ) -> Future[Found]:
+        """What ``function`` returns or raises there, as soon as a place was free."""
+        return self._threads.submit(self._call, partial(function, *args, **kwargs))
+
+    def _call(self, function: Callable[[], Found]) -> Found:
+        place = self._free.get()
+        try:
+            with ProcessPoolExecutor(1, get_context("spawn"), _settle, (place,)) as process:
+                return process.submit(function).result()
+        finally:
+            self._free.put(place)
 
 
-def _settle(free: SimpleQueue[Place]) -> None:
-    os.sched_setaffinity(0, free.get())
+def _settle(place: Place) -> None:
+    os.sched_setaffinity(0, place)

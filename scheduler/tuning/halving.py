@@ -1,4 +1,5 @@
-"""Comparisons of ever fewer schedules, until one decides: successive halving."""
+"""Comparisons of ever fewer schedules, until one decides: successive halving (Z. Karnin, T. Koren,
+O. Somekh, Almost Optimal Exploration in Multi-Armed Bandits, ICML 2013)."""
 
 from __future__ import annotations
 
@@ -17,14 +18,16 @@ class Halving:
     Who is first among many is so partly by luck. Whoever takes part has taken part in all
     comparisons before, and the product of the latencies there ranks: so slow minutes of the machine
     count for all alike. What comes of a comparison that does not decide is ``preliminary``; who is
-    left is measured alone in the end. ``next`` tells how many of so many go on.
+    left is measured alone in the end. ``next`` tells how many of so many go on, which are compared
+    ``times`` times before fewer of them do.
     Who takes part for the first time is checked thoroughly. If who would win fails at last, or was
     never compared, the best that remain are compared anew.
     """
 
-    def __init__(self, next: Callable[[int], int]) -> None:
-        self._next = next
+    def __init__(self, next: Callable[[int], int], times: int = 1) -> None:
+        self._next, self._times = next, times
         self._decides = True
+        self._more = 1  # comparisons until fewer go on
         self._known: dict[Schedule, list[float]] = {}  # seconds in each comparison so far
         self._compared: set[Schedule] = set()
         self._decided: set[Schedule] = set()  # those right in a comparison that decides
@@ -34,6 +37,7 @@ class Halving:
         """These are compared now, which ``decides`` in any case where none would go on. Whether
         they are to be checked thoroughly."""
         self._decides = decides or not self._next(len(schedules))
+        self._more = max(0, self._more - 1)
         self._known = {schedule: self._known.get(schedule, []) for schedule in schedules}
         new = not self._compared.issuperset(schedules)
         self._compared.update(schedules)
@@ -53,13 +57,15 @@ class Halving:
             self._known.pop(measurement.schedule, None)
         return replace(measurement, round=PRELIMINARY)
 
-    @property
-    def foremost(self) -> list[Schedule]:
+    def go_on(self) -> list[Schedule]:
         """Who is to be compared once more, now that all has come; nobody where it is decided."""
         if self._decides:
             return []
         ranked = sorted(self._known, key=lambda schedule: prod(self._known[schedule]))
-        return ranked[: max(1, self._next(len(ranked)))]
+        if not self._more:
+            ranked = ranked[: max(1, self._next(len(ranked)))]
+            self._more = self._times
+        return ranked
 
     def leaves_open(self, best: Schedule) -> bool:
         """Whether who is ``best``, now that all has come, is still to be compared."""

@@ -99,12 +99,12 @@ class Tuning:
                 if self._has_no_workers:
                     return
                 self._take_late()
-            compared = {} if self._pending() else self._foremost() or self._finalists()
+            compared = {} if self._pending() else self._go_on() or self._finalists()
 
-    def _foremost(self) -> dict[Task, list[Schedule]]:
+    def _go_on(self) -> dict[Task, list[Schedule]]:
         """What is to be compared once more."""
-        foremost = {task: task.halving.foremost for task in self._tasks}
-        return {task: schedules for task, schedules in foremost.items() if schedules}
+        going_on = {task: task.halving.go_on() for task in self._tasks}
+        return {task: schedules for task, schedules in going_on.items() if schedules}
 
     def _finalists(self) -> dict[Task, list[Schedule]]:
         """What there is time to compare of tasks that are undecided, each in its share of it."""

@@ -32,8 +32,9 @@ class Comparison:
     """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel, the
     samples of a ``protocol`` if there is one, and ``seconds`` for the rest; and ``heat`` seconds
     before, for all of them, if calls are longer than :data:`measure.cuda.session.SHORT`. The share
-    ``kept`` of those that a comparison was about is compared once more, and so on (successive
-    halving); one decides where that is 0."""
+    ``kept`` of those that were compared goes on and is compared ``times`` times, and so on
+    (successive halving), until one is left and compared once; one comparison decides where
+    ``kept`` is 0."""
 
     most: int
     calls: int
@@ -41,9 +42,10 @@ class Comparison:
     heat: float = 0.0
     protocol: TimingProtocol | None = None
     kept: float = 0.0
+    times: int = 1
 
     def next(self, count: int) -> int:
-        """How many of ``count`` are compared once more; 0 after the comparison that decides."""
+        """How many of ``count`` go on; 0 after the comparison that decides."""
         return ceil(self.kept * count) if count > 1 else 0
 
     def finalist(self, call: float) -> float:
@@ -146,7 +148,7 @@ def _on_cuda(workload: Workload, call: float) -> Expected:
     return Expected(call, CUDA_SETUP_SECONDS, check, last, tables, evaluation)
 
 
-CPU = Pacing(Comparison(8, 3, 0.15, protocol=FINAL, kept=1 / 2), _on_cpu)
+CPU = Pacing(Comparison(8, 3, 0.1, protocol=FINAL, kept=1 / 2, times=2), _on_cpu)
 CUDA = Pacing(Comparison(48, 100, 0.03, HEAT_SECONDS), _on_cuda)
 """A GPU at work for long is slower than one that waits for compilers between candidates, and not as
 much with every kernel, so more of them are compared there."""
@@ -242,14 +244,15 @@ class Pace:
     def comparing(
         self, count: int, each: float | None, best: float | None, finalist: float | None = None
     ) -> float:
-        """Seconds to compare so many, and the best of them again until it is decided; a
+        """Seconds to compare so many once, and the best of them until it is decided; a
         ``finalist`` takes so many seconds, by those before."""
         before = self._before_final(best)
         finalist = finalist or self._finalist_seconds(each, best)
-        seconds = self._with(best).thorough(count)
+        seconds, times = self._with(best).thorough(count), 1
         while count:
-            seconds += before + count * finalist
+            seconds += times * (before + count * finalist)
             count = self.final.next(count)
+            times = self.final.times if count > 1 else 1
         return seconds
 
     def comparable(

@@ -68,7 +68,7 @@ class Task:
         self._database, self._executor = database, executor
         self._make_search, self._model = make_search, model
         self._search: Search | None = None
-        self.halving = Halving(pace.final.next)
+        self.halving = Halving(pace.final.next, pace.final.times)
         self._pace, self._ledger = pace, ledger
         self._rate, self._final_rate = Rate(), Rate()
         self._run, self._report, self._worth = run, report, worth

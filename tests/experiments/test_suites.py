@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
 
 from experiments.suites.comparison import COMPARISONS, CONTENDERS, GRADIENT, LATER, compare
 from experiments.suites.finalists import judged
-from experiments.suites.places import everywhere, processes, side_by_side
+from experiments.suites.places import Processes, everywhere, side_by_side
 from experiments.suites.winners import medians, standard_error, weighted_sums
 from scheduler.suites.suite import Member, Suite
 from spaces.operators import workload
@@ -24,19 +26,22 @@ THREADS_OF_FIVE_CORES = ((0, 8), (1, 9), (2, 10), (3, 11), (4, 12))
 
 @pytest.mark.slow
 def test_both_are_run_and_compared():
-    heard = []
-    with processes(everywhere()) as pool:
+    heard, known = [], []
+    with Processes(everywhere()) as pool:
         report = compare(
             *(pool, Suite("two", MEMBERS), 1, 600.0, 1),
             trials=12,
             side_by_side=True,
             ended=lambda seed, name, run: heard.append((seed, name, run)),
+            compared=known.append,
         )
     assert set(report["runs"]) == {*CONTENDERS, LATER}
     assert set(report["ratios"]) == {GRADIENT, LATER}
     assert min(report["ratios"].values()) > 0
     assert set(report["standard_errors"]) == {GRADIENT, LATER}
     assert len(report["compared_s"]) == COMPARISONS
+    assert [len(found["compared_s"]) for found in known] == [5, 10, 15, 20, 25]
+    assert known[-1] == report
     assert {name: run for _, name, run in heard} == report["runs"]
     for run in report["runs"].values():
         assert run["value_s"] > 0
@@ -87,5 +92,18 @@ def test_more_runs_than_there_is_room_for_are_refused():
 
 def test_a_process_stays_at_its_place():
     place = everywhere()[0][-1:]
-    with processes([place]) as pool:
+    with Processes([place]) as pool:
         assert pool.submit(os.sched_getaffinity, 0).result() == set(place)
+
+
+def test_a_process_that_dies_takes_no_other_along():
+    with Processes(2 * everywhere()) as pool:
+        dying, other = pool.submit(os._exit, 3), pool.submit(sleep_and_say, 1.0)
+        assert isinstance(dying.exception(), BrokenProcessPool)
+        assert other.result() == 1.0
+        assert pool.submit(sleep_and_say, 0.0).result() == 0.0
+
+
+def sleep_and_say(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds

@@ -37,35 +37,52 @@ def test_half_go_on_until_one_is_left() -> None:
     halving = Halving(CPU.comparison.next)
     halving.begin(SCHEDULES, decides=False)
     assert set(compared(halving, {i: 1 + (i - 4) ** 2 for i in range(9)})) == {"preliminary"}
-    assert places(halving.foremost) == [4, 3, 5, 2, 6]
-    for count in (3, 2, 1):
-        schedules = halving.foremost
+    assert places(halving.go_on()) == [4, 3, 5, 2, 6]
+    halving = Halving(CPU.comparison.next)
+    schedules = SCHEDULES
+    for count in (5, 3, 2, 1):
         halving.begin(schedules, decides=False)
         compared(halving, {i: float(i) for i in places(schedules)})
-        assert len(halving.foremost) == count
-    (last,) = halving.foremost
+        schedules = halving.go_on()
+        assert len(schedules) == count
+    (last,) = schedules
     halving.begin([last], decides=False)
     assert compared(halving, {last["x"]: 1.0}) == ["final"]
-    assert halving.foremost == []
+    assert halving.go_on() == []
 
 
 def test_all_comparisons_count_and_slow_minutes_count_for_all() -> None:
     halving = Halving(lambda count: count - 1)
     halving.begin(SCHEDULES[:4], decides=False)
     compared(halving, {0: 1.00, 1: 1.02, 2: 1.04, 3: 1.10})
-    halving.begin(halving.foremost, decides=False)
+    halving.begin(halving.go_on(), decides=False)
     compared(halving, {0: 3.18, 1: 3.00, 2: 3.03})
-    assert places(halving.foremost) == [1, 2]
+    assert places(halving.go_on()) == [1, 2]
+
+
+def test_those_who_go_on_are_compared_as_often_as_wanted_before_fewer_do() -> None:
+    halving = Halving(CPU.comparison.next, times=3)
+    schedules, counts = SCHEDULES[:8], []
+    while schedules:
+        halving.begin(schedules, decides=False)
+        compared(halving, {i: float(i) for i in places(schedules)})
+        counts.append(len(schedules))
+        schedules = halving.go_on()
+    assert counts == [8, 4, 4, 4, 2, 2, 2, 1]
 
 
 def test_what_fails_does_not_go_on() -> None:
     halving = Halving(CPU.comparison.next)
     halving.begin(SCHEDULES[:4], decides=False)
     compared(halving, {0: None, 1: 3.0, 2: 2.0, 3: 1.0})
-    assert places(halving.foremost) == [3, 2]
+    assert places(halving.go_on()) == [3, 2]
+    halving.begin(SCHEDULES[2:4], decides=False)
+    compared(halving, {2: None, 3: 1.0})
+    assert places(halving.go_on()) == [3]
+    halving = Halving(CPU.comparison.next)
     halving.begin(SCHEDULES[:3], decides=False)
     compared(halving, {0: None, 1: None, 2: None})
-    assert halving.foremost == []
+    assert halving.go_on() == []
 
 
 @pytest.mark.parametrize(("kind", "decides"), [(CPU, True), (CUDA, False)])
@@ -75,7 +92,7 @@ def test_one_comparison_decides_where_it_is_told_to_or_is_all_there_is(
     halving = Halving(kind.comparison.next)
     halving.begin(SCHEDULES, decides)
     assert set(compared(halving, dict.fromkeys(range(9), 1.0))) == {"final"}
-    assert halving.foremost == []
+    assert halving.go_on() == []
 
 
 class Slowing(MadeUpMachine):
@@ -97,7 +114,7 @@ class Slowing(MadeUpMachine):
 def test_who_lost_while_the_machine_was_faster_does_not_win(database: Database, seed: int) -> None:
     machine = Slowing(seed)
     result = tuner(hills(), database, machine).run(trials=48, seconds=600)
-    assert [len(schedules) for schedules in machine.compared] == [8, 4, 2, 1]
+    assert [len(schedules) for schedules in machine.compared] == [8, 4, 4, 2, 2, 1]
     known = database.best(result.workload, result.target)
     assert known is not None
     assert result.best is not None
