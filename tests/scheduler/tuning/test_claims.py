@@ -194,9 +194,9 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
     assert run.started_at <= run.ended_at
     records = list(database.records())
     assert {r.run for r in records} == {run.key}
-    assert len(records) == result.trials + 8 + 4 + 2 + 1
+    assert len(records) == result.trials + 8 + 4 + 4 + 2 + 2 + 1
     places = [r.proposal.place for r in records if r.proposal]
-    assert places == list(range(47))
+    assert places == list(range(53))
     origins = [r.proposal.origin for r in records if r.proposal]
     assert origins[0] == UNTUNED
     assert set(origins[1:32]) <= {"child", "immigrant", "neighbour", "random"}
