@@ -200,7 +200,7 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
     origins = [r.proposal.origin for r in records if r.proposal]
     assert origins[0] == UNTUNED
     assert set(origins[1:32]) <= {"child", "immigrant", "neighbour", "random"}
-    assert origins[32:] == ["finalist"] * 15
+    assert origins[32:] == ["finalist"] * 21
     for r in records[:32]:
         assert r.proposal is not None
         assert (r.proposal.mean is None) == (r.proposal.origin in {"random", UNTUNED})
