@@ -20,6 +20,7 @@ from measure.cuda.nvrtc import NvrtcBuilder
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, Job, new_job_id
 from scheduler.machine import roofline
+from scheduler.query import query
 from spaces.cuda.target import CudaTarget
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -90,6 +91,15 @@ def build(
     schedules = transferred(workload, target, known, name, 2 * count // 3)
     schedules += chosen(workload, target, parents, count - len(schedules), seed)
     return kernels(spaces(workload, target), schedules)
+
+
+def untuned_first(workload: Workload, target: CudaTarget, known: Sequence[Schedule]) -> list[Built]:
+    """The kernel that ``best`` gives where nobody tuned, then those of what is known, or is like
+    it where the space holds it no more."""
+    space, generator = spaces(workload, target), np.random.default_rng(0)
+    near = (space.nearest(schedule, generator) for schedule in known)
+    untuned = query(workload, target, None).schedule
+    return kernels(space, [untuned, *(schedule for schedule in near if schedule is not None)])
 
 
 def kernels(space: Space, schedules: Iterable[Schedule]) -> list[Built]:

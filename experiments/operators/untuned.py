@@ -21,9 +21,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from experiments.models.choosing import crew, kernels, spaces
+from experiments.gpu_matmul.timing import interleave
+from experiments.models.choosing import crew, untuned_first
 from experiments.models.gpu import Contest
 from experiments.models.known import Known, known_of
 from experiments.models.networks import MODELS, distinct
@@ -34,9 +33,8 @@ from experiments.operators.exploring.finals import summary
 from experiments.operators.summary import OURS, UNTUNED, of_tuned
 from experiments.resuming import remaining, resume, write
 from measure.interfaces import Built
-from scheduler.query import query
 from spaces.schedule import Schedule
-from spaces.target import Target, detect_target
+from spaces.target import detect_target
 from spaces.workloads.workload import Workload
 
 TIMING: Mapping[str, Any] = {"rounds": 16, "seconds": 0.3, "lead": 48, "heat": 0.05}
@@ -80,14 +78,6 @@ def _of_model(model: str, batch: int) -> Iterator[Entry]:
         )
 
 
-def candidates(workload: Workload, target: Target, known: Sequence[Schedule]) -> list[Built]:
-    """The kernel that nobody tuned, first, and those of what is known, or is like it."""
-    space, generator = spaces(workload, target), np.random.default_rng(0)
-    near = (space.nearest(schedule, generator) for schedule in known)
-    untuned = query(workload, target, None).schedule
-    return kernels(space, [untuned, *(schedule for schedule in near if schedule is not None)])
-
-
 def main() -> None:
     options = _options()
     end, path = time.monotonic() + 60 * options.minutes, options.out
@@ -97,7 +87,7 @@ def main() -> None:
     wanted = list(remaining(entries(), results, options.only))
     with crew(options.jobs) as processes:
         waiting = [
-            processes.submit(candidates, each.workload, target, known_of_entry(known, each))
+            processes.submit(untuned_first, each.workload, target, known_of_entry(known, each))
             for each in wanted
         ]
         for entry, future in zip(wanted, waiting, strict=True):
@@ -127,9 +117,7 @@ def measure(explorer: Explorer, built: Sequence[Built], seconds: float) -> dict[
     calls = {f"{OURS} {n}": explorer.calls[s] for n, s in enumerate(others)}
     if first in explorer.seconds:
         calls |= {UNTUNED: explorer.calls[first]}
-    from experiments.gpu_matmul.timing import interleave
-
-    times = interleave(calls, **TIMING)
+    times = interleave(calls, **TIMING) if calls else {}
     moved = explorer.space.workload.least_bytes
     row = summary(times, [s.to_json() for s in others], moved)
     return row | {"untuned": first.to_json(), "outcomes": dict(explorer.outcomes)}
@@ -154,7 +142,7 @@ def table(results: Mapping[str, Any]) -> str:
     lines += ["", "| case | tuned, us | template | untuned, us | template | share |"]
     lines.append("| --- " * 6 + "|")
     for name, row in cases.items():
-        tuned, untuned = row["schedule"]["template"], row["untuned"]["template"]
+        tuned, untuned = (row.get(key, {}).get("template", "-") for key in ("schedule", "untuned"))
         cells = [name, _us(row, OURS), tuned, _us(row, UNTUNED), untuned, _share(row)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 
-from experiments.models.choosing import kernels
+from experiments.models.choosing import kernels, untuned_first
 from experiments.models.known import known_of
 from experiments.operators.cases import case
-from experiments.operators.untuned import candidates, entries, known_of_entry, table
+from experiments.operators.untuned import entries, known_of_entry, table
 from spaces.cuda.target import cuda_target
 from spaces.registry import space_for
 
@@ -39,7 +39,7 @@ def test_what_nobody_tuned_is_built_first_and_what_is_known_after_it():
     work = case("softmax", "float32", r=4, c=64).workload
     space = space_for(work, TARGET)
     known = [space.schedule(row) for row in space.sample(np.random.default_rng(3), 2)]
-    built = candidates(work, TARGET, known)
+    built = untuned_first(work, TARGET, known)
     assert [each.candidate.schedule for each in built[1:]] == known
     assert built[0].candidate.schedule in space
     assert all(isinstance(each.binary, bytes) for each in built)
