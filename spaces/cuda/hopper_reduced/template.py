@@ -79,7 +79,7 @@ class HopperReduced(Hopper):
         found, c = super().quantities(columns), widened(columns)
         scores = found["epilogue_elements"]
         parts = ceil_div(self.product.columns, c["block_n"])
-        left = 16.0 * ceil_div(self.product.rows, BLOCK) * BLOCK * parts * (parts > 1)
+        left = 1.0 * ceil_div(self.product.rows, BLOCK) * BLOCK * parts
         least = float(self.workload.least_bytes)
         read = np.maximum(found["main_bytes"] - self.product.output.bytes, least)
         chain = scores * chain_operations(self.product.chained)
@@ -89,7 +89,8 @@ class HopperReduced(Hopper):
             "instructions": found["instructions"] + chain / WARP,
             "main_bytes": read,
             "middle_bytes": read,
-            "packing_bytes": found["packing_bytes"] + 2 * left,
+            "packing_bytes": found["packing_bytes"] + 2 * 16 * left * (parts > 1),
+            "epilogue_elements": left,
         }
 
     def lower(self, schedule: Schedule) -> Kernel:

@@ -67,6 +67,14 @@ def test_no_array_of_scores_is_anywhere():
         assert len(call.launches) == 2
 
 
+def test_what_is_finished_is_a_part_of_each_row_of_a_tile_not_each_score():
+    work = workload(LARGE)
+    space = Space(work, H200, [HopperReduced(work, H200)])
+    rows = space.sample(np.random.default_rng(0), 64)
+    wide = np.array([space.schedule(row).values["block_n"] for row in rows])
+    assert (space.quantities(rows)["epilogue_elements"] == 4096 * np.ceil(128256 / wide)).all()
+
+
 def test_a_tile_of_all_columns_writes_the_outputs():
     work = workload(SERVED[2])
     space = Space(work, H200, [HopperReduced(work, H200)])
