@@ -5,7 +5,6 @@ All cases of a run share a database that is empty when it begins.
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -20,7 +19,7 @@ from experiments.cpu_matmul.baselines import as_tensor
 from experiments.cpu_matmul.timing import interleave
 from experiments.operators.case import Case
 from experiments.operators.references import references
-from experiments.operators.summary import COPY, OURS, UNTUNED
+from experiments.operators.summary import COPY, OURS, UNTUNED, spread
 from experiments.operators.windows import other_layout
 from experiments.rivals import compiled, usable
 from measure.cpu.peak import measure_peaks
@@ -96,12 +95,9 @@ def compare(
         libraries, unavailable = usable({"compiled": lambda: compiled(reference, tensors)})
         times = interleave(calls | libraries, threads, ROUNDS, timed)
     row |= {"unavailable": unavailable} if unavailable else {}
-    median = {name: statistics.median(t) for name, t in times.items()}
-    return row | {
-        "median_s": median,
-        "least_s": {name: min(t) for name, t in times.items()},
-        "gb_per_s": {name: workload.least_bytes / t / 1e9 for name, t in median.items()},
-    }
+    row |= spread(times)
+    moved = workload.least_bytes
+    return row | {"gb_per_s": {name: moved / t / 1e9 for name, t in row["median_s"].items()}}
 
 
 def _tuned(workload: Workload, target: Target, seconds: float) -> tuple[Any, dict[str, Any]]:

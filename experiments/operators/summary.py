@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 OURS = "tilewright"
@@ -36,6 +36,20 @@ def of_tuned(cases: Mapping[str, Mapping[str, Any]]) -> list[float]:
 def gflops(row: Mapping[str, Any]) -> float | None:
     """Ours, in GFLOP/s, if there are sums of products."""
     return row["flops"] / row["median_s"][OURS] / 1e9 if row.get("flops") else None
+
+
+def spread(times: Mapping[str, Sequence[float]]) -> dict[str, dict[str, Any]]:
+    """What a row of the results says of timed calls: medians, least times and the quartiles on both
+    sides, in seconds, by name."""
+    return {
+        "median_s": {name: statistics.median(t) for name, t in times.items()},
+        "least_s": {name: min(t) for name, t in times.items()},
+        "quartiles_s": {
+            name: statistics.quantiles(t, n=4, method="inclusive")[::2]
+            for name, t in times.items()
+            if len(t) > 1
+        },
+    }
 
 
 def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.gpu_matmul.timing import interleave
 from experiments.operators.exploring.explore import Explorer
-from experiments.operators.summary import OURS
+from experiments.operators.summary import OURS, spread
 from spaces.schedule import Schedule
 
 FINALISTS = 3
@@ -49,7 +49,7 @@ def finalists(explorer: Explorer, **timing: Any) -> list[Schedule]:
 
 
 def summary(times: Mapping[str, list[float]], schedules: list[Any], moved: int) -> dict[str, Any]:
-    """Medians and least times, the best of our finalists as ``tilewright``, and GB/s."""
+    """What :func:`spread` says, the best of our finalists as ``tilewright``, and GB/s."""
     ours = {name: t for name, t in times.items() if name.startswith(OURS)}
     others = {name: t for name, t in times.items() if name not in ours}
     found: dict[str, Any] = {}
@@ -57,12 +57,8 @@ def summary(times: Mapping[str, list[float]], schedules: list[Any], moved: int) 
         first = min(ours, key=lambda name: statistics.median(ours[name]))
         others = {OURS: ours[first], **others}
         found["schedule"] = schedules[list(ours).index(first)]
-    median = {name: statistics.median(t) for name, t in others.items()}
-    return found | {
-        "median_s": median,
-        "least_s": {name: min(t) for name, t in others.items()},
-        "gb_per_s": {name: moved / t / 1e9 for name, t in median.items()},
-    }
+    found |= spread(others)
+    return found | {"gb_per_s": {n: moved / t / 1e9 for n, t in found["median_s"].items()}}
 
 
 def rates(row: Mapping[str, Any], flops: int) -> dict[str, float]:
