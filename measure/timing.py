@@ -109,14 +109,12 @@ def score_on_cpu(clock: str, final: bool, elsewhere: bool) -> Callable[[Sequence
 
 def score_by_clock(clock: str, samples: Sequence[float]) -> float:
     """The latency that ranks, as the runners of this clock give it."""
-    return scores_by_clock(clock, samples)[0]
+    return statistics_by_clock(clock)[0](samples)
 
 
-def scores_by_clock(clock: str, samples: Sequence[float]) -> tuple[float, ...]:
-    """All latencies that runners of this clock may give such samples, the usual one first."""
-    if clock == "device":
-        return (steady_score(samples),)
-    return score(samples), usual_score(samples)
+def statistics_by_clock(clock: str) -> Sequence[Callable[[Sequence[float]], float]]:
+    """By which runners of this clock may give latencies, the usual one first."""
+    return (steady_score,) if clock == "device" else (score, usual_score)
 
 
 def call_limit(work: int, best: float | None) -> float:

@@ -60,7 +60,7 @@ class Schedule:
         if len(decisions) > MOST_DECISIONS:
             raise InputError(f"{len(decisions)} decisions; allowed: up to {MOST_DECISIONS}")
         for name, value in decisions.items():
-            if not is_plain(name) or not _is_value(value):
+            if not (is_plain(name) and _is_value(value)):
                 raise InputError(
                     f"decision {name!r:.80} has value {value!r:.80}; allowed: int of 64 bits, "
                     "printable str, bool"
@@ -73,4 +73,6 @@ class Schedule:
 
 
 def _is_value(value: object) -> bool:
-    return is_plain(value) or (isinstance(value, int) and -LARGEST <= value <= LARGEST)
+    if isinstance(value, int):
+        return -LARGEST <= value <= LARGEST
+    return is_plain(value)

@@ -24,7 +24,7 @@ class Fields:
     """
 
     def __init__(self, data: object) -> None:
-        if not isinstance(data, Mapping):
+        if not (type(data) is dict or isinstance(data, Mapping)):
             raise InputError(f"expected a JSON object, got {data!r:.80}")
         self._left = dict(data)
 
@@ -87,7 +87,9 @@ class Fields:
     def mapping(self, name: str) -> dict[str, Any]:
         """A JSON object."""
         value = self.take(name)
-        return dict(value) if isinstance(value, Mapping) else self._refuse(name, value, "an object")
+        if type(value) is dict or isinstance(value, Mapping):
+            return dict(value)
+        return self._refuse(name, value, "an object")
 
     def description(self, name: str) -> dict[str, Any]:
         """A JSON object whose texts can be printed and whose numbers are of 64 bits."""
@@ -121,6 +123,8 @@ class Fields:
 
 def prose(text: str) -> str:
     """Text for people, as it is kept: spelled out, and cut off where it goes on and on."""
+    if len(text) <= MOST_PROSE and text.isprintable():
+        return text
     spelled = spelled_out(text[: MOST_PROSE + 1])
     return spelled if len(spelled) <= MOST_PROSE else spelled[:MOST_PROSE] + " ..."
 

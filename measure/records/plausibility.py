@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
-from measure.timing import scores_by_clock
+from measure.timing import statistics_by_clock
 from spaces.target import Target
 
 if TYPE_CHECKING:
@@ -40,5 +40,5 @@ def _least_seconds(target: Target, workload: Workload) -> float:
 
 
 def _is_statistic(measurement: Measurement, score: float) -> bool:
-    expected = scores_by_clock(measurement.clock, measurement.samples)
-    return any(math.isclose(score, each, rel_tol=1e-9) for each in expected)
+    statistics = statistics_by_clock(measurement.clock)
+    return any(math.isclose(score, of(measurement.samples), rel_tol=1e-9) for of in statistics)

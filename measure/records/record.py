@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from spaces.workloads.workload import Workload
 
 ROUNDS = (SEARCH, PRELIMINARY, FINAL)
-_STATUSES = tuple(map(str, Status))
-_KINDS = tuple(map(str, ErrorKind))
+_STATUSES = {str(status): status for status in Status}
+_KINDS = {str(kind): kind for kind in ErrorKind}
 
 
 @dataclass(frozen=True)
@@ -148,11 +148,11 @@ def measurement_from_json(data: object) -> Measurement:
 
 
 def _measurement(fields: Fields) -> Measurement:
-    status = Status(fields.choice("status", _STATUSES))
+    status = _STATUSES[fields.choice("status", _STATUSES)]
     score, kind = fields.optional("score", least=0.0), fields.take("error_kind")
     if status is Status.OK and score is None:
         raise InputError("a measurement with status 'ok' needs a score")
-    if kind is not None and kind not in _KINDS:
+    if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
         raise InputError(f"error_kind={kind!r:.80} is unknown; allowed: {', '.join(ErrorKind)}")
     return Measurement(
         schedule=Schedule.from_json(fields.mapping("schedule")),
@@ -162,7 +162,7 @@ def _measurement(fields: Fields) -> Measurement:
         reference_samples=fields.numbers("reference_samples"),
         clock=fields.text("clock"),
         round=fields.choice("round", ROUNDS),
-        error_kind=None if kind is None else ErrorKind(kind),
+        error_kind=None if kind is None else _KINDS[kind],
         error_text=fields.prose("error_text"),
         build_seconds=fields.number("build_seconds"),
         run_seconds=fields.number("run_seconds"),

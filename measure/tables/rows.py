@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ PROPOSAL = {
     "spread": "predicted_spread",
 }
 _OTHER_KEYS = "its keys are not those of its contents"
-_NO_PROPOSAL = dict.fromkeys(PROPOSAL)
 COLUMNS = (*PLAIN, *JSON, *PLACE, *PROPOSAL.values())
 """The columns of a record's own, and so not those of its workload, target and ranking."""
 
@@ -62,14 +61,37 @@ def as_read(record: Record, recorded_at: float) -> Record:
 
 def to_row(record: Record) -> dict[str, Any]:
     """The columns of a record that was read, but for the id of its workload and target."""
-    data, schedule = record.own_json(), record.schedule.key
-    row = {column: data[column] for column in PLAIN} | data["place"]
-    row |= {column: canonical_json(data[column]) for column in JSON if column != "schedule"}
-    proposal = data["proposal"] or _NO_PROPOSAL
-    row |= {column: proposal[name] for name, column in PROPOSAL.items()}
-    row |= {"key": record.key, "schedule": schedule, "schedule_digest": _digest(schedule)}
-    right = record.measurement.ok and record.measurement.score is not None
-    return row | {"rank_score": rank(record.measurement) if right else None}
+    made, schedule, proposal = record.measurement, record.schedule.key, record.proposal
+    right = made.ok and made.score is not None
+    return {
+        "key": record.key,
+        "schedule_digest": _digest(schedule),
+        "rank_score": rank(made) if right else None,
+        "template_version": record.template_version,
+        "status": str(made.status),
+        "score": made.score,
+        "clock": made.clock,
+        "round": made.round,
+        "error_kind": None if made.error_kind is None else str(made.error_kind),
+        "error_text": made.error_text,
+        "build_seconds": made.build_seconds,
+        "run_seconds": made.run_seconds,
+        "started_at": made.started_at,
+        "recorded_at": record.recorded_at,
+        "run": record.run,
+        "doubted": record.doubted,
+        "schedule": schedule,
+        "samples": _numbers(made.samples),
+        "reference_samples": _numbers(made.reference_samples),
+        "info": canonical_json(made.info),
+        "host": made.place.host,
+        "device": made.place.device,
+        "toolchain": made.place.toolchain,
+        "origin": proposal and proposal.origin,
+        "place_in_run": proposal and proposal.place,
+        "predicted_mean": proposal and proposal.mean,
+        "predicted_spread": proposal and proposal.spread,
+    }
 
 
 def from_row(row: Mapping[str, Any]) -> Record:
@@ -130,6 +152,11 @@ def _parsed(row: Mapping[str, Any], column: str) -> Any:
         return parse_json(row[column])
     except TypeError as error:
         raise InputError(f"a column has a value of the wrong type: {error}") from None
+
+
+def _numbers(finite: Sequence[float]) -> str:
+    """The JSON text of numbers that were read, as :func:`canonical_json` gives it."""
+    return f"[{','.join(map(repr, finite))}]"
 
 
 def _digest(schedule: str) -> str:
