@@ -182,40 +182,6 @@ typedef float tw_{vector}_bits __attribute__((vector_size({width})));
 """
 
 
-# Where GCC would put the parts of a vector together in memory, by its bytes.
-_INSERTED = {
-    32: """\
-#if defined(__AVX__) && !defined(__clang__)
-  return __builtin_ia32_vinsertf128_ps256(__builtin_ia32_ps256_ps(TW_AT(0)), TW_AT(1), 1);
-#endif
-""",
-    64: """\
-#if defined(__AVX512F__) && !defined(__clang__)
-#define tw_insert(x, k) __builtin_ia32_insertf32x4_mask(x, TW_AT(k), k, x, (unsigned short)-1)
-  x = __builtin_ia32_ps512_ps(TW_AT(0));
-  return tw_insert(tw_insert(tw_insert(x, 1), 2), 3);
-#endif
-""",
-}
-_PARTS = """\
-typedef float tw_joined __attribute__((vector_size(@BYTES@)));
-typedef float tw_part __attribute__((vector_size(16), aligned(1), may_alias));
-#define TW_AT(k) (*(const tw_part *)((const char *)p + (k) * apart))
-static inline tw_joined tw_parts(const void *p, long apart) {
-  tw_joined x;
-@INSERTED@  for (int k = 0; k < @BYTES@ / 16; k++) ((tw_part *)&x)[k] = TW_AT(k);
-  return x;
-}
-"""
-
-
-def parts(vector_bytes: int) -> str:
-    """C definition of ``tw_parts(p, apart)``, a vector of floats of so many bytes, of which 16 each
-    come from ``p`` and from places ``apart`` bytes from one to the next."""
-    inserted = _INSERTED.get(vector_bytes, "")
-    return _PARTS.replace("@BYTES@", str(vector_bytes)).replace("@INSERTED@", inserted)
-
-
 BFLOAT16_DOT = """\
 static inline vf tw_dot_pairs(vf sum, vf a, vf b) {
   __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));

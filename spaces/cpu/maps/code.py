@@ -121,6 +121,7 @@ class MapCode:
             dtype=names.dtype(access),
             read_step=self.plane.column_step(access) or 0,
             written_step=self.plane.row_step(output) or 0,
+            strips=int(self.values["strips"]),
             skew=int(self.values["skew"]),
             ahead=bool(self.tiling.asks),
             fits=self.plane.height % side == self.plane.width % side == 0,

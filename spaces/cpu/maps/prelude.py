@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from spaces.cpu.abi import ABI_PRELUDE
-from spaces.cpu.maps.registers import FLOAT, goes_straight, registers_of
+from spaces.cpu.maps.registers import FLOAT, registers_of
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors import moves, simd, turning, vector_math, words
 from spaces.derivation.maps.served import cached_plane
@@ -30,6 +30,5 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
             vector_math.prelude(workload.functions, lanes),
             moves.prelude(target.isa, lanes),
             turning.prelude(lanes),
-            turning.straight(lanes) if goes_straight(plane, registers) else "",
         ]
     )

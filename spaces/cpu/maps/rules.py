@@ -21,7 +21,7 @@ LEAST_TILE = 512
 LEAST_BYTES = 1 << 17
 """Bytes that are worth waking a thread for."""
 SKEW = 3
-"""Blocks that a strip may be behind the other of its pair: as many as are on their way at once."""
+"""Blocks that a strip may be behind the one before it: as many as are on their way at once."""
 
 
 def map_rules(template: MapTemplate) -> tuple[Rule, ...]:
@@ -102,10 +102,19 @@ def _straight_rules(side: int) -> list[Rule]:
             ),
         ),
         Rule(
+            "needless_strips",
+            ("tile_rows", "straight", "strips"),
+            lambda c: (
+                (c["strips"] == STRIPS[0])
+                | (c["straight"] & (c["tile_rows"] >= c["strips"] * side))
+            ),
+            lambda c: f"a tile of {c['tile_rows']} rows has not {c['strips']} strips of {side}",
+        ),
+        Rule(
             "needless_skew",
             ("tile_rows", "straight", "skew"),
-            lambda c: (c["skew"] == 0) | (c["straight"] & (c["tile_rows"] >= STRIPS * side)),
-            lambda c: f"only the second of {STRIPS} strips of {side} rows may be behind the first",
+            lambda c: (c["skew"] == 0) | (c["straight"] & (c["tile_rows"] >= STRIPS[0] * side)),
+            lambda c: f"only one of several strips of {side} rows may be behind another",
         ),
     ]
 

@@ -19,6 +19,7 @@ from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.maps.registers import goes_straight, registers_of
 from spaces.cpu.maps.rules import SKEW, map_rules
 from spaces.cpu.maps.served import why_no_map
+from spaces.cpu.maps.straight import STRIPS
 from spaces.cpu.maps.tiling import ASK, NOTHING, TURN, Tiling
 from spaces.cpu.maps.traffic import map_quantities
 from spaces.cpu.target import CpuTarget
@@ -36,7 +37,7 @@ class MapTemplate(Template):
     """Programs without reductions, each element by itself: copies, transpositions, gathers."""
 
     name: ClassVar[str] = "map"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -80,5 +81,9 @@ class MapTemplate(Template):
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
 
-def _straight_decisions() -> tuple[Decision, Decision]:
-    return Decision("straight", (False, True)), Decision("skew", (0, SKEW))
+def _straight_decisions() -> tuple[Decision, ...]:
+    return (
+        Decision("straight", (False, True)),
+        Decision("strips", STRIPS),
+        Decision("skew", (0, SKEW)),
+    )

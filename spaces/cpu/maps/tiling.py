@@ -14,6 +14,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
+from spaces.cpu.maps.straight import STRIPS
 from spaces.derivation.maps.order import ROWS
 from spaces.derivation.maps.plane import Plane
 
@@ -77,8 +78,13 @@ class Tiling:
         return self.values.get("straight", False)
 
     @property
+    def strips(self) -> Any:
+        """Strips of such blocks that are walked together."""
+        return self.values.get("strips", STRIPS[0])
+
+    @property
     def skew(self) -> Any:
-        """Blocks that the second of two strips of such blocks is behind the first."""
+        """Blocks that each of these strips is behind the one before it."""
         return self.values.get("skew", 0)
 
     @property

@@ -196,10 +196,10 @@ class _Traffic:
     def _again(self, read: float, written: float) -> Any:
         """Bytes that straight blocks move as slowly as if they came twice: what a strip without
         another beside it reads, of which one bank of L2 has all; and what is written in rows whose
-        lines have no room in L1 together, two strips of them if none is behind the other."""
-        side, skew = self.registers.side, self.tiling.skew
-        alone = self.tiling.tile_rows < STRIPS * side
-        rows = np.where(alone | (skew > 0), side, STRIPS * side)
+        lines have no room in L1 together, those of all strips if none is behind another."""
+        side, strips = self.registers.side, self.tiling.strips
+        alone = self.tiling.tile_rows < STRIPS[0] * side
+        rows = np.where(alone | (self.tiling.skew > 0), side, strips * side)
         apart = (self.plane.row_step(self.plane.view.outputs[0]) or 0) * self.registers.bytes
         crowded = np.maximum(0.0, 1 - lines_held(self.template.cpu, apart) / rows)
         return read * alone + written * crowded

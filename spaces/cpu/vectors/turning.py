@@ -4,18 +4,12 @@
   of dtype D, ``stride`` apart, and writes ``lanes`` whole vectors of their columns as float32,
   ``ld`` apart; what lies past ``rows`` and ``columns`` counts as zero, and is not read.
 - For elements that are only moved (:mod:`spaces.cpu.vectors.words`) the same, written as they are.
-- ``tw_turn_straight_D(p, stride, q, ld)``: a whole block of elements that are only moved. Parts of
-  rows come from memory to their places in vectors, for an insertion costs less than an exchange of
-  parts between vectors.
+- ``tw_turn_whole_D(p, stride, q, ld)``: the same of a whole block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-
-from spaces.cpu.isa import parts
-from spaces.cpu.vectors.exchanges import PART_BYTES, Exchanges
+from spaces.cpu.vectors.exchanges import Exchanges
 from spaces.cpu.vectors.simd import C_TYPES
 
 DTYPES = ("float32", "bfloat16")
@@ -32,12 +26,6 @@ def prelude(lanes: int) -> str:
     return text.replace("@Q@", "float").replace("@LANES@", str(lanes))
 
 
-def straight(lanes: int) -> str:
-    """C definition of ``tw_turn_straight_float32``, behind those of ``simd``."""
-    text = _for_floats(_straight(Exchanges(lanes, 4, "vf", "tw_shuffle")))
-    return text.replace("@D@", "float32").replace("@T@", "float").replace("@Q@", "float")
-
-
 def _for_floats(text: str) -> str:
     return text.replace("@LOAD@", "tw_load_@D@").replace("@STORE@", "tw_store_float32")
 
@@ -45,8 +33,7 @@ def _for_floats(text: str) -> str:
 def words(side: int, size: int) -> str:
     """C text for elements of ``size`` bytes, with the names of ``words`` to be filled in: blocks of
     ``side`` rows and columns, each a vector ``vt``."""
-    block = partial(Exchanges, side, size, "vt", "tw_shuffle_words")
-    text = _whole(block()) + _WORDS + _ANY + _straight(block())
+    text = _whole(Exchanges(side, size, "vt", "tw_shuffle_words")) + _WORDS + _ANY
     text = text.replace("@LOAD@(", "*(const vt_any *)(").replace("@Q@", "@T@")
     return text.replace("@STORE@", "tw_store_block_@D@").replace("@LANES@", "@SIDE@")
 
@@ -80,39 +67,11 @@ static __attribute__((noinline)) void tw_turn_part_@D@(
 """
 
 
-_STRAIGHT = """\
-static inline void tw_turn_straight_@D@(const @T@ *p, long stride, @Q@ *q, long ld) {
-#pragma GCC unroll 4
-  for (long i = 0; i < @SIDE@; i += @PART@)
-    tw_turn_strip_@D@(p + i, stride, q + i * ld, ld);
-}
-"""
-
-
 def _whole(block: Exchanges) -> str:
     """C function ``tw_turn_whole_D``; named variables stay in registers, arrays do not."""
     rows = [f"x{i}" for i in range(block.lanes)]
     loads = [f"  const {block.vector} {x} = @LOAD@(p + {i} * stride);" for i, x in enumerate(rows)]
-    return _function("whole", block, loads, block.turned(rows))
-
-
-def _straight(block: Exchanges) -> str:
-    """C function ``tw_turn_straight_D``, by ``tw_turn_strip_D``: of all rows as many columns as a
-    part of a vector has elements."""
-    rows = [f"x{i}" for i in range(block.part)]
-    apart = f"stride * {PART_BYTES}"  # bytes, as many rows as a part has elements
-    loads = [
-        f"  const {block.vector} {x} = ({block.vector})tw_parts(p + {i} * stride, {apart});"
-        for i, x in enumerate(rows)
-    ]
-    strip = _function("strip", block, loads, block.turned_within(rows))
-    text = _STRAIGHT.replace("@SIDE@", str(block.lanes)).replace("@PART@", str(block.part))
-    return parts(block.lanes * block.size) + strip + text
-
-
-def _function(name: str, block: Exchanges, loads: Sequence[str], columns: Sequence[str]) -> str:
-    """C function ``tw_turn_NAME_D``: what is loaded, exchanged by the steps of the block, and
-    stored as the ``columns``."""
+    columns = block.turned(rows)
     stores = [f"  @STORE@(q + {i} * ld, {x});" for i, x in enumerate(columns)]
-    head = f"static inline void tw_turn_{name}_@D@(const @T@ *p, long stride, @Q@ *q, long ld) {{"
+    head = "static inline void tw_turn_whole_@D@(const @T@ *p, long stride, @Q@ *q, long ld) {"
     return "\n".join([head, *loads, *block.steps, *stores, "}\n"])
