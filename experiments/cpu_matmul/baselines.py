@@ -25,6 +25,14 @@ def as_tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
+def as_array(tensor: torch.Tensor) -> np.ndarray:
+    """The same memory as an array; the other way round."""
+    if tensor.dtype == torch.bfloat16:
+        bits: np.ndarray = tensor.view(torch.uint16).numpy()
+        return bits.view(ml_dtypes.bfloat16)
+    return tensor.numpy()
+
+
 def baselines(case: Case, inputs: Mapping[str, np.ndarray]) -> dict[str, Call]:
     """Library name to a call that computes the case's result anew."""
     a, b = as_tensor(inputs["A"]), as_tensor(inputs["B"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.operators.summary import COPY, NO_RIVALS, OURS
+from experiments.operators.summary import COPIES, NO_RIVALS, OURS
 
 ALONE = "alone"
 """In a rival's place: a library's call without what follows it, which computes less."""
@@ -77,7 +77,7 @@ def table(results: Mapping[str, Any]) -> str:
 def _operators(model: str, entry: Mapping[str, Any]) -> list[str]:
     rows = entry["operators"]
     names = list(dict.fromkeys(name for row in rows.values() for name in row["median_s"]))
-    names = [OURS, *(name for name in names if name not in (OURS, COPY))]
+    names = [OURS, *(name for name in names if name not in {*COPIES, *COPIES.values()})]
     lines = [
         f"### {model}",
         "",

@@ -6,7 +6,7 @@ All cases of a run share a database that is empty when it begins.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ import numpy as np
 import threadpoolctl
 import torch
 
-from experiments.cpu_matmul.baselines import as_tensor
+from experiments.cpu_matmul.baselines import as_array, as_tensor
 from experiments.cpu_matmul.timing import interleave
 from experiments.operators.case import Case
 from experiments.operators.references import references
-from experiments.operators.summary import COPY, OURS, UNTUNED, spread
+from experiments.operators.summary import COPY, COPY_OF_ARRAYS, OF_ARRAYS, OURS, UNTUNED, spread
 from experiments.operators.windows import other_layout
 from experiments.rivals import compiled, usable
 from measure.cpu.peak import measure_peaks
@@ -88,7 +88,8 @@ def compare(
         OURS: partial(ours, *arguments, out=result),
         UNTUNED: partial(untuned, *arguments, out=other),
         **{name: partial(rival, **tensors) for name, rival in rivals.items()},
-        COPY: copy_of(workload.least_bytes, threads),
+        **_copies(workload.least_bytes, threads),
+        **({OF_ARRAYS: _on_arrays(ours, arguments, result)} if threads == 1 else {}),
         **others(tensors),
     }
     with threadpoolctl.threadpool_limits(threads), torch.no_grad():
@@ -117,14 +118,20 @@ def _tuned(workload: Workload, target: Target, seconds: float) -> tuple[Any, dic
     }
 
 
-def copy_of(size: int, threads: int) -> Callable[[], Any]:
-    """A copy that reads half of ``size`` bytes and writes as many: the C library's on one thread,
-    torch's on several."""
+def _copies(size: int, threads: int) -> dict[str, Call]:
+    """Copies that read half of ``size`` bytes and write as many: torch's, and on one thread
+    NumPy's, which knows no other."""
     source = torch.ones(size // 2, dtype=torch.uint8)
     to = torch.empty_like(source)
-    if threads > 1:
-        return lambda: to.copy_(source)
-    return partial(np.copyto, to.numpy(), source.numpy())
+    alone = {COPY_OF_ARRAYS: partial(np.copyto, to.numpy(), source.numpy())}
+    return {COPY: partial(to.copy_, source), **(alone if threads == 1 else {})}
+
+
+def _on_arrays(ours: Call, arguments: Sequence[torch.Tensor], result: Any) -> Call:
+    """Our kernel called on the same memory as arrays of NumPy."""
+    several = isinstance(result, tuple)
+    out = tuple(map(as_array, result)) if several else as_array(result)
+    return partial(ours, *map(as_array, arguments), out=out)
 
 
 def _largest_error(result: Any, reference: Any, tensors: dict[str, torch.Tensor]) -> float:

@@ -196,6 +196,27 @@ def test_losses_are_named():
     assert "no time" in line("c", rows["c"])
 
 
+def test_calls_are_compared_with_copies_of_arrays_of_the_same_kind():
+    times = {"tilewright": 4.0, "copy": 3.0, "copy, arrays": 1.0, "tilewright, arrays": 2.0}
+    assert "0.500 of a copy" in line("a", {"median_s": times})
+    assert "0.750 of a copy" in line("a", {"median_s": {**times, "copy, arrays": 1.8}})
+    rows = {"a": {"operator": "map", "median_s": {**times, "eager": 8.0}}}
+    assert summarise(rows)["map"]["geomean"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_copy_of_arrays_is_beside_our_call_on_arrays(threads, dtype):
+    from experiments.operators.cpu import compare, target
+
+    work = case("y[j, i] = x[i, j]", dtype, i=40, j=24).workload
+    rivals = {"eager": lambda x: x.t().contiguous()}
+    row = compare(work, rivals, lambda tensors: {}, target(threads), 1.0, timed=0.2)
+    kinds = {"copy", "copy, arrays", "tilewright, arrays"} if threads == 1 else {"copy"}
+    assert {name for name in row["median_s"] if "copy" in name or "arrays" in name} == kinds
+    assert row["largest_error"] < 0.01
+
+
 def test_a_table_has_each_case_and_each_rival_and_names_losses():
     rows = {
         "a": {"median_s": {"tilewright": 2e-6, "eager": 4e-6, "compiled": 1e-6}},
