@@ -10,6 +10,7 @@ from spaces.cuda.intrinsics import device_text
 from spaces.operators import workload
 from spaces.registry import space_for
 from tests.measure.cuda.emulator.planting import Case, check_all_right, check_right
+from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.measure.cuda.kernels.rows_cases import (
     ACROSS,
@@ -158,6 +159,25 @@ def test_kernels_compile_for_the_gpu_without_spills():
         )
         assert built.cubin is not None, built.log[:2000]
         assert " 0 bytes spill stores" in built.log
+
+
+@pytest.mark.parametrize(
+    ("values", "copied"),
+    [
+        (BLOCK | {"row_threads": 256}, False),
+        (BLOCK | ONLINE | {"row_threads": 256, "hold": "shared"}, True),
+        (CLUSTER | {"row_threads": 128}, False),
+    ],
+    ids=["registers", "shared memory", "cluster"],
+)
+def test_rows_are_moved_16_bytes_at_a_time(values, copied):
+    large = workload("softmax", r=4096, c=8192, dtype="bfloat16")
+    found = instructions("sm_90a", case(large, values | {"vector": 8}))
+    moved = "LDGSTS" if copied else "LDG"
+    assert found[moved] == found[f"{moved}.128"] > 0
+    assert found["STG"] == found["STG.128"] > 0
+    assert found["LDL"] == found["STL"] == 0
+    assert found["MUFU"] > 0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,11 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from measure.cuda.cubin import read_cubin
 from measure.cuda.emulator import Emulator, Interleaving
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.cuda.sass import count
+from measure.records.measurement import Candidate, Job
 from scheduler.verification import draw, emulate
 from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.mma.template import Mma
@@ -20,6 +24,7 @@ from spaces.derivation.rounding.allowance import allowed
 from spaces.numerics.allowance import agrees
 from spaces.operators import workload
 from spaces.registry import space_for
+from spaces.space import Space
 from spaces.testing.template import TemplateContract
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.blocks.segment_cases import (
@@ -159,3 +164,19 @@ def test_a_launch_has_room_for_any_table_and_is_judged_by_drawn_ones():
         x, splits, _ = space.lower(schedule).call.launches[0].grid
         assert x >= (512 // high + 64) * wide
         assert visits <= x * splits
+
+
+def test_hopper_brings_segments_by_tma_and_spills_nothing():
+    target = cuda_target("sm_90a")
+    made = workload("grouped_matmul t=512 n=14336 k=4096 experts=8 b=col dtype=bfloat16")
+    space = Space(made, target, [Hopper(made, target)])
+    builder = NvrtcBuilder(target)
+    for schedule in draw(space, 3, 1):
+        kernel = space.lower(schedule)
+        [built] = builder.build([Candidate(Job("test", made, target), schedule, kernel)])
+        assert built.binary is not None, built.error_text
+        found = count(read_cubin(built.binary.read_bytes(), kernel.call.entry).code)
+        assert found["UTMALDG"] >= 2, schedule
+        assert found["HGMMA"], schedule
+        assert found["LDL"] == found["STL"] == 0, schedule
+    builder.close()
