@@ -1,11 +1,12 @@
 """How fast kernels are that nobody tuned, on a GPU; see README.md beside this file.
 
-    python -m experiments.operators.untuned [--known FILE ...] [--seconds 2] [--minutes 3]
-        [--jobs 3] [--only PATTERN] [--out FILE]
+    python -m experiments.operators.untuned [--known FILE ...] [--seconds 2] [--tune 0]
+        [--minutes 3] [--jobs 3] [--only PATTERN] [--out FILE]
 
 Of every family, models' operators among them, a case of each in turn: the kernel that ``best``
 gives with an empty database, in turns with the fastest that are known of earlier results, or are
-found in so many seconds where none are. Writes the results after every case, and a table beside
+found in so many seconds where none are; and, if asked for, what ``tune`` finds in so many seconds
+with an empty database. Writes the results after every case, and a table beside
 them; a further call with the same file goes on with cases not in it. Needs a GPU.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.gpu_matmul.timing import interleave
-from experiments.models.choosing import crew, untuned_first
+from experiments.models.choosing import crew, kernels, untuned_first
 from experiments.models.gpu import Contest
 from experiments.models.known import Known, known_of
 from experiments.models.networks import MODELS, distinct
@@ -32,12 +34,17 @@ from experiments.operators.exploring.explore import Explorer
 from experiments.operators.exploring.finals import summary
 from experiments.operators.summary import OURS, UNTUNED, of_tuned
 from experiments.resuming import remaining, resume, write
+from measure.database import Database
 from measure.interfaces import Built
+from scheduler.tuning.tuner import tune
 from spaces.schedule import Schedule
 from spaces.target import detect_target
 from spaces.workloads.workload import Workload
 
 TIMING: Mapping[str, Any] = {"rounds": 16, "seconds": 0.3, "lead": 48, "heat": 0.05}
+TUNED = "by tune"
+TRIALS = 4096
+"""More than there is time for."""
 KNOWN = 2
 """Schedules of a case that were the fastest."""
 
@@ -93,7 +100,7 @@ def main() -> None:
         for entry, future in zip(wanted, waiting, strict=True):
             if time.monotonic() > end:
                 break
-            row = measure(entry.explorer(target), future.result(), options.seconds)
+            row = measure(entry.explorer(target), future.result(), options.seconds, options.tune)
             results["cases"][entry.name] = {"operator": entry.family, **row}
             write(path, results, table)
             times = " ".join(f"{who} {1e6 * t:.1f}" for who, t in row["median_s"].items())
@@ -107,7 +114,9 @@ def known_of_entry(known: Known, entry: Entry) -> list[Schedule]:
     return own[:KNOWN]
 
 
-def measure(explorer: Explorer, built: Sequence[Built], seconds: float) -> dict[str, Any]:
+def measure(
+    explorer: Explorer, built: Sequence[Built], seconds: float, tuning: float
+) -> dict[str, Any]:
     """The row of a case, of which the first kernel is what nobody tuned."""
     for each in built:
         explorer.judge(each)
@@ -117,10 +126,26 @@ def measure(explorer: Explorer, built: Sequence[Built], seconds: float) -> dict[
     calls = {f"{OURS} {n}": explorer.calls[s] for n, s in enumerate(others)}
     if first in explorer.seconds:
         calls |= {UNTUNED: explorer.calls[first]}
+    row: dict[str, Any] = {"untuned": first.to_json(), "outcomes": dict(explorer.outcomes)}
+    if tuning:
+        calls[TUNED], row["tuning"] = _tuned(explorer, tuning)
     times = interleave(calls, **TIMING) if calls else {}
     moved = explorer.space.workload.least_bytes
-    row = summary(times, [s.to_json() for s in others], moved)
-    return row | {"untuned": first.to_json(), "outcomes": dict(explorer.outcomes)}
+    return row | summary(times, [s.to_json() for s in others], moved)
+
+
+def _tuned(explorer: Explorer, seconds: float) -> tuple[Any, dict[str, Any]]:
+    """What ``tune`` finds in so many seconds, and how."""
+    space = explorer.space
+    with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/tuning.db") as database:
+        found = tune(space.workload, space.target, database, TRIALS, seconds)
+    assert found.best is not None, f"nothing found: {dict(found.failures)}"
+    schedule = found.best.schedule
+    if schedule not in explorer.calls:
+        for each in kernels(space, [schedule]):
+            explorer.judge(each)
+    how = {"schedule": schedule.to_json(), "trials": found.trials, "seconds": found.seconds}
+    return explorer.calls[schedule], how
 
 
 def table(results: Mapping[str, Any]) -> str:
@@ -139,11 +164,12 @@ def table(results: Mapping[str, Any]) -> str:
         if shares := of_tuned(rows):
             mean, low = statistics.geometric_mean(shares), sum(s < 0.5 for s in shares)
             lines.append(f"| {family} | {len(shares)} | {mean:.2f} | {min(shares):.2f} | {low} |")
-    lines += ["", "| case | tuned, us | template | untuned, us | template | share |"]
-    lines.append("| --- " * 6 + "|")
+    lines += ["", "| case | tuned, us | template | untuned, us | template | share | by tune, us |"]
+    lines.append("| --- " * 7 + "|")
     for name, row in cases.items():
         tuned, untuned = (row.get(key, {}).get("template", "-") for key in ("schedule", "untuned"))
         cells = [name, _us(row, OURS), tuned, _us(row, UNTUNED), untuned, _share(row)]
+        cells.append(_us(row, TUNED))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -163,6 +189,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.operators.untuned")
     parser.add_argument("--known", type=Path, nargs="+", default=[], help="earlier results")
     parser.add_argument("--seconds", type=float, default=2.0, help="of search, if none is known")
+    parser.add_argument("--tune", type=float, default=0.0, help="seconds of tune for each case")
     parser.add_argument("--minutes", type=float, default=3.0, help="for all of it")
     parser.add_argument("--jobs", type=int, default=3, help="processes that compile")
     parser.add_argument("--only", type=re.compile, default=re.compile(""), help="cases' names")

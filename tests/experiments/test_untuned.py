@@ -55,6 +55,6 @@ def test_a_page_says_which_are_less_than_half_as_fast():
     rows = {"a": row("maps", 1e-6, 4e-6), "b": row("maps", 1e-6, 1e-6), "c": row("rows", 1e-6, 0)}
     text = table({"date": "2026-01-01", "command": "x", "cases": rows})
     assert "| maps | 2 | 0.50 | 0.25 | 1 |" in text
-    assert "| a | 1.0 | map | 4.0 | rows | 0.25 |" in text
-    assert "| c | 1.0 | map | - | rows | {'wrong': 1} |" in text
+    assert "| a | 1.0 | map | 4.0 | rows | 0.25 | - |" in text
+    assert "| c | 1.0 | map | - | rows | {'wrong': 1} | - |" in text
     assert "| rows |" not in text.split("| case")[0]
