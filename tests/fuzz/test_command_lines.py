@@ -9,10 +9,14 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
+from scheduler.cli.app import _app
 from tests.fuzz.children import tell
 from tests.fuzz.commands import WORDS, check_streams, command, rightly
 
@@ -27,42 +31,67 @@ VALUES = (
     *("int8", "float31", "x", "x" * 3000, "\udcff", "\x1b[31m", "a=b", "=", "--", "-", "*", "é"),
     *("relu(x + bias[n])", "x + 1if x", "x" + " + 1" * 500, "(" * 500, "__import__('os')"),
     *("x[0]", "x / 0", "x ** x", "lambda: x", "gelu(x) * r[m,n]", "bias[q]", "x + x.real", "\\"),
+    *("y[r] = sum[c](x[r, c])", "where j < n[i]; y[i] = max[j](x[i,j])", "y[r, c] = z[r, c]"),
+    *("n: int32[i](index < 9); y[i] = n[i]", "y[r] = sum[r](x[r])", "-> y", "y = 1;" * 400),
+    *("softmax", "random,genetic", "evolutionary", "embedding"),
 )
 PATHS = (
     *("t.db", "t.jsonl", "t.json", "notes.txt", "none", "", ".", "..", "folder", "folder/x"),
     *("notes.txt/x", "null", "full", "zero", "pipe", "none/x", "\udcff", "x" * 300, "readonly.db"),
     *("sqlite:///t.db", "sqlite:///a%00b", "sqlite://", "mysql://h/x", "://", "postgresql://"),
     *("sqlite:///:memory:", "file:t.db?mode=rwc", "http://x", "sqlite+x:///t.db", "a\nb"),
-    *("suite.toml", "bert-base"),
+    *("suite.toml", "bert-base", "mine.tw", "wrong.tw"),
+)
+REQUESTS = (
+    *(WORDS, WORDS, WORDS),
+    ("softmax", "r=24", "c=20"),
+    ("grouped_matmul", "t=9", "n=8", "k=7", "experts=3"),
+    ("y[r, c] = relu(x[r, c] + b[c])", "r=9", "c=7"),
+    ("n: int32[r](index < 8); where c < n[r]; y[r] = logsumexp[c](x[r, c])", "r=9", "c=7"),
 )
 NAMES = (
     *("m", "n", "k", "dtype", "out", "a", "b", "c", "epilogue", "accumulator", "", "q"),
-    "operator",
+    *("operator", "r", "experts", "rows"),
 )
 OPTIONS = {
     "tune": (
         *("--target", "--threads", "--trials", "--seconds", "--patience", "--db", "--seed"),
         *("--suite", "--objective", "--model", "--format", "-v", "--executor", "--address"),
+        *("--file", "--search", "--quiet", "--verbose", "--insecure-cluster"),
     ),
-    "resume": ("--db", "--model", "--format", "-v"),
-    "query": ("--target", "--threads", "--db", "--source", "--model", "--format"),
-    "verify": ("--target", "--threads", "--schedules", "--seed", "--format"),
+    "resume": (
+        *("--db", "--model", "--format", "-v", "--executor", "--address", "--insecure-cluster"),
+        *("--quiet", "--verbose"),
+    ),
+    "query": ("--target", "--threads", "--db", "--source", "--model", "--format", "--file"),
+    "verify": ("--target", "--threads", "--schedules", "--seed", "--format", "--file"),
+    "replay": (
+        *("--search", "--trials", "--repeats", "--batch", "--seed", "--time", "--jobs"),
+        "--format",
+    ),
+    "show": ("--file", "--target", "--threads"),
+    "operators": ("--format",),
+    "targets": ("--format",),
     "train": ("--db", "--out", "--format"),
     "evaluate": ("--db", "--split", "--format"),
-    "explain": ("--db", "--workload", "--plot", "--target", "--threads", "--format"),
+    "explain": ("--db", "--workload", "--plot", "--target", "--threads", "--format", "--file"),
     "export": ("--db", "--format", "--features"),
     "import": ("--db",),
-    "list": ("--db", "--sessions"),
-    "db stats": ("--db",),
-    "db vacuum": ("--db",),
-    "db merge": ("--into",),
+    "list": ("--db", "--sessions", "--format"),
+    "db stats": ("--db", "--format"),
+    "db vacuum": ("--db", "--format"),
+    "db merge": ("--into", "--format"),
     "doctor": ("--threads",),
     "bundle": ("--limit-mib", "--python", "--machine", "--wheel"),
 }
+READING = ("evaluate", "explain", "export", "import", "bundle", "resume", "db merge", "replay")
+"""Commands that are given a file, or a name."""
+ASKING_RAY = ("status",)
 TARGETS = (
     *("cpu", "cuda", "cuda:sm_80", "cuda:sm_90a", "cuda:sm_12", "cuda:", "cpu:0", "tpu"),
     *("", "CPU"),
 )
+PROGRAM = "s[r, c] = x[r, c] * 2 + b[c]\ny[r] = max[c](s[r, c])\n"
 SUITE = """
 title = "two products"
 
@@ -83,9 +112,9 @@ def words(rng: random.Random) -> list[str]:
     """A command line. It may do some work, but not for long."""
     name = rng.choice([*OPTIONS, "query", "query", "import", "evaluate", rng.choice(VALUES)])
     said = name.split() or [name]
-    if name in ("tune", "query", "verify") or (name == "explain" and rng.random() < 0.5):
+    if name in ("tune", "query", "verify", "show") or (name == "explain" and rng.random() < 0.5):
         said += _request(rng)
-    elif name in ("evaluate", "explain", "export", "import", "bundle", "resume", "db merge"):
+    elif name in READING:
         said += [rng.choice(PATHS) for _ in range(rng.choice([0, 1, 1, 1, 2]))]
     for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
         said += _option(rng, name)
@@ -93,7 +122,7 @@ def words(rng: random.Random) -> list[str]:
 
 
 def _request(rng: random.Random) -> list[str]:
-    said = list(WORDS)
+    said = list(rng.choice(REQUESTS))
     if rng.random() < 0.2:
         said[0] = rng.choice(["conv", *VALUES])
     for _ in range(rng.choice([0, 1, 1, 2])):
@@ -105,7 +134,7 @@ def _request(rng: random.Random) -> list[str]:
 
 def _option(rng: random.Random, name: str) -> list[str]:
     option = rng.choice([*OPTIONS.get(name, ()), "--help", "--unknown", "-q", "-h", "--version"])
-    if option in ("--db", "--into", "--model", "--out", "--suite", "--wheel", "--plot"):
+    if option in ("--db", "--into", "--model", "--out", "--suite", "--wheel", "--plot", "--file"):
         return [option, rng.choice(PATHS)]
     if option == "--target":
         return [option, rng.choice(TARGETS)]
@@ -117,6 +146,7 @@ def _brakes(name: str) -> list[str]:
     return {
         "tune": ["--trials", "2", "--seconds", "2"],
         "verify": ["--schedules", "2"],
+        "replay": ["--trials", "2", "--repeats", "1", "--jobs", "1"],
         "bundle": ["--wheel", "no wheel at all", "--limit-mib", "0"],
     }.get(name, [])
 
@@ -127,6 +157,8 @@ def furnish(folder: Path, ground) -> None:
         shutil.copy(file, folder / file.name)
     (folder / "notes.txt").write_text("buy milk\n" * 99)
     (folder / "suite.toml").write_text(SUITE)
+    (folder / "mine.tw").write_text(PROGRAM)
+    (folder / "wrong.tw").write_text(PROGRAM.replace("max[c]", "max[r]"))
     (folder / "folder").mkdir()
     shutil.copy(ground.database, folder / "readonly.db")
     (folder / "readonly.db").chmod(0o444)
@@ -157,6 +189,22 @@ def act_on(number: int, folder: Path, ground) -> None:
         rightly("t.db")
     os.chdir(folder.parent)
     shutil.rmtree(folder)
+
+
+def offered(name: str, command: Any) -> Iterator[tuple[str, set[str]]]:
+    """Every command, with its long options."""
+    for other, below in getattr(command, "commands", {}).items():
+        yield from offered(f"{name} {other}".strip(), below)
+    if not hasattr(command, "commands"):
+        names = {option for parameter in command.params for option in parameter.opts}
+        yield name, {option for option in names if option.startswith("--")} - {"--help"}
+
+
+def test_every_command_and_option_is_drawn():
+    every = dict(offered("", typer.main.get_command(_app([]))))
+    assert set(OPTIONS) == set(every) - set(ASKING_RAY)
+    missing = {name: every[name].difference(drawn) for name, drawn in OPTIONS.items()}
+    assert not any(missing.values()), missing
 
 
 @pytest.mark.parametrize("count", [40, ALL])
