@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from measure.database import Database
-from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
+from measure.records.measurement import (
+    Candidate,
+    ErrorKind,
+    Job,
+    Measurement,
+    Result,
+    Status,
+)
 from scheduler.testing.landscape import hills, hills_latency
 from scheduler.tuning.halving import Halving
 from scheduler.tuning.pace import CPU, CUDA, Pacing
@@ -185,6 +192,39 @@ def test_a_finalist_that_fails_in_any_round_never_wins(
     if status is Status.ERROR:
         assert result.best.schedule not in machine.failed
         assert result.best.round == "final"
+
+
+class Killed(MadeUpMachine):
+    """Its run ends when so many comparisons are done and one more has begun."""
+
+    def __init__(self, comparisons: int) -> None:
+        super().__init__()
+        self._comparisons = comparisons
+
+    def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
+        if len(self.compared) > self._comparisons:
+            raise RuntimeError("killed")
+        return super().results(timeout, *jobs)
+
+
+@pytest.mark.parametrize("comparisons", range(4))
+def test_a_run_that_was_killed_between_comparisons_is_gone_on_with(
+    database: Database, comparisons: int
+) -> None:
+    space, killed, machine = hills(), Killed(comparisons), MadeUpMachine()
+    with pytest.raises(RuntimeError, match="killed"):
+        tuner(space, database, killed).run(trials=48, seconds=600)
+    known = database.best(space.workload, space.target)
+    assert known is not None
+    ranked = sorted(killed.searched, key=lambda s: hills_latency(s.values))
+    assert known.schedule in ranked[:8]
+    assert known.measurement.round == ("preliminary" if comparisons else "search")
+    result = tuner(space, database, machine).run(trials=8, seconds=600)
+    assert result.resumed == 48
+    assert not {*machine.searched[1:]} & {*killed.searched}  # the best is checked
+    assert [len(schedules) for schedules in machine.compared] == [8, 4, 2, 1]
+    assert result.best is not None
+    assert result.best.round == "final"
 
 
 def test_one_comparison_decides_where_there_is_no_time_for_more(
