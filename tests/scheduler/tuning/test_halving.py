@@ -178,7 +178,7 @@ class Failing(MadeUpMachine):
 
 @pytest.mark.parametrize(("status", "kind"), FAILURES)
 @pytest.mark.parametrize("every", [False, True])
-@pytest.mark.parametrize("since", range(4))
+@pytest.mark.parametrize("since", range(6))
 def test_a_finalist_that_fails_in_any_round_never_wins(
     database: Database, since: int, every: bool, status: Status, kind: ErrorKind
 ) -> None:
@@ -207,7 +207,7 @@ class Killed(MadeUpMachine):
         return super().results(timeout, *jobs)
 
 
-@pytest.mark.parametrize("comparisons", range(4))
+@pytest.mark.parametrize("comparisons", range(6))
 def test_a_run_that_was_killed_between_comparisons_is_gone_on_with(
     database: Database, comparisons: int
 ) -> None:
@@ -222,7 +222,7 @@ def test_a_run_that_was_killed_between_comparisons_is_gone_on_with(
     result = tuner(space, database, machine).run(trials=8, seconds=600)
     assert result.resumed == 48
     assert not {*machine.searched[1:]} & {*killed.searched}  # the best is checked
-    assert [len(schedules) for schedules in machine.compared] == [8, 4, 2, 1]
+    assert [len(schedules) for schedules in machine.compared] == [8, 4, 4, 2, 2, 1]
     assert result.best is not None
     assert result.best.round == "final"
 
