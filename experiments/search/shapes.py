@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.search.results import estimate, write
+from experiments.search.results import write
 from experiments.search.subspaces import SUBSPACES
+from experiments.search.warm import summary
 from measure.database import Database
 from scheduler.defaults import default_search
 from scheduler.replay.forked import shared_out
@@ -45,9 +46,13 @@ def main() -> None:
     for recording in (made for file in records for made in read_recordings(file, print)):
         one = partial(regrets, recording, of_other_shapes(recording, options.logs))
         both.append(np.array(list(shared_out(one, range(options.repeats), options.jobs))))
-        spaces[str(recording.space.workload)] = summary(both[-1])
+        spaces[str(recording.space.workload)] = summary(both[-1], TRIALS)
         print(recording.name, spaces[str(recording.space.workload)], flush=True)
-    told = {"repeats": options.repeats, "batch": BATCH, "mean": summary(np.mean(both, axis=0))}
+    told = {
+        "repeats": options.repeats,
+        "batch": BATCH,
+        "mean": summary(np.mean(both, axis=0), TRIALS),
+    }
     write(options.out, "experiments.search.shapes", {**told, "spaces": spaces})
 
 
@@ -77,14 +82,6 @@ def regrets(recording: Recording, known: Transfer, seed: int) -> Sequence[Sequen
         for given in (None, known)
     )
     return [np.minimum.accumulate(each)[points] / recording.optimum - 1.0 for each in made]
-
-
-def summary(found: np.ndarray) -> dict[str, object]:
-    """Means over repeats [repeats, cold and warm, trials], with intervals."""
-    return {
-        name: {str(n): estimate(found[:, which, i]) for i, n in enumerate(TRIALS)}
-        for which, name in enumerate(("cold", "warm"))
-    }
 
 
 if __name__ == "__main__":

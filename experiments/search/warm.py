@@ -47,9 +47,9 @@ def main() -> None:
             continue
         one = partial(pair, recording, siblings, options.rows)
         both.append(np.array(list(shared_out(one, range(options.repeats), options.jobs))))
-        spaces[recording.name] = summary(both[-1])
+        spaces[recording.name] = summary(both[-1], TRIALS)
         print(recording.name, spaces[recording.name], flush=True)
-        mean = summary(np.mean(both, axis=0))
+        mean = summary(np.mean(both, axis=0), TRIALS)
         told = {"rows": options.rows, "repeats": options.repeats, "batch": BATCH}
         write(options.out, "experiments.search.warm", {**told, "mean": mean, "spaces": spaces})
 
@@ -96,13 +96,13 @@ def fractions(recording: Recording, search: Search) -> Sequence[float]:
     return [recording.optimum / float(seconds[:trials].min()) for trials in TRIALS]
 
 
-def summary(found: np.ndarray) -> dict[str, object]:
+def summary(found: np.ndarray, trials: Sequence[int]) -> dict[str, object]:
     """Means over repeats [repeats, cold and warm, trials] and of the gain seed by seed, with
     intervals."""
     cold, warm = found[:, 0], found[:, 1]
     named = {"cold": cold, "warm": warm, "gain": warm - cold}
     return {
-        name: {str(n): estimate(values[:, i]) for i, n in enumerate(TRIALS)}
+        name: {str(n): estimate(values[:, i]) for i, n in enumerate(trials)}
         for name, values in named.items()
     }
 
