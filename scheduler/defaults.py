@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import Target
+
+if TYPE_CHECKING:
+    from costmodel.blend import Blend
 
 
 def _load_early() -> None:
@@ -41,7 +45,8 @@ def default_search(
     guess = roofline(space.target, only(space))
     prior: Predictor | None = model or (known.model if known else None)
     if prior is None:
-        return EvolutionarySearch(space, learned_model(space), guess, seed)
+        blend = blended_model(space)
+        return EvolutionarySearch(space, blend, guess, seed, far=blend.trees)
     starters = known.starters if known else ()
     warm = EvolutionarySearch(space, learned_model(space), prior, seed, WARM, starters)
 
@@ -63,6 +68,14 @@ def learned_model(space: Space, adviser: Predictor | None = None) -> Learner:
     if adviser:
         return AdvisedModel(adviser, Settings(), only(space))
     return XGBoostModel(space_for=only(space))
+
+
+def blended_model(space: Space) -> Blend:
+    """The same where nothing else is known: with a Gaussian process beside the trees, which is
+    right about what lies near."""
+    from costmodel.blend import Blend
+
+    return Blend(learned_model(space))
 
 
 def only(space: Space) -> SpaceFor:

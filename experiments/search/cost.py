@@ -17,9 +17,8 @@ import numpy as np
 
 from costmodel.dataset import Group
 from costmodel.draft import drafted
-from costmodel.model import XGBoostModel
 from experiments.search.results import write
-from scheduler.defaults import default_search, only
+from scheduler.defaults import blended_model, default_search, only
 from scheduler.machine import roofline
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -88,7 +87,7 @@ def scored(space: Space, rows: int) -> float:
     included: the median of some."""
     generator = np.random.default_rng(1)
     known = space.sample(generator, rows)
-    model = XGBoostModel(space_for=only(space))
+    model = blended_model(space)
     model.fit_groups([Group(space, known, np.array(latencies(space, known)))])
     draft = roofline(space.target, only(space))
     taken = []

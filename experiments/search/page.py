@@ -6,22 +6,21 @@ Writes page.md and its plots; nothing is measured for them. See README.md.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments.search.results import Found, curve, lines_of, read
 from scheduler.replay.intervals import TAIL, mean
 
 HERE = Path(__file__).parent
 POINTS = (16, 64, 128, 256)
-SHARE_OF_FASTEST = 0.99
 RUNS = {
-    "ours": ("even_batch_8", "evolutionary"),
+    "ours": ("near_batch_8", "evolutionary"),
+    "ours, trees alone": ("even_batch_8", "evolutionary"),
     "ours, without evenness": ("opening_batch_8", "now"),
     "ours, opening by equality": ("variants_batch_8", "doubt3"),
     "ours, before": ("variants_batch_8", "main"),
@@ -30,54 +29,12 @@ RUNS = {
     "annealing": ("others_batch_8", "annealing"),
     "random": ("others_batch_8", "random"),
     "Kernel Tuner, genetic": ("kernel_tuner", "kernel_tuner.genetic_algorithm"),
-    "ours, batch 64": ("even_batch_64", "evolutionary"),
+    "ours, batch 64": ("near_batch_64", "evolutionary"),
+    "ours, opening not blind, batch 64": ("even_batch_64", "evolutionary"),
     "ours, opening by equality, batch 64": ("batch_64", "doubt2"),
     "ours, before, batch 64": ("batch_64", "main"),
 }
 """The file of ``results`` and the search in it, by what the page calls it."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """The runs of a search: ``best`` so far, of the fastest schedule's speed, [spaces, repeats,
-    trials], and the mean over spaces of what else was scored, NaN where that is not known."""
-
-    spaces: Sequence[str]
-    best: np.ndarray
-    performance: float
-    milliseconds: float
-
-    @property
-    def needed(self) -> np.ndarray:
-        """Evaluations until each run reached ``SHARE_OF_FASTEST``; infinite where it did not."""
-        there = self.best >= SHARE_OF_FASTEST
-        return np.where(there.any(axis=2), there.argmax(axis=2) + 1.0, np.inf)
-
-
-def read(file: str, search: str) -> Found:
-    """The runs of a search that a file of ``results`` holds."""
-    lines = [line for line in _lines(file) if line["search"] == search and line["space"]]
-
-    def scored(key: str) -> float:
-        known = [line["scores"][key]["value"] for line in lines if key in line["scores"]]
-        return float(np.mean(known)) if known else np.nan
-
-    best = np.array([[_curve(line, gains) for gains in line["gains"]] for line in lines])
-    spaces = [line["space"] for line in lines]
-    return Found(spaces, best, scored("p"), scored("search_ms"))
-
-
-def _lines(file: str) -> list[dict[str, Any]]:
-    with gzip.open(HERE / "results" / f"{file}.jsonl.gz", "rt") as text:
-        return [json.loads(line) for line in text]
-
-
-def _curve(line: Mapping[str, Any], gains: Iterable[tuple[int, float]]) -> np.ndarray:
-    """The best speed after each trial, of the fastest schedule's; 0 until one ran."""
-    curve = np.zeros(line["trials"])
-    for trial, seconds in gains:
-        curve[trial - 1 :] = line["optimum_seconds"] / seconds
-    return curve
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -116,7 +73,7 @@ def spaces(found: Found) -> str:
 
 def variants(file: str) -> str:
     """A line for each search in a file of ``results``, and its gain over the first by seeds."""
-    names = list(dict.fromkeys(line["search"] for line in _lines(file)))
+    names = list(dict.fromkeys(line["search"] for line in lines_of(file)))
     known = {name: read(file, name) for name in names}
     first = known[names[0]].best
     points = [trials for trials in POINTS if trials <= first.shape[2]]
@@ -142,7 +99,7 @@ def regrets(file: str, points: Sequence[int] = (64, 128)) -> str:
     """A line for each search and space in a file of ``results``, and for their mean: how much
     longer the best so far takes than the fastest schedule, in percent."""
     rows = []
-    for name in dict.fromkeys(line["search"] for line in _lines(file)):
+    for name in dict.fromkeys(line["search"] for line in lines_of(file)):
         found = read(file, name)
         lost = 100.0 / found.best[:, :, [trials - 1 for trials in points]] - 100.0
         for space, runs in [*zip(found.spaces, lost, strict=True), ("mean", lost.mean(axis=0))]:
@@ -156,8 +113,8 @@ def opinions(file: str) -> str:
     """A line for each space, in its last evaluation: without a second opinion, with one, the gain
     by seeds, and from nothing where that was replayed."""
     last = {
-        (line["space"], line["search"]): np.array([_curve(line, g)[-1] for g in line["gains"]])
-        for line in _lines(file)
+        (line["space"], line["search"]): np.array([curve(line, g)[-1] for g in line["gains"]])
+        for line in lines_of(file)
     }
     rows = []
     for name in dict.fromkeys(space for space, _ in last):
@@ -273,7 +230,7 @@ def main() -> None:
     )
     plot_curves(known, folder / "curves.svg")
     plot_ranking(ranking, folder / "ranking.svg")
-    plot_predicted(_lines("predicted"), folder / "predicted.svg")
+    plot_predicted(lines_of("predicted"), folder / "predicted.svg")
     (folder / "page.md").write_text(
         "# What the committed results say\n\n"
         "Written by `python -m experiments.search.page`; what the words mean is in README.md.\n\n"
@@ -281,7 +238,8 @@ def main() -> None:
         f"evaluations.\n\n{searches(known)}\n![best so far](curves.svg)\n\n"
         f"## Ours on each space, batch 8\n\n{spaces(known['ours'])}\n"
         f"## Regret on parts of our own CPU space, batch 8\n\n{regrets('cpu')}\n"
-        f"## A Gaussian process beside the trees, batch 8\n\n{variants('process_batch_8')}\n"
+        f"## A Gaussian process for neighbours, batch 8\n\n{variants('near_batch_8')}\n"
+        f"## A Gaussian process for all, batch 8\n\n{variants('process_batch_8')}\n"
         f"## Variants, batch 8\n\n{variants('variants_batch_8')}\n"
         f"## Variants, batch 64\n\n{variants('variants_batch_64')}\n"
         f"## Variants with roots for labels, batch 8\n\n{variants('root_batch_8')}\n"

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from costmodel.dataset import Group
-from costmodel.model import XGBoostModel
-from scheduler.defaults import only
+from scheduler.defaults import blended_model
 from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
 
@@ -48,7 +47,7 @@ def predicted(recording: Recording, rows: int, points: int) -> Mapping[str, Sequ
     order = np.random.default_rng(0).permutation(len(population))
     known, others = order[:rows], order[rows : rows + points]
     latency = np.where(np.isinf(recording.seconds), np.nan, recording.seconds)
-    model = XGBoostModel(space_for=only(space))
+    model = blended_model(space)
     model.fit_groups([Group(space, population[known], latency[known])])
     score, spread = model.predict(space, population[others])
     measured = np.nanmin(latency[known]) / recording.seconds[others]

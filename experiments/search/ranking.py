@@ -17,9 +17,8 @@ import numpy as np
 
 from costmodel.dataset import Group
 from costmodel.evaluating.metrics import pairwise_accuracy, recall, top
-from costmodel.model import XGBoostModel
 from experiments.search.results import estimate, write
-from scheduler.defaults import only
+from scheduler.defaults import blended_model
 from scheduler.replay.forked import shared_out
 from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
@@ -59,7 +58,7 @@ def qualities(recording: Recording, rows: int, draws: int, jobs: int = 1) -> np.
     def drawn(draw: int) -> Sequence[float]:
         order = np.random.default_rng(draw).permutation(len(population))
         known, rest = order[:rows], order[rows:]
-        model = XGBoostModel(space_for=only(space))
+        model = blended_model(space)
         model.fit_groups([Group(space, population[known], latency[known])])
         score = recording.seconds[rest].min() / recording.seconds[rest]
         return quality(model.predict(space, population[rest])[0], score)

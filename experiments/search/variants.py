@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from costmodel.advised import AdvisedModel
+from costmodel.blend import Blend
 from costmodel.model import Settings as TreeSettings
 from costmodel.model import XGBoostModel
 from experiments.search.paired import REACHED, TRIALS, compared
@@ -67,7 +68,8 @@ class Variant:
         prior = roofline(space.target, only(space))
         if not is_warm:
             evolution = self._applied(Evolution())
-            return EvolutionarySearch(space, self._model(space), prior, seed, evolution)
+            blend = Blend(self._model(space))
+            return EvolutionarySearch(space, blend, prior, seed, evolution, far=blend.trees)
         known = transferred(recording, siblings, int(self.settings[WARM_ROWS]), seed)
         warm = EvolutionarySearch(
             space, self._model(space), known.model, seed, self._applied(WARM), known.starters

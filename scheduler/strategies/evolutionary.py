@@ -62,8 +62,7 @@ class Evolution:
 
 
 ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
-"""Where rows of a population are from, see :class:`scheduler.strategies.search.Proposed`. Leaders
-are measured already, and never proposed."""
+"""Where rows are from, see :class:`scheduler.strategies.search.Proposed`; leaders never are."""
 
 WARM = Evolution(
     immigrants=4096, opening_diversity=0.2, caution=32.0, random=0.1, opening_random=0.0, doubt=0.0
@@ -82,8 +81,9 @@ class EvolutionarySearch:
     mixed with the prior's as far as the outcomes prove either right
     (``scheduler.strategies.trust``). What is asked depends on nothing but the seed, the schedules
     taken, the outcomes told, and how many of them were told at each ask. ``starters`` are schedules
-    thought to be good, the best first: a first batch tries some of them whatever the prior says,
-    and they enter every evolution. At first the search is kept away from ``avoided`` schedules.
+    thought to be good, the best first: a first batch tries some of them, and they enter every
+    evolution. At first the search is kept away from ``avoided`` schedules. If there is a ``far``,
+    it judges what evolves, and ``model`` the neighbours of the fastest alone.
     """
 
     def __init__(
@@ -95,9 +95,10 @@ class EvolutionarySearch:
         evolution: Evolution | None = None,
         starters: Sequence[Schedule] = (),
         avoided: Sequence[Schedule] = (),
+        far: Predictor | None = None,
     ) -> None:
         self._space = space
-        self._model = model
+        self._model, self._far = model, far or model
         self._prior = prior
         self._evolution = evolution or Evolution()
         self._history = History(space, seed)
@@ -132,12 +133,11 @@ class EvolutionarySearch:
         if not len(leaders):
             blind = max(blind, int(choice.opening_random * (count - choice.guesses)))
         known = self._founders(leaders)
-        around = known.origin == ORIGINS.index("neighbour")
         share = choice.neighbours if len(leaders) else choice.starters
         near = min(_share(share, count, generator), count - blind)
-        first = known.at(np.flatnonzero(around)) if len(leaders) else self._untried(known, near)
+        first = self._around(leaders) if len(leaders) else self._untried(known, near)
         asked = [self._choose(first, [], near, diversity)]
-        evolved = self._evolve(generator, known.at(np.flatnonzero(~around)).distinct())
+        evolved = self._evolve(generator, known.distinct())
         asked.append(self._choose(evolved, asked, count - blind - len(asked[0]), diversity))
         proposed = [proposal for pool in asked for proposal in pool.proposed(self._space)]
         drawn = self._history.take(self._history.sample(generator, count - len(proposed)))
@@ -159,13 +159,14 @@ class EvolutionarySearch:
         self._due = max(self._history.news + 1, GROWTH * self._history.news)
 
     def _founders(self, leaders: Population) -> _Pool:
-        """What evolution begins with, the leaders and random rows among them, and the leaders'
-        neighbours."""
+        """What evolution begins with, the leaders and random rows among them."""
         immigrants = self._immigrants(len(self._history) // self._evolution.renewal)
-        rows = [leaders, self._starters, immigrants]
-        if len(leaders):
-            rows.append(self._neighbours(tuple(map(tuple, leaders.tolist()))))
-        return self._rated(rows, ("leader", "starter", "immigrant", "neighbour")[: len(rows)])
+        return self._rated([leaders, self._starters, immigrants], ORIGINS[:3], self._far)
+
+    def _around(self, leaders: Population) -> _Pool:
+        """The leaders' neighbours."""
+        rows = self._neighbours(tuple(map(tuple, leaders.tolist())))
+        return self._rated([rows], ["neighbour"], self._model)
 
     def _untried(self, known: _Pool, count: int) -> _Pool:
         """The first ``count`` starters among the founders that are not taken."""
@@ -182,16 +183,15 @@ class EvolutionarySearch:
         generator = np.random.default_rng([self._history.seed, 2, *rows.ravel()])
         return self._space.neighbours(rows, generator)
 
-    def _rated(self, parts: Sequence[Population], origins: Sequence[str]) -> _Pool:
-        """Rows with their predicted quality: the prior's and the model's, as far as each is
-        trusted."""
+    def _rated(self, parts: Sequence[Population], origins: Sequence[str], by: Predictor) -> _Pool:
+        """Rows with what the prior and a model predict of them, as far as each is trusted."""
         rows = np.concatenate(parts)
         origin = np.repeat([ORIGINS.index(name) for name in origins], [*map(len, parts)])
         trust = self._trust
         mean, spread = trust.prior(*self._prior.predict(self._space, rows))
         score = mean
         if trust.share > 0:
-            learnt, unsure = self._model.predict(self._space, rows)
+            learnt, unsure = by.predict(self._space, rows)
             hoped = learnt + self._evolution.optimism * unsure
             score, mean = trust.mixed(mean, hoped), trust.mixed(mean, learnt)
             spread = trust.mixed(spread, unsure)
@@ -209,7 +209,7 @@ class EvolutionarySearch:
             wishes = self._space.mixed(best[first], best[second], generator)
             wishes = self._mutated(wishes, generator)
             children = self._space.complete(wishes, generator, attempts=NEAR_ATTEMPTS)
-            population = _joined([population, self._rated([children], ["child"])])
+            population = _joined([population, self._rated([children], ["child"], self._far)])
         return population
 
     def _choose(self, pool: _Pool, before: Sequence[_Pool], count: int, diversity: float) -> _Pool:

@@ -144,17 +144,20 @@ def test_what_is_chosen_comes_with_the_prediction_that_chose_it() -> None:
     assert [p.spread for p in asked] == spread.tolist()
 
 
-class Certain(Guess):
-    """A model that learns nothing, says the same of all, and is 0.6 unsure of it."""
+class Sure(Guess):
+    """A model that learns nothing, says ``score`` of all, and is 0.6 unsure of it."""
+
+    def __init__(self, score: float = 2.0) -> None:
+        self.score = score
 
     def predict(self, space: Space, population: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.full(len(population), 2.0), np.full(len(population), 0.6)
+        return np.full(len(population), self.score), np.full(len(population), 0.6)
 
 
 def test_prior_and_model_are_mixed_as_they_are_trusted() -> None:
     """As many outcomes as ``caution``, and nothing said of who is better: half of each."""
     space = hills()
-    search = EvolutionarySearch(space, Certain(), Guess(), 0, Evolution(caution=16.0))
+    search = EvolutionarySearch(space, Sure(), Guess(), 0, Evolution(caution=16.0), far=Sure(3.0))
     told = [(schedule, outcome(schedule)) for schedule in ask(search, 16)]
     search.tell(told)
     asked = [p for p in search.ask(16) if p.origin != "random"]
@@ -163,7 +166,9 @@ def test_prior_and_model_are_mixed_as_they_are_trusted() -> None:
     known = trust(latency.min() / latency, said, np.zeros(0), 16.0)
     prior, spread = known.prior(*Guess().predict(space, space.rows([p.schedule for p in asked])))
     assert known.share == 0.5
-    assert [p.mean for p in asked] == pytest.approx((prior + 2.0) / 2)
+    said = np.where([p.origin == "neighbour" for p in asked], 2.0, 3.0)
+    assert set(said) == {2.0, 3.0}
+    assert [p.mean for p in asked] == pytest.approx((prior + said) / 2)
     assert [p.spread for p in asked] == pytest.approx((spread + 0.6) / 2)
 
 
@@ -207,7 +212,7 @@ def test_a_child_differs_from_its_parents_in_few_decisions() -> None:
     [row] = space.sample(np.random.default_rng(0), 1)
     starter = space.schedule(row)
     single = Evolution(immigrants=1, parents=1, children=256, generations=1, random=0.0)
-    search = EvolutionarySearch(space, trees(space), Certain(), 0, single, starters=[starter])
+    search = EvolutionarySearch(space, trees(space), Sure(), 0, single, starters=[starter])
     children = [p.schedule for p in search.ask(256) if p.origin == "child"]
     changed = [sum(c[name] != value for name, value in starter.values.items()) for c in children]
     assert len(children) > 32
