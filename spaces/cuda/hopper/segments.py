@@ -1,15 +1,17 @@
 """Rows in segments, as blocks that stay and walk over tiles find them: by a list in shared memory.
 
-Before all else a block looks up where each segment starts, by a search for each, and adds up how
-many tiles of rows there are before it. So tiles have numbers without gaps, those past the last one
-are passed over, and what a tile's rows are follows from a search in the list. Whatever the table
-holds, nothing outside of the arrays is read or written, and all blocks find the same list.
+Before all else a block looks up where each segment starts, by searches in which lanes of a warp
+look at several places at a time, and adds up how many tiles of rows there are before it. So tiles
+have numbers without gaps, those past the last one are passed over, and what a tile's rows are
+follows from a search in the list. Whatever the table holds, nothing outside of the arrays is read
+or written, and all blocks find the same list.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Strided
 from spaces.cuda.blocks.gathered import Gathered
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
@@ -19,6 +21,8 @@ from spaces.derivation.products.view import Segments
 from spaces.language.program import Operand
 
 WORD = 4
+LANES = (2, 4, 8, 16, 32)
+"""Lanes that may look for a segment together."""
 PARTS = (0, 16, 32, 64)
 """Rows that tiles of segments are trimmed to; 0 for tiles that are loaded and multiplied whole."""
 
@@ -63,18 +67,39 @@ class SegmentList:
         ]
 
     def _search(self) -> list[str]:
-        """Each thread looks for the first rows of its segments."""
+        """Some lanes look for the first row of a segment together, each in turn at one of as many
+        places of what remains."""
+        lanes = min(LANES, key=self._loads)
+        at_once = self.threads // lanes
+        masks = [1 << n for n in range(5) if 1 << n < lanes]
         return [
-            f"for (int e = (int)threadIdx.x; e <= {self._count}; e += {self.threads}) {{",
+            f"for (int first = 0; first <= {self._count}; first += {at_once}) {{",
+            f"  const int e = first + (int)threadIdx.x / {lanes};",
             f"  int low = 0, high = {self.segments.table.size};",
-            "  while (low < high) {",
-            "    const int middle = (low + high) / 2;",
-            f"    if (tw::load_global({self.table} + middle) < e) low = middle + 1;",
-            "    else high = middle;",
+            f"  for (int round = 0; round < {self._rounds(lanes)}; round++) {{",
+            f"    const int step = (high - low + {lanes - 1}) / {lanes};",
+            f"    const int place = low + (int)threadIdx.x % {lanes} * step;",
+            f"    int below = place < high && tw::load_global({self.table} + place) < e;",
+            *(f"    below += tw::shuffle_xor(below, {mask});" for mask in masks),
+            "    const int end = low + below * step;",
+            "    high = end < high ? end : high;",
+            "    low = below ? low + (below - 1) * step + 1 : low;",
             "  }",
-            f"  tw::store_shared(shared + {self.at} + {WORD} * e, low);",
+            f"  if (threadIdx.x % {lanes} == 0 && e <= {self._count})",
+            f"    tw::store_shared(shared + {self.at} + {WORD} * e, low);",
             "}",
         ]
+
+    def _rounds(self, lanes: int) -> int:
+        """How often so many lanes look until nothing remains of the table."""
+        remaining, found = self.segments.table.size, 0
+        while remaining:
+            remaining, found = ceil_div(remaining, lanes) - 1, found + 1
+        return found
+
+    def _loads(self, lanes: int) -> int:
+        """How many loads wait for each other where so many lanes look for a segment."""
+        return self._rounds(lanes) * ceil_div(self._count + 1, self.threads // lanes)
 
     def _number(self) -> list[str]:
         """A warp adds up the tiles of 32 segments at a time."""

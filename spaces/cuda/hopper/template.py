@@ -46,7 +46,7 @@ class Hopper(Template):
     """
 
     name: ClassVar[str] = "hopper"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

@@ -129,6 +129,12 @@ BUGS = {
     "too few tiles": ("mma", r"(const int tile_row = [^;]*);", r"\1; if (tile_row > 5) return;"),
     "a gathered row of another": ("mma gathered", r"(tw_entry\(whole_e_row, )[^,]*", r"\1row0"),
     "a row for its number": ("mma gathered", r"(left_at\[[^;]*)left_entry", r"\1row0"),
+    "hopper: a search whose lanes do not tell each other": (
+        "hopper",
+        r"below \+= tw::shuffle_xor\(below, 1\);",
+        "",
+    ),
+    "hopper: a search that ends early": ("hopper", r"round < \d+", "round < 1"),
     "hopper: a tile of the segment before": ("hopper", r"<= tile_row", "< tile_row"),
     "hopper: a tile too few": ("hopper", r"tile_row >= row_tiles\)", "tile_row + 1 >= row_tiles)"),
     "hopper: a tile is not whole": ("hopper", r"(long_as) \+ 63\)", r"\1)"),
