@@ -22,6 +22,8 @@ from spaces.workloads.workload import Workload
 
 CALL = 8
 """Instructions of a function, more or less."""
+ANSWER = 8e-7
+"""Seconds until memory answers, more or less."""
 BOOKKEEPING = 40
 """Instructions of a thread to find its place."""
 
@@ -47,6 +49,7 @@ def kept_quantities(
     main = float(workload.least_bytes)
     filled_by = occupancy.quantities(sizes.outputs)
     busy = sizes.blocks * threads / (LEAST_THREADS * target.multiprocessors)
+    busy = np.minimum(busy, _in_flight(sizes, occupancy, bytes) / target.bandwidth / ANSWER)
     reads = padded * taps * bytes
     quantities: dict[str, Any] = {
         "flops": useful * padded / kept,
@@ -72,6 +75,14 @@ def kept_quantities(
         **occupancy.flight(4 * sizes.outputs),
     }
     return filled(quantities, c["vector"].shape)
+
+
+def _in_flight(sizes: KeptSizes, occupancy: Occupancy, bytes: Any) -> Any:
+    """Bytes that all threads with a task ask for at a time, ``bytes`` for each accumulator and
+    tap: memory is fast only where these are many (Little's law)."""
+    asked = bytes * sizes.outputs * sizes.taps_written_out * sizes.values["ahead"]
+    at_once = np.minimum(1.0, occupancy.slots / sizes.blocks)
+    return asked * sizes.tasks * sizes.parts * at_once
 
 
 def _loads(view: KeptView, c: Any) -> tuple[Any, Any]:

@@ -59,6 +59,22 @@ def test_vectors_are_as_wide_as_all_steps_allow():
     assert width(odd, read, 16) == 2
 
 
+def test_threads_without_a_task_and_few_bytes_asked_for_keep_no_memory_busy():
+    """Of 32 columns in vectors of 4, a block of 256 threads that share nothing has 8 at work."""
+    work = workload("y[c] = sum[r](x[r, c])", r=1 << 20, c=32)
+    template = CudaKept(work, TARGET)
+    names = ("vector", "turns", "unroll", "ahead", "threads", "share", "split")
+    rows = [(4, 1, 0, 2, 256, 1, 132), (4, 1, 0, 8, 256, 1, 132), (4, 1, 0, 8, 256, 32, 132)]
+    columns = {
+        n: np.array(values) for n, values in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    columns |= {"across": np.array(["none"] * 3), "stores": np.array(["stream"] * 3)}
+    busy = template.quantities(columns)["worker_fraction"]
+    assert busy[1] == pytest.approx(4 * busy[0])
+    assert busy[0] < 0.02
+    assert busy[2] > 0.9
+
+
 def test_every_rule_refuses_something_and_says_why():
     batches = workload("y[n, c] = sum[r](x[n, r, c])", n=64, r=4096, c=64, dtype="float16")
     small = cuda_target("sm_86")
