@@ -149,6 +149,7 @@ def test_a_server_that_is_not_there_is_said_without_the_password(tmp_path):
 
 def test_a_server_that_refuses_says_why_without_the_password(server, location):
     name = name_of(location)
+    server.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC", name)  # as since version 15
     server.execute("CREATE ROLE guarded LOGIN PASSWORD 'right'; CREATE ROLE crowded LOGIN")
     server.execute("CREATE ROLE barred; ALTER ROLE crowded CONNECTION LIMIT 0")
     server.ask_for_password("guarded")
@@ -212,6 +213,13 @@ def test_a_role_that_may_only_read_suffices_for_all_that_is_asked(roles, locatio
         assert (database.trials(near, TARGET), len(list(database.runs()))) == (1, 1)
         assert database.export_jsonl(tmp_path / "all.jsonl") == 2
         assert database.stats().measurements == 2
+
+
+def test_neither_may_make_tables_whatever_a_server_allows_at_first(roles):
+    for location in roles:
+        with create_engine(location).connect() as connection:
+            asked = text("SELECT has_schema_privilege('public', 'CREATE')")
+            assert connection.execute(asked).scalar_one() is False
 
 
 @pytest.mark.parametrize(
