@@ -69,8 +69,7 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
     found = _found(address)
     if _is_of_loopback(*host_and_port(found)):
         os.environ[_LOOPBACK] = "0"
-    if not insecure:
-        _check_asks_for_token(found)
+    _check_answers(found, insecure)
     modules = [*(str(_ROOT / module) for module in MODULES), *code]
     _init(address=found, runtime_env={"py_modules": modules, "excludes": ["__pycache__"]})
     return found
@@ -174,7 +173,7 @@ def _own_cluster() -> Path:
 def host_and_port(address: str) -> tuple[str, int]:
     """The parts of ``host:port`` or ``ray://host:port``; :class:`InputError` if it is neither."""
     host, _, port = address.removeprefix(CLIENT).rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or "/" in host or not port.isdecimal() or int(port) > 65535:
         raise InputError(
             f"address={address!r:.80} is none; allowed: auto, HOST:PORT, ray://HOST:PORT"
         )
@@ -204,15 +203,16 @@ def _ensure_token() -> None:
         file.write(secrets.token_hex(32))
 
 
-def _check_asks_for_token(address: str) -> None:
-    """:class:`InputError` if the cluster also talks to somebody with a wrong token."""
+def _check_answers(address: str, insecure: bool) -> None:
+    """:class:`InputError` if no cluster is there, where Ray would try for minutes, or if it also
+    talks to somebody with a wrong token, unless that is allowed."""
     done = _answer(address, RAY_AUTH_TOKEN=secrets.token_hex(32))
-    if done.returncode == stranger.ANSWERED:
+    if done.returncode == stranger.ANSWERED and not insecure:
         raise InputError(
             f"the cluster at {address} asks nobody for a token, so whoever reaches it commands "
             "it; start it with RAY_AUTH_MODE=token, or allow this with --insecure-cluster"
         )
-    if done.returncode != stranger.REFUSED:
+    if done.returncode not in (stranger.ANSWERED, stranger.REFUSED):
         said = done.stderr.decode(errors="replace").split()
         raise InputError(f"no Ray cluster answers at {address}: {' '.join(said[-30:])}")
 

@@ -23,13 +23,15 @@ def main() -> None:
 def _head_answers(address: str) -> bool:
     """Whether it tells the keys that the cluster keeps."""
     from ray import _raylet
-    from ray.exceptions import AuthenticationError
+    from ray.exceptions import AuthenticationError, RpcError
 
     try:
         client: Any = _raylet
         client.GcsClient(address=address).internal_kv_keys(b"", None, SECONDS)
     except AuthenticationError:
         return False
+    except RpcError as error:
+        sys.exit(str(error).partition("\n")[0])
     return True
 
 

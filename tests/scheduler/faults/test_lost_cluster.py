@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from importlib import metadata
 
@@ -46,7 +47,9 @@ def test_addresses_are_host_and_port(address, parts):
     assert host_and_port(address) == parts
 
 
-@pytest.mark.parametrize("address", ["", "head", "head:", ":6379", "head:99999", "head:-1", "a:b"])
+@pytest.mark.parametrize(
+    "address", ["", "head", "head:", ":6379", "head:99999", "head:-1", "a:b", "http://head:80"]
+)
 def test_anything_else_is_no_address(address):
     with pytest.raises(InputError, match=r"allowed: auto, HOST:PORT, ray://HOST:PORT"):
         host_and_port(address)
@@ -60,13 +63,26 @@ def test_where_nobody_listens_is_no_cluster():
             RayExecutor(address)
 
 
-def test_what_listens_and_says_nothing_is_no_cluster(monkeypatch):
+@pytest.mark.parametrize("insecure", [False, True])
+def test_what_listens_and_says_nothing_is_no_cluster(monkeypatch, insecure):
     monkeypatch.setattr(connection, "PROBE_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server, environment_as_before():
         address = f"127.0.0.1:{server.getsockname()[1]}"
         says = f"no Ray cluster answers at {address}: nothing is said for 0.5 s"
         with pytest.raises(InputError, match=says):
+            connect(address, insecure)
+
+
+def test_what_speaks_for_other_services_is_told_in_a_few_words():
+    grpc = pytest.importorskip("grpc", reason="needs the extra ray")
+    with ThreadPoolExecutor() as threads, environment_as_before():
+        server = grpc.server(threads)
+        address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        server.start()
+        with pytest.raises(InputError, match=f"no Ray cluster answers at {address}: ") as refused:
             connect(address, insecure=False)
+        server.stop(None)
+    assert "File" not in str(refused.value)
 
 
 @contextmanager
