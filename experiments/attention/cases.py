@@ -172,7 +172,7 @@ CASES = tuple(
 _USUAL: dict[str, Value] = {
     "residency": 1, "overlap": 1, "beside": 0, "queries": "shared", "query_buffers": 2, "stages": 2,
     "ping_pong": 1, "rescale": "late", "blocks": "persistent", "section": 1, "own_keys": 0,
-    "split": 1,
+    "split": 1, "ahead": 0,
 }  # fmt: skip
 _WIDE: dict[str, Value] = {"warpgroups": 3, "keys": 80}
 _LOW: dict[str, Value] = {"warpgroups": 2, "keys": 128, "queries": "registers"}

@@ -48,10 +48,17 @@ class GroupRows:
         plan = self.plan
         return [
             *self.places(),
-            f"const u32 at = buffer * {plan.warpgroups} + group;",
-            f"const u32 region = shared + at * {plan.region_bytes};",
+            *self.room(),
             *plan.spans.whole_lines("group_row", SLICE, "whole_first", "whole_last"),
             *([] if self._bounds_again else self._ends()),
+        ]
+
+    def room(self) -> list[str]:
+        """Where they are in shared memory."""
+        plan = self.plan
+        return [
+            f"const u32 at = buffer * {plan.warpgroups} + group;",
+            f"const u32 region = shared + at * {plan.region_bytes};",
         ]
 
     def places(self) -> list[str]:
@@ -65,12 +72,17 @@ class GroupRows:
             *self.chain.of_rows(),
         ]
         return [
-            f"const i32 group_row = row0 + group * {SLICE};",
+            self.first,
             "const i32 own = group_row + warp * 16 + lane / 4;",
             *(f"{integer} p{n}[{ROWS}];" for n in range(len(local))),
             *self.chain.declared(),
             *each_row(body),
         ]
+
+    @property
+    def first(self) -> str:
+        """C declaration of the warpgroup's first row."""
+        return f"const i32 group_row = row0 + group * {SLICE};"
 
     @property
     def _bounds_again(self) -> bool:

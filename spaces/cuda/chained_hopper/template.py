@@ -9,9 +9,10 @@ weights of half of the rows (3);
 maximum ``moved``, or ``late``, where it rose by more than eight powers of two; ``query_buffers``,
 rows that wait their turn; ``residency``, blocks of a multiprocessor; ``blocks``, how they find
 their tiles; ``section``, heads that take turns; ``own_keys``, whether each warpgroup passes over
-tiles of keys that only others' rows see; ``split``, parts of the keys of a tile of rows that blocks
-share, and ``merge``, who merges them: a second ``kernel``, one that begins ``early`` and waits, the
-``last`` block to come, or all of them as a ``cluster``.
+tiles of keys that only others' rows see; ``ahead``, whether the first scores of the next tile of
+rows are multiplied beside the last sums and the outputs of one; ``split``, parts of the keys of a
+tile of rows that blocks share, and ``merge``, who merges them: a second ``kernel``, one that begins
+``early`` and waits, the ``last`` block to come, or all of them as a ``cluster``.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ import numpy as np
 
 from spaces.cuda.chained_hopper.code import ChainedHopperCode
 from spaces.cuda.chained_hopper.fetching.tiles import tiled
-from spaces.cuda.chained_hopper.multiplying import ALL, HALF, STATES
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.rules import chained_rules
 from spaces.cuda.chained_hopper.served import why_not_chained
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
+from spaces.cuda.chained_hopper.steps import ALL, HALF, STATES
 from spaces.cuda.chained_hopper.traffic import chained_quantities
 from spaces.cuda.chained_hopper.walk import WALKS
 from spaces.cuda.chains.chain import RESCALES, can_be_late
@@ -104,6 +105,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         ),
         Decision("section", sections),
         Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
+        Decision("ahead", (0, 1)),
     )
 
 

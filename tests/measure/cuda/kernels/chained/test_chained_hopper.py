@@ -101,6 +101,31 @@ BUGS = {
         r"tw::sync_named\(5, 256\);",
         "",
     ),
+    "outputs of sums that have not ended": (
+        "ahead",
+        r"tw::wgmma_wait<1>\(\);\n +tw::settle\(sums\);",
+        "",
+    ),
+    "first scores are read before they have ended": (
+        "ahead",
+        r"(i32 j = end_tile - 1;\s+)tw::wgmma_wait<0>\(\);",
+        r"\1",
+    ),
+    "the next rows meet the last keys": (
+        "ahead",
+        r"([\s\S]*)\+ next \* 8192",
+        r"\1+ stage * 8192",
+    ),
+    "scores of rows that are done": (
+        "ahead",
+        r"if \(\+\+buffer == 2\) \{ buffer = 0; rows_phase \^= 1; \}(\s+following)",
+        r"\1",
+    ),
+    "the next rows' tiles are not passed over": (
+        "ahead, own keys",
+        r"(if \(following >= [\s\S]*)for \(; j >= own_end; j--\)",
+        r"\1for (; j >= own_end + 1; j--)",
+    ),
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
 }
 MORE_BUGS = {
