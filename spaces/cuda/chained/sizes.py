@@ -10,7 +10,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.kinds import Kinds, kinds_of
-from spaces.cuda.chains.merging import SHARERS, row_words
+from spaces.cuda.chains.leaving import SHARERS, row_words
 from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 from spaces.cuda.residency import BlockResources
 from spaces.cuda.target import WARP

@@ -80,7 +80,6 @@ class ChainedHopperCode:
         if plan.merges_later:
             merging = Multiplying(plan).merging()
             if plan.begins_early:  # others write the workspace while it runs
-                merging = ["tw::await_launches();", *merging]
                 arrays = [plan.access.parameters(), "u8 *workspace"]
             lines += _function(self._merger, f"__launch_bounds__({GROUP})", arrays, merging)
         return "\n".join(lines) + "\n"

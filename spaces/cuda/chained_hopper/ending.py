@@ -100,10 +100,11 @@ class Ending:
             f"const i32 tile_number = slice / {plan.warpgroups};",
             f"const i32 group = slice % {plan.warpgroups};",
             *walk.of_tile("tile_number"),
-            *self.rows.places(),
             "const int column0 = eight * 8 + lane % 4 * 2;",
             "float sums[4];",
             *merging.parts(),
+            *["tw::await_launches();"] * plan.begins_early,
+            *self.rows.places(),
             *merged,
             *stored,
         ]

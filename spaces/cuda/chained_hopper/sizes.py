@@ -9,7 +9,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained_hopper.fetching.tiles import PANEL, PANEL_BYTES, SLICE
-from spaces.cuda.chains.merging import SHARERS, row_words
+from spaces.cuda.chains.leaving import SHARERS, row_words
 from spaces.cuda.residency import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained

@@ -4,73 +4,32 @@ Each block leaves the states and sums of its part in the workspace, every thread
 them is a decision: the last block to come of those that share a tile, which tickets tell, or a
 second kernel, in which many blocks share the sums of a tile. Which part came when makes no
 difference: they are merged in the order of their keys, states first, so that what sums are
-multiplied by is known and all their loads are in flight together. A row's states lie together by
-fours, once for the four lanes that share it, and a thread's sums by twos, of neighbouring columns.
+multiplied by is known and all their loads are in flight together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.rooms import BLOCK, GLOBAL, Crew, Room
+from spaces.cuda.chains.leaving import TOGETHER, LeftParts
 from spaces.cuda.chains.scopes import ThreadScope
 from spaces.cuda.reducers import joined
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import series
 
-_ALIGNMENT = 128
 _AHEAD = 16
 """Parts whose states are on their way at a time."""
 _MOST_AHEAD = 32
 """Sums of a row that are."""
-TOGETHER = 4
-"""Words of a row's states that lie together."""
-SHARERS = 4
-"""Neighbouring threads that share their rows."""
+_MOST_HELD = 128
+"""Words of all parts that a thread loads before it merges any, if they are no more."""
 
 
 @dataclass(frozen=True)
-class PartMerging:
-    """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
-    ``i`` of a thread for each weighing, of which it has ``count``. Whoever merges only some of the
-    sums says how many there are, ``left``, and which one ``i`` is by ``place``. Threads leave
-    states where ``has_states`` holds, if it is not empty."""
-
-    chain: FragmentChain
-    split: int
-    tiles: int
-    threads: int
-    sums: Sequence[Callable[[str], str]]
-    count: int
-    crew: Crew = BLOCK
-    left: int | None = None
-    place: Callable[[str], str] = str
-    has_states: str = ""
-    room: Room = GLOBAL
-
-    @property
-    def zeroed_bytes(self) -> int:
-        """A ticket for each tile: zero before the kernel, and afterwards."""
-        return round_up(4 * self.tiles, _ALIGNMENT) if self.split > 1 else 0
-
-    @property
-    def workspace_bytes(self) -> int:
-        """The tickets, then all parts."""
-        return self.zeroed_bytes + self.part_bytes if self.split > 1 else 0
-
-    @property
-    def own_bytes(self) -> int:
-        """A part."""
-        return self._values * self.threads * 4
-
-    @property
-    def part_bytes(self) -> int:
-        """All parts."""
-        return self.tiles * self.split * self.own_bytes
+class PartMerging(LeftParts):
+    """Of threads that leave parts, and merge them."""
 
     def leave(self, inside: str) -> list[str]:
         """Leave a part, and declare ``is_last``: whether all others have been left. Rows ``r`` for
@@ -98,111 +57,46 @@ class PartMerging:
             *self.merge(inside),
         ]
 
-    def parts(self) -> list[str]:
-        """Declare ``parts``, where a thread's own of the first part are."""
-        crew, size = self.crew, f"{self._values * self.threads}"
-        if self.room is not GLOBAL:
-            return [f"const u32 parts = {crew.room} + {crew.thread} * {self.room.step};"]
-        return [
-            f"float *const parts = (float *)({crew.workspace} + {self.zeroed_bytes})",
-            f"    + (i64)({crew.tile}) * {self.split} * {size} + {crew.thread};",
-        ]
-
     @property
-    def _states(self) -> int:
-        return len(self.chain.chained.scalars)
+    def _is_held(self) -> bool:
+        """Whether a thread has registers for all that it merges, so that no load waits for another:
+        where many threads merge, that is most of their time."""
+        words = self._row_words + len(self.sums) * self._row_count
+        return self.chain.rows * self.split * words <= _MOST_HELD
 
-    @property
-    def _values(self) -> int:
-        """Words of a thread: its share of what each row has, and all sums."""
-        return self._state_words + len(self.sums) * (self.left or self.count)
-
-    @property
-    def _state_words(self) -> int:
-        return self.chain.rows * self._row_words // SHARERS
-
-    @property
-    def _row_words(self) -> int:
-        """Of each row, in whole fours."""
-        return row_words(self._states + len(self.chain.placed))
-
-    def _mine(self, part: str, in_block: bool) -> str:
-        """Declare where a thread's own of a part are, of a cluster's of this block or of all."""
-        size, each = self._values * self.threads * self.room.step, self.room.each
-        at = f"parts + {part} * {size}"
-        if each and not in_block:
-            at = f"tw::map_shared(parts + {part} % {each} * {size}, {part} / {each})"
-        return f"{self.room.address} mine = {at};"
-
-    def _states_at(self, first: int) -> str:
-        """Where some states of row ``r`` are."""
-        thread, words = f"(i32)({self.crew.thread})", self._row_words
-        row = f"r * {self.threads // SHARERS * words} + {thread} / {SHARERS} * {words}"
-        return f"mine + ({row} + {first} - {thread}) * {self.room.step}"
-
-    def _sums_at(self, n: int) -> str:
-        """Where a thread's own sums ``i`` and ``i + 1`` are."""
-        first = self._state_words + n * (self.left or self.count)
-        place = f"({first} + {self.place('i')}) * {self.threads} + (i32)({self.crew.thread})"
-        return f"mine + ({place}) * {self.room.step}"
-
-    def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
-        head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
-        return ["#pragma unroll", head, *indented(body), "}"]
-
-    @property
-    def _row_count(self) -> int:
-        """Sums of a thread for one of its rows."""
-        return self.count // self.chain.rows
-
-    def _each_two(self, body: Sequence[str]) -> list[str]:
-        """A loop over the sums ``i`` and ``i + 1`` of row ``r``, which lie as matrix instructions
-        leave them."""
-        number = f"r / 2 * {2 * self._row_count} + n * 4 + r % 2 * 2"
-        return [
-            "#pragma unroll",
-            f"for (int n = 0; n < {self._row_count // 2}; n++) {{",
-            f"  const int i = {number};",
-            *indented(body),
-            "}",
-        ]
-
-    def put(self, inside: str) -> list[str]:
-        """Leave a part in the workspace."""
-        values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
-        values += [f"tw::bits_float((u32)place{k}[r])" for k in self.chain.placed]
-        values += ["0.0f"] * (self._row_words - len(values))
-        rows = []
-        for first in range(0, len(values), TOGETHER):
-            some = ", ".join(values[first : first + TOGETHER])
-            rows.append(f"const float states{first}[{TOGETHER}] = {{{some}}};")
-            rows.append(self.room.stored(TOGETHER, self._states_at(first), f"states{first}"))
-        leads = f"({self.crew.thread}) % {SHARERS} == 0"
-        having = f"{self.has_states} && {leads}" if self.has_states else leads
-        rows = [f"if ({having}) {{", *indented(rows), "}"]
-        sums = []
-        for n, text in enumerate(self.sums):
-            sums.append(f"const float two{n}[2] = {{{text('i')}, {text('(i + 1)')}}};")
-            sums.append(self.room.stored(2, self._sums_at(n), f"two{n}"))
-        body = self._each_row([*rows, *(self._each_two(sums) if sums else [])], inside)
-        return [
-            *self.parts(),
-            "{",
-            *indented([self._mine(self.crew.part, in_block=True), *body]),
-            "}",
-        ]
+    def _hold(self, inside: str) -> list[str]:
+        """Load all parts of all rows, if they are held."""
+        if not self._is_held:
+            return []
+        rows, names = self.chain.rows, range(0, self._row_words, TOGETHER)
+        declared = [f"float all{k}[{rows}][{self.split}][{TOGETHER}];" for k in names]
+        two = f"[{rows}][{self.split}][{self._row_count // 2}][2]"
+        declared += [f"float each{n}{two};" for n in range(len(self.sums))]
+        lines = list[str]()
+        for k in names:
+            lines += self.room.loaded(TOGETHER, f"all{k}[r][part]", self._states_at(k))
+        sums = list[str]()
+        for n in range(len(self.sums)):
+            sums += self.room.loaded(2, f"each{n}[r][part][n]", self._sums_at(n))
+        loads = self._each_part([*lines, *(self._each_two(sums) if sums else [])], self.split)
+        return [*declared, *self._each_row(loads, inside)]
 
     def merge(self, inside: str) -> list[str]:
         """Begin with nothing and merge the states of part after part; then add their sums. Row by
         row, so that nothing parts the loads of one."""
-        states = [*self.chain.no_states(), *self._each_part(self._merged_states(), _AHEAD)]
+        return [*self._hold(inside), *self._each_row(self._merged(), inside)]
+
+    def _merged(self) -> list[str]:
+        """The lines of row ``r``."""
+        ahead = self.split if self._is_held else _AHEAD
+        states = [*self.chain.no_states(), *self._each_part(self._merged_states(), ahead)]
         sums = []
         if self.sums:
             none = [f"{text('i')} = {text('(i + 1)')} = 0.0f;" for text in self.sums]
             sums += self._each_two(none)
-            ahead = max(1, min(_AHEAD, _MOST_AHEAD // self._row_count))
+            ahead = ahead if self._is_held else max(1, min(_AHEAD, _MOST_AHEAD // self._row_count))
             sums += self._each_part(self._added_sums(), ahead)
-        return self._each_row([*states, *sums], inside)
+        return [*states, *sums]
 
     def _each_part(self, body: Sequence[str], ahead: int) -> list[str]:
         return [
@@ -213,14 +107,20 @@ class PartMerging:
             "}",
         ]
 
+    def _loaded(self, name: str, count: int, held: str, at: str) -> list[str]:
+        """Lines that declare ``name``: words of row ``r`` of a part, loaded or ``held``."""
+        if self._is_held:
+            place = "[n]" if count == 2 else ""
+            return [f"const float (&{name})[{count}] = {held}[r][part]{place};"]
+        return [f"float {name}[{count}];", *self.room.loaded(count, name, at)]
+
     def _load_states(self, wanted: Iterable[int]) -> list[str]:
         """Some of the states that a part has of row ``r``, in ``otherK``, and all that lie beside
         them, in ``heldN``."""
         wanted = list(wanted)
         lines = []
         for first in sorted({k // TOGETHER * TOGETHER for k in wanted}):
-            lines.append(f"float held{first}[{TOGETHER}];")
-            lines += self.room.loaded(TOGETHER, f"held{first}", self._states_at(first))
+            lines += self._loaded(f"held{first}", TOGETHER, f"all{first}", self._states_at(first))
         return [*lines, *(f"const float other{k} = {_held(k)};" for k in wanted)]
 
     def _merged_states(self) -> list[str]:
@@ -264,16 +164,9 @@ class PartMerging:
             correction = chain.chained.weighings[n].reduction.correction
             scaled = isinstance(correction, Scaling)
             factor = f" * factor{chain.scalings.index(correction)}" if scaled else ""
-            added.append(f"float two{n}[2];")
-            added += self.room.loaded(2, f"two{n}", self._sums_at(n))
+            added += self._loaded(f"two{n}", 2, f"each{n}", self._sums_at(n))
             added += [f"{text(f'(i + {e})')} += two{n}[{e}]{factor};" for e in range(2)]
         return [*lines, *self._each_two(added)]
-
-
-def row_words(states: int) -> int:
-    """Words that are left of a row: its states, places among them, whether it has a key, and what
-    fills up the last :data:`TOGETHER`."""
-    return int(round_up(states + 1, TOGETHER))
 
 
 def _held(k: int) -> str:

@@ -1,0 +1,161 @@
+"""Parts of the keys of a tile of rows, left by threads for whoever merges them.
+
+A row's states lie together by fours, once for the four lanes that share it, and a thread's sums by
+twos, of neighbouring columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.integers import round_up
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.rooms import BLOCK, GLOBAL, Crew, Room
+
+_ALIGNMENT = 128
+TOGETHER = 4
+"""Words of a row's states that lie together."""
+SHARERS = 4
+"""Neighbouring threads that share their rows."""
+
+
+@dataclass(frozen=True)
+class LeftParts:
+    """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
+    ``i`` of a thread for each weighing, of which it has ``count``. Whoever merges only some of the
+    sums says how many there are, ``left``, and which one ``i`` is by ``place``. Threads leave
+    states where ``has_states`` holds, if it is not empty."""
+
+    chain: FragmentChain
+    split: int
+    tiles: int
+    threads: int
+    sums: Sequence[Callable[[str], str]]
+    count: int
+    crew: Crew = BLOCK
+    left: int | None = None
+    place: Callable[[str], str] = str
+    has_states: str = ""
+    room: Room = GLOBAL
+
+    @property
+    def zeroed_bytes(self) -> int:
+        """A ticket for each tile: zero before the kernel, and afterwards."""
+        return round_up(4 * self.tiles, _ALIGNMENT) if self.split > 1 else 0
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The tickets, then all parts."""
+        return self.zeroed_bytes + self.part_bytes if self.split > 1 else 0
+
+    @property
+    def own_bytes(self) -> int:
+        """A part."""
+        return self._values * self.threads * 4
+
+    @property
+    def part_bytes(self) -> int:
+        """All parts."""
+        return self.tiles * self.split * self.own_bytes
+
+    def parts(self) -> list[str]:
+        """Declare ``parts``, where a thread's own of the first part are."""
+        crew, size = self.crew, f"{self._values * self.threads}"
+        if self.room is not GLOBAL:
+            return [f"const u32 parts = {crew.room} + {crew.thread} * {self.room.step};"]
+        return [
+            f"float *const parts = (float *)({crew.workspace} + {self.zeroed_bytes})",
+            f"    + (i64)({crew.tile}) * {self.split} * {size} + {crew.thread};",
+        ]
+
+    @property
+    def _states(self) -> int:
+        return len(self.chain.chained.scalars)
+
+    @property
+    def _values(self) -> int:
+        """Words of a thread: its share of what each row has, and all sums."""
+        return self._state_words + len(self.sums) * (self.left or self.count)
+
+    @property
+    def _state_words(self) -> int:
+        return self.chain.rows * self._row_words // SHARERS
+
+    @property
+    def _row_words(self) -> int:
+        """Of each row, in whole fours."""
+        return row_words(self._states + len(self.chain.placed))
+
+    def _mine(self, part: str, in_block: bool) -> str:
+        """Declare where a thread's own of a part are, of a cluster's of this block or of all."""
+        size, each = self._values * self.threads * self.room.step, self.room.each
+        at = f"parts + {part} * {size}"
+        if each and not in_block:
+            at = f"tw::map_shared(parts + {part} % {each} * {size}, {part} / {each})"
+        return f"{self.room.address} mine = {at};"
+
+    def _states_at(self, first: int) -> str:
+        """Where some states of row ``r`` are."""
+        thread, words = f"(i32)({self.crew.thread})", self._row_words
+        row = f"r * {self.threads // SHARERS * words} + {thread} / {SHARERS} * {words}"
+        return f"mine + ({row} + {first} - {thread}) * {self.room.step}"
+
+    def _sums_at(self, n: int) -> str:
+        """Where a thread's own sums ``i`` and ``i + 1`` are."""
+        first = self._state_words + n * (self.left or self.count)
+        place = f"({first} + {self.place('i')}) * {self.threads} + (i32)({self.crew.thread})"
+        return f"mine + ({place}) * {self.room.step}"
+
+    def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
+        head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
+        return ["#pragma unroll", head, *indented(body), "}"]
+
+    @property
+    def _row_count(self) -> int:
+        """Sums of a thread for one of its rows."""
+        return self.count // self.chain.rows
+
+    def _each_two(self, body: Sequence[str]) -> list[str]:
+        """A loop over the sums ``i`` and ``i + 1`` of row ``r``, which lie as matrix instructions
+        leave them."""
+        number = f"r / 2 * {2 * self._row_count} + n * 4 + r % 2 * 2"
+        return [
+            "#pragma unroll",
+            f"for (int n = 0; n < {self._row_count // 2}; n++) {{",
+            f"  const int i = {number};",
+            *indented(body),
+            "}",
+        ]
+
+    def put(self, inside: str) -> list[str]:
+        """Leave a part in the workspace."""
+        values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
+        values += [f"tw::bits_float((u32)place{k}[r])" for k in self.chain.placed]
+        values += ["0.0f"] * (self._row_words - len(values))
+        rows = []
+        for first in range(0, len(values), TOGETHER):
+            some = ", ".join(values[first : first + TOGETHER])
+            rows.append(f"const float states{first}[{TOGETHER}] = {{{some}}};")
+            rows.append(self.room.stored(TOGETHER, self._states_at(first), f"states{first}"))
+        leads = f"({self.crew.thread}) % {SHARERS} == 0"
+        having = f"{self.has_states} && {leads}" if self.has_states else leads
+        rows = [f"if ({having}) {{", *indented(rows), "}"]
+        sums = []
+        for n, text in enumerate(self.sums):
+            sums.append(f"const float two{n}[2] = {{{text('i')}, {text('(i + 1)')}}};")
+            sums.append(self.room.stored(2, self._sums_at(n), f"two{n}"))
+        body = self._each_row([*rows, *(self._each_two(sums) if sums else [])], inside)
+        return [
+            *self.parts(),
+            "{",
+            *indented([self._mine(self.crew.part, in_block=True), *body]),
+            "}",
+        ]
+
+
+def row_words(states: int) -> int:
+    """Words that are left of a row: its states, places among them, whether it has a key, and what
+    fills up the last :data:`TOGETHER`."""
+    return int(round_up(states + 1, TOGETHER))
