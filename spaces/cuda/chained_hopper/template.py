@@ -50,7 +50,7 @@ class ChainedHopper(Template):
     """One pass over the keys for 64 rows a warpgroup, in float32 between products of 16 bits."""
 
     name: ClassVar[str] = "chained_hopper"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.leaving import TOGETHER, LeftParts
+from spaces.cuda.chains.rooms import GLOBAL
 from spaces.cuda.chains.scopes import ThreadScope
 from spaces.cuda.reducers import joined
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -59,10 +60,11 @@ class PartMerging(LeftParts):
 
     @property
     def _is_held(self) -> bool:
-        """Whether a thread has registers for all that it merges, so that no load waits for another:
-        where many threads merge, that is most of their time."""
+        """Whether a second kernel merges, whose threads have registers for all that they merge:
+        then no load waits for another, which would be most of its time."""
         words = self._row_words + len(self.sums) * self._row_count
-        return self.chain.rows * self.split * words <= _MOST_HELD
+        is_second = self.left is not None and self.room is GLOBAL
+        return is_second and self.chain.rows * self.split * words <= _MOST_HELD
 
     def _hold(self, inside: str) -> list[str]:
         """Load all parts of all rows, if they are held."""
