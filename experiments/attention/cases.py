@@ -185,6 +185,7 @@ _TILES: tuple[dict[str, Value], ...] = (
     _LOW | {"beside": 1, "rescale": "always"},
     _LOW | {"beside": 2},
     _LOW | {"beside": 3, "rescale": "always"},
+    _LOW | {"beside": 2, "ahead": 1},
     _LOW | {"keys": 64},
     {"warpgroups": 3, "keys": 64},
     {"warpgroups": 3, "keys": 128},
@@ -283,7 +284,7 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
 out, and a decision that one does not name has its last value."""
 
 
-EARLIER: Mapping[str, Value] = {"teams": 1}
+EARLIER: Mapping[str, Value] = {"teams": 1, "ahead": 0}
 """Values of decisions that recorded schedules did not have yet."""
 
 
