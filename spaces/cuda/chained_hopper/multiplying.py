@@ -109,29 +109,18 @@ class Multiplying:
             f"if ({walk.beyond('following')}) {{",  # not between products: ptxas would part them
             *indented(alone),
             "}",
-            *self._begin_following(),
+            *self._pass_to_following("j - first_tile + 1"),
+            *steps.scores_beside_sums(),
             *finish,
         ]
-        start = [*self._pass_to_following(), *steps.start_scores("stage", "phase")]
-        return walk.ahead(start, body)
+        start = [*self._pass_to_following("0"), *steps.pass_over_some(), *steps.start_scores()]
+        return walk.ahead(["{", *indented(start), "}"], body)
 
-    def _begin_following(self) -> list[str]:
-        """Start the first scores of the tile that comes after, and end the sums of this one: before
-        that, if tiles of keys are passed over, which come only when others have been handed back.
-        """
-        steps = self._steps
-        if not steps.passes:
-            return steps.scores_beside_sums()
-        return [
-            *steps.last_sums(),
-            *steps.pass_over("first_tile"),
-            *self._pass_to_following(),
-            *steps.start_scores("stage", "phase"),
-        ]
-
-    def _pass_to_following(self) -> list[str]:
-        """Pass over the tiles of keys that this warpgroup's rows of the tile after do not see."""
+    def _pass_to_following(self, own: str) -> list[str]:
+        """Declare ``passed``: the tiles of keys, ``own`` and those of the tile after, that are
+        passed over before this warpgroup's rows of that see one."""
         if not self._steps.passes:
             return []
         place = [*Walk(self.plan).of_following(), *self.plan.key_tiles(), self.rows.first]
-        return ["{", *indented([*place, *self._steps.first()]), "}"]
+        first = [*self._steps.own_tiles(), "passed += end_tile - own_end;"]
+        return [f"i32 passed = {own};", "{", *indented([*place, *first]), "}"]

@@ -40,19 +40,19 @@ class Steps:
 
     def first(self) -> list[str]:
         """Go to the first tile, ``j``, over those that are passed over."""
-        return ["i32 j = end_tile - 1;", *self._own_tiles(), *self.pass_over("own_end")]
+        return ["i32 j = end_tile - 1;", *self.own_tiles(), *self.pass_over("own_end")]
 
     def find_first(self) -> list[str]:
         """Declare the first tile ``j``, of which the scores have been started before."""
         last = "own_end" if self.passes else "end_tile"
-        return [*self._own_tiles(), f"i32 j = {last} - 1;"]
+        return [*self.own_tiles(), f"i32 j = {last} - 1;"]
 
     def loop(self, body: Sequence[str]) -> list[str]:
         """The loop over all tiles but the first."""
         last = "own_tile" if self.passes else "first_tile"
         return ["#pragma unroll 1", f"for (j--; j >= {last}; j--) {{", *indented(body), "}"]
 
-    def _own_tiles(self) -> list[str]:
+    def own_tiles(self) -> list[str]:
         """The tiles of keys that some row of this warpgroup sees, from ``own_tile`` to before
         ``own_end``, one at least of the block's."""
         if not self.passes:
@@ -70,9 +70,16 @@ class Steps:
         waited before their warp reports; a turn is passed on for each."""
         if not self.passes:
             return []
+        return self._passing(f"for (; j >= {last}; j--) {{")
+
+    def pass_over_some(self) -> list[str]:
+        """Let ``passed`` tiles go."""
+        return self._passing("for (; passed > 0; passed--) {") if self.passes else []
+
+    def _passing(self, head: str) -> list[str]:
         return [
             "#pragma unroll 1",
-            f"for (; j >= {last}; j--) {{",
+            head,
             "  tw::mbarrier_wait(keys_full + 8 * stage, phase);",
             "  tw::mbarrier_wait(values_full + 8 * stage, phase);",
             "  tw::sync_warp();",
@@ -118,7 +125,8 @@ class Steps:
         between = Between(end, beside == HALF) if beside in (STATES, HALF) else NOTHING
         weighed = self.rows.weigh(between)
         return [
-            *self.next_stage(),
+            "u32 next = stage + 1, after = phase;",
+            f"if (next == {self.plan.stages}) {{ next = 0; after ^= 1; }}",
             "tw::mbarrier_wait(keys_full + 8 * next, after);",
             *self._turn(),
             *self._products.scores("next"),
@@ -133,7 +141,8 @@ class Steps:
             *self._products.pack(),
             *self.rows.correct(weighed),
             "more = 1;",
-            *self.to_next_stage(),
+            "stage = next;",
+            "phase = after;",
         ]
 
     def in_turn(self) -> list[str]:
@@ -162,47 +171,47 @@ class Steps:
         started = [*self._turn(apart), *self._products.sums(), *self._give(apart)]
         return [*started, *self._end_sums(), self.plan.next_stage]
 
-    def _end_sums(self, left: int = 0) -> list[str]:
+    def _end_sums(self, stage: str = "stage", left: int = 0) -> list[str]:
         """Wait until sums have ended, but for so many products that have been started since."""
         return [
             f"tw::wgmma_wait<{left}>();",
             "tw::settle(sums);",
-            _release("values", "stage"),
+            _release("values", stage),
         ]
 
     # -- rows that come after ----------------------------------------------------------------------
 
-    def start_scores(self, stage: str, phase: str) -> list[str]:
-        """Start the first scores of the rows that come next, of the keys of a stage."""
+    def start_scores(self) -> list[str]:
+        """Start the first scores of the rows that come next."""
         lines = [
             *self.rows.room(),
             "tw::mbarrier_wait(rows_full + 8 * at, rows_phase);",
             *self._products.hold_rows(),
-            f"tw::mbarrier_wait(keys_full + 8 * {stage}, {phase});",
-            *self._products.scores(stage),
+            "tw::mbarrier_wait(keys_full + 8 * stage, phase);",
+            *self._products.scores("stage"),
         ]
         return ["{", *indented(lines), "}"]
 
     def scores_beside_sums(self) -> list[str]:
-        """Start those while the last sums are multiplied, and wait for the sums."""
-        return [
+        """Start those while the last sums are multiplied, and wait for the sums: not where so many
+        tiles are passed over in between that their values have no stage but that of these."""
+        beside = [
             *self._products.sums(),
-            *self.next_stage(),
-            *self.start_scores("next", "after"),
-            *self._end_sums(left=1),
-            *self.to_next_stage(),
+            "const u32 last = stage;",
+            self.plan.next_stage,
+            *self.pass_over_some(),
+            *self.start_scores(),
+            *self._end_sums("last", left=1),
         ]
-
-    def next_stage(self) -> list[str]:
-        """Declare which stage comes after this one, and its phase."""
+        if not self.passes:
+            return beside
         return [
-            "u32 next = stage + 1, after = phase;",
-            f"if (next == {self.plan.stages}) {{ next = 0; after ^= 1; }}",
+            f"if (passed < {self.plan.stages}) {{",
+            *indented(beside),
+            "} else {",
+            *indented([*self.last_sums(), *self.pass_over_some(), *self.start_scores()]),
+            "}",
         ]
-
-    def to_next_stage(self) -> list[str]:
-        """Go to it."""
-        return ["stage = next;", "phase = after;"]
 
     def _turn(self, wanted: bool = True) -> list[str]:
         """Wait for this warpgroup's turn to multiply."""

@@ -122,6 +122,9 @@ CASES = {
     "ahead, own keys": case(
         WINDOW, **AHEAD | {"blocks": "tickets", "own_keys": 1, "keys": 32, "stages": 3}
     ),
+    "ahead, few stages": case(
+        WINDOW, **AHEAD | {"own_keys": 1, "keys": 16, "warpgroups": 3, "rescale": "always"}
+    ),
     "softcap": case(
         attention(h=4, kv=2, i=70, j=90, softcap=0.25, alibi=1, mask="causal"),
         warpgroups=1,

@@ -123,8 +123,18 @@ BUGS = {
     ),
     "the next rows' tiles are not passed over": (
         "ahead, own keys",
-        r"(if \(following >= [\s\S]*)for \(; j >= own_end; j--\)",
-        r"\1for (; j >= own_end + 1; j--)",
+        r"(j - first_tile \+ 1;[\s\S]*?)passed \+= end_tile - own_end;",
+        r"\1",
+    ),
+    "values are handed back for others": (
+        "ahead, own keys",
+        r"values_empty \+ 8 \* last",
+        "values_empty + 8 * stage",
+    ),
+    "more tiles are passed over than there are stages": (
+        "ahead, few stages",
+        r"if \(passed < 2\) \{",
+        "if (true) {",
     ),
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
 }
