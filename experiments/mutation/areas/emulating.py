@@ -69,6 +69,7 @@ AREAS = (
         (
             "tests/measure/cuda/emulator/test_emulat*.py",
             "tests/measure/cuda/emulator/test_verify.py",
+            "tests/measure/cuda/test_tables.py",
         ),
         8,
         breath=240.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -85,6 +86,20 @@ def test_everything_can_be_read(path, tmp_path):
     before = sorted(path.parent.iterdir())
     assert run(READ_ALL, path, tmp_path / "all.jsonl") == "2"
     assert sorted(path.parent.iterdir()) == before
+
+
+def test_a_database_on_a_read_only_mount_can_be_read_and_says_so_to_who_writes(path, tmp_path):
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    mount = f"mount -t tmpfs none {mounted} && cp {path} {mounted} && mount -o remount,ro {mounted}"
+    place = mounted / path.name
+    orders = [(READ_ALL, place, tmp_path / "all.jsonl"), (OPEN, place, True)]
+    calls = [shlex.join([sys.executable, "-c", *map(str, words)]) for words in orders]
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-ec", "\n".join([mount, *calls])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    read, written = done.stdout.splitlines()
+    assert read == "2"
+    assert f"database {place} cannot be used: " in written
 
 
 def test_what_a_living_writer_wrote_last_is_seen(path, tmp_path):

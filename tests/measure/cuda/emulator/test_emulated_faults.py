@@ -128,6 +128,15 @@ def test_a_faulty_kernel_does_not_spoil_its_batch(emulator):
     assert emulator.run(bad, {"A": NUMBERS}).error_kind is ErrorKind.COMPILE
 
 
+def test_a_launch_of_what_the_text_does_not_have_is_no_fault_of_a_kernel(emulator):
+    made = kernel("present", "tw::store_global(C, 1.f);", {}, OUT)
+    [launch] = made.call.launches
+    absent = replace(made.call, launches=(replace(launch, entry="absent"),))
+    emulator.build([made])
+    with pytest.raises(RuntimeError, match=r"^the emulator refused a launch: .*tw_call_absent"):
+        emulator.run(replace(made, call=absent), {}, EAGER)
+
+
 def test_what_is_not_written_stays_poisoned(emulator):
     result = output_of(run(emulator, "half", "tw::store_global(C + threadIdx.x, 1.f);"))
     assert (result[:32] == 1).all()
