@@ -30,6 +30,8 @@ load_xgboost()
 
 SHAPE = {"m": 24, "n": 20, "k": 16}
 WORDS = ("matmul", *(f"{name}={extent}" for name, extent in SHAPE.items()))
+PROGRAM = ("s[r, c] = x[r, c] * 2 + b[c]; y[r, c] = softmax[c](s[r, c])", "r=24", "c=20")
+SEGMENTS = ("grouped_matmul", "t=9", "n=8", "k=7", "experts=3")
 
 
 def command(*arguments: str) -> int:

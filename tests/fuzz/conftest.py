@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.children import LIMIT, harms
-from tests.fuzz.commands import WORDS, command
+from tests.fuzz.commands import PROGRAM, SEGMENTS, WORDS, command
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,9 @@ def ground(tmp_path_factory) -> Ground:
 
     def make() -> None:
         database = ("--db", str(made.database))
-        tune = ("tune", *WORDS, "--trials", "12", "--seconds", "100", "-q")
-        assert command(*tune, *database) == 0
+        for words, trials in ((WORDS, "12"), (PROGRAM, "4"), (SEGMENTS, "4")):
+            tune = ("tune", *words, "--trials", trials, "--seconds", "100", "-q")
+            assert command(*tune, *database) == 0
         assert command("export", str(made.export), *database) == 0
         assert command("train", "--out", str(made.model), *database) == 0
 

@@ -18,7 +18,7 @@ import typer.main
 
 from scheduler.cli.app import _app
 from tests.fuzz.children import tell
-from tests.fuzz.commands import WORDS, check_streams, command, rightly
+from tests.fuzz.commands import PROGRAM, SEGMENTS, WORDS, check_streams, command, rightly
 
 ALL = pytest.param(2000, marks=[pytest.mark.slow, pytest.mark.timeout(7200)], id="all")
 TOGETHER = 20  # lines in one process, so that little of its time goes into starting it
@@ -45,7 +45,8 @@ PATHS = (
 REQUESTS = (
     *(WORDS, WORDS, WORDS),
     ("softmax", "r=24", "c=20"),
-    ("grouped_matmul", "t=9", "n=8", "k=7", "experts=3"),
+    PROGRAM,
+    SEGMENTS,
     ("y[r, c] = relu(x[r, c] + b[c])", "r=9", "c=7"),
     ("n: int32[r](index < 8); where c < n[r]; y[r] = logsumexp[c](x[r, c])", "r=9", "c=7"),
 )
@@ -91,7 +92,7 @@ TARGETS = (
     *("cpu", "cuda", "cuda:sm_80", "cuda:sm_90a", "cuda:sm_12", "cuda:", "cpu:0", "tpu"),
     *("", "CPU"),
 )
-PROGRAM = "s[r, c] = x[r, c] * 2 + b[c]\ny[r] = max[c](s[r, c])\n"
+LINES = "s[r, c] = x[r, c] * 2 + b[c]\ny[r] = max[c](s[r, c])\n"
 SUITE = """
 title = "two products"
 
@@ -157,8 +158,8 @@ def furnish(folder: Path, ground) -> None:
         shutil.copy(file, folder / file.name)
     (folder / "notes.txt").write_text("buy milk\n" * 99)
     (folder / "suite.toml").write_text(SUITE)
-    (folder / "mine.tw").write_text(PROGRAM)
-    (folder / "wrong.tw").write_text(PROGRAM.replace("max[c]", "max[r]"))
+    (folder / "mine.tw").write_text(LINES)
+    (folder / "wrong.tw").write_text(LINES.replace("max[c]", "max[r]"))
     (folder / "folder").mkdir()
     shutil.copy(ground.database, folder / "readonly.db")
     (folder / "readonly.db").chmod(0o444)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.commands import WORDS, command, rightly
+from tests.fuzz.commands import PROGRAM, SEGMENTS, WORDS, command, rightly
 from tests.fuzz.damage import HOSTILE, spoiled_bytes, spoiled_json
 
 ALL = pytest.param(300, marks=[pytest.mark.slow, pytest.mark.timeout(7200)], id="all")
@@ -79,7 +79,7 @@ def test_a_damaged_database_harms_nobody(ground, place, survive, count):
             shutil.copy(ground.database, "x.db")
             spoil(rng, Path("x.db"))
             command("list", "--db", "x.db")
-            command("query", *WORDS, "--db", "x.db")
+            command("query", *rng.choice((WORDS, PROGRAM, SEGMENTS)), "--db", "x.db")
             command("export", "x.jsonl", "--db", "x.db")
             command("import", str(ground.export), "--db", "x.db")
             command("list", "--sessions", "--db", "x.db")

@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from tests.fuzz.commands import WORDS, command, rightly
+from tests.fuzz.commands import PROGRAM, SEGMENTS, WORDS, command, rightly
 from tests.fuzz.damage import as_text, spoiled_bytes, spoiled_json
 
 ALL = pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(7200)], id="all")
@@ -50,7 +50,7 @@ def test_an_export_of_a_stranger_harms_nobody(ground, place, survive, count):
             (folder / "x.jsonl").write_bytes(hostile(rng, lines))
             command("import", "x.jsonl", "--db", "x.db")
             command("list", "--db", "x.db")
-            command("query", *WORDS, "--db", "x.db")
+            command("query", *rng.choice((WORDS, PROGRAM, SEGMENTS)), "--db", "x.db")
             if rng.random() < 0.5:
                 command("train", "--db", "x.db", "--out", "x.json")
                 command("evaluate", str(ground.model), "--db", "x.db")
