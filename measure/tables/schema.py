@@ -24,7 +24,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0006"
+HEAD = "0007"
 """The revision of ``measure/tables/migrations`` that the tables below describe."""
 
 VERSION_TABLE = "tilewright_schema"

@@ -28,8 +28,7 @@ class _Description:
     def __init__(self, stages: dict[str, NormalStage], program: Program) -> None:
         self._program = program
         self._stages = reached(stages, [output.name for output in program.outputs])
-        self._labels = Labels(self._stages, self._first_arrays(), self._first_axes())
-        self._labels.refine()
+        self._labels = self._all_labels()
         self._operands: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
         self._axes: dict[str, tuple[str, ...]] = {}
@@ -51,6 +50,17 @@ class _Description:
         drawn = operand.drawn
         entries = f" {'sorted' if drawn.sorted else 'index'} < {drawn.below}" if drawn else ""
         return f"{array_text(operand)}{entries}"
+
+    def _all_labels(self) -> list[Labels]:
+        """Labels by what surrounds axes and arrays where they are, and if these do not tell all of
+        them apart, further ones by those who read them as well."""
+        labels = Labels(self._stages, self._first_arrays(), self._first_axes())
+        labels.refine()
+        if labels.tell_apart():
+            return [labels]
+        finer = Labels(self._stages, dict(labels.arrays), dict(labels.axes), readers=True)
+        finer.refine()
+        return [labels, finer]
 
     def _first_arrays(self) -> dict[str, str]:
         operands = {o.name: digest(self._operand_text(o.name)) for o in self._program.operands}
@@ -76,8 +86,8 @@ class _Description:
         return self._numbers[name]
 
     def _sorted_axes(self, name: str, stage: NormalStage) -> tuple[str, ...]:
-        def label(axis: str) -> str:
-            return self._labels.axes[name, axis]
+        def label(axis: str) -> list[str]:
+            return [labels.axes[name, axis] for labels in self._labels]
 
         kept = stage.kept if stage.output else tuple(sorted(stage.kept, key=label))
         over = stage.stage.over
@@ -93,7 +103,7 @@ class _Description:
                 self._operands.setdefault(form.name, len(self._operands))
         children: Sequence[Form] = form.children
         if not form.ordered:
-            children = sorted(children, key=lambda child: self._labels.of(stage, child))
+            children = sorted(children, key=lambda c: [x.of(stage, c) for x in self._labels])
         for child in children:
             self._meet(stage, child)
 

@@ -23,11 +23,13 @@ def digest(*parts: object) -> str:
 
 @dataclass
 class Labels:
-    """Labels of axes, each of one stage, and of arrays; one round makes them finer."""
+    """Labels of axes, each of one stage, and of arrays; one round makes them finer. With
+    ``readers``, axes are told apart by what they are in other stages, too."""
 
     stages: Mapping[str, NormalStage]
     arrays: dict[str, str]
     axes: dict[tuple[str, str], str]
+    readers: bool = False
     _forms: dict[tuple[str, int], str] = field(default_factory=dict)
     _contexts: dict[object, list[str]] = field(default_factory=dict)
 
@@ -39,6 +41,11 @@ class Labels:
             if kinds == before:
                 return
             self._round()
+
+    def tell_apart(self) -> bool:
+        """Whether no two arrays, and no two axes of a stage, have one label."""
+        axes = [(stage, label) for (stage, _), label in self.axes.items()]
+        return all(len({*labels}) == len(labels) for labels in ([*self.arrays.values()], axes))
 
     def of(self, stage: str, form: Form) -> str:
         """The label of a form in a stage."""
@@ -91,5 +98,9 @@ class Labels:
             self._contexts.setdefault(key, []).append(own)
         rank = len(form.children)
         places = self.places(form.name, rank) if form.name else [str(i) for i in range(rank)]
+        if self.readers and form.name in self.stages:
+            for axis, child in zip(self.stages[form.name].stage.axes, form.children, strict=True):
+                read = digest(own, self.of(stage, child))
+                self._contexts.setdefault((form.name, axis), []).append(read)
         for place, child in zip(places, form.children, strict=True):
             self._visit(stage, child, digest(own, place) if form.ordered else own)

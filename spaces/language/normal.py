@@ -1,10 +1,11 @@
 """Expressions in a normal form: what is equal by the rules of algebra has equal forms.
 
-Sums and products lose their grouping, differences become sums and quotients products, constants are
-folded (to 12 digits), and functions are spelt out where others suffice: ``gelu`` in ``erf``,
-``silu`` and ``sigmoid`` in ``exp``, ``relu`` in ``max``. An argument of more than ``MAX_ARGUMENT``
-nodes is not repeated so: nested functions would double it each time. Rounding in a narrow type may
-differ between expressions of one form; what is computed does not.
+Sums, products, maxima and minima lose their grouping, differences become sums and quotients
+products, indices become sums of multiples, a minus that most terms of a factor have goes to the
+product, constants are folded (to 12 digits), and functions are spelt out where others suffice:
+``gelu`` in ``erf``, ``silu`` and ``sigmoid`` in ``exp``, ``relu`` in ``max``. An argument of more
+than ``MAX_ARGUMENT`` nodes is not repeated so: nested functions would double it each time. Rounding
+in a narrow type may differ between expressions of one form; what is computed does not.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from math import pi, prod, sqrt
 
 import numpy as np
 
-from spaces.language.affine import Affine, differences
+from spaces.language.affine import Affine, affine, differences
 from spaces.language.functions import FUNCTIONS
 from spaces.language.tree import (
     AxisValue,
@@ -63,7 +64,7 @@ def normal(expression: Expression) -> Form:
         case AxisValue(name):
             return Form("axis", name=name)
         case Read(name, indices, outside):
-            return Form("read", tuple(map(normal, indices)), name=name, outside=outside)
+            return Form("read", tuple(map(_index, indices)), name=name, outside=outside)
         case Negation(inner):
             return _product([_number(-1.0), normal(inner)])
         case Binary(operator, left, right):
@@ -78,6 +79,7 @@ def normal(expression: Expression) -> Form:
 
 
 def _number(value: float) -> Form:
+    value += 0.0  # there is no minus zero
     return Form(f"{value:.12g}", value=value)
 
 
@@ -111,9 +113,28 @@ def _product(factors: Sequence[Form]) -> Form:
     constant = prod(factor.value or 0.0 for factor in flat if _constant(factor))
     others = [factor for factor in flat if not _constant(factor)]
     if constant == -1.0 and len(others) == 1 and others[0].label == "+":
-        return _sum([_product([_number(-1.0), term]) for term in others[0].children])
+        return _negated(others[0])
+    if constant != 1.0 or len(others) > 1:
+        constant *= (-1.0) ** sum(map(_is_minus, others))
+        others = [_negated(factor) if _is_minus(factor) else factor for factor in others]
     kept = [*others, _number(constant)] if constant != 1.0 or not others else others
     return kept[0] if len(kept) == 1 else Form("*", tuple(kept), ordered=False)
+
+
+def _negated(total: Form) -> Form:
+    """Minus a sum, term by term."""
+    return _sum([_product([_number(-1.0), term]) for term in total.children])
+
+
+def _is_minus(form: Form) -> bool:
+    """Whether most terms of a sum have a minus, which then goes to the product that it is in."""
+    signs = [_sign(term) for term in form.children] if form.label == "+" else []
+    return sum(signs) < 0
+
+
+def _sign(form: Form) -> int:
+    values = [f.value for f in (form.children if form.label == "*" else (form,)) if f.value]
+    return -1 if prod(values) < 0 else 1
 
 
 def _inverse(form: Form) -> Form:
@@ -121,11 +142,15 @@ def _inverse(form: Form) -> Form:
         return _number(1.0 / form.value)
     if form.label == "*":
         return _product([_inverse(factor) for factor in form.children])
+    if _is_minus(form):
+        return _product([_number(-1.0), _inverse(_negated(form))])
     return form.children[0] if form.label == "1/" else Form("1/", (form,))
 
 
 def _comparison(comparison: Comparison) -> Form:
     """Of indices, a difference that is not negative; else one of ``< <= == !=``."""
+    sides = _folded(comparison.left), _folded(comparison.right)
+    comparison = Comparison(comparison.operator, *sides)
     if comparison.operator not in ("==", "!="):
         for difference in differences(comparison):
             return Form("0 <=", (_affine(difference),))
@@ -138,9 +163,28 @@ def _comparison(comparison: Comparison) -> Form:
     return Form(comparison.operator, (left, right), ordered=False)
 
 
+def _folded(expression: Expression) -> Expression:
+    """With a number in the place of all that is constant."""
+    value = normal(expression).value
+    if value is None:
+        return expression.with_children(tuple(map(_folded, expression.children)))
+    return Negation(Number(-value)) if value < 0 else Number(value)
+
+
+def _index(index: Expression) -> Form:
+    return _affine(affine(index))
+
+
 def _affine(index: Affine) -> Form:
-    terms = [_product([_number(float(c)), normal(atom)]) for atom, c in index.terms]
+    terms = [_product([_number(float(c)), _atom(atom)]) for atom, c in index.terms]
     return _sum([*terms, _number(float(index.constant))])
+
+
+def _atom(atom: Expression) -> Form:
+    match atom:
+        case Binary(operator, inner, by):  # a quotient or a remainder
+            return Form(operator, (_index(inner), _index(by)))
+    return normal(atom)
 
 
 def _call(function: str, arguments: Sequence[Form]) -> Form:
@@ -160,10 +204,21 @@ def _call(function: str, arguments: Sequence[Form]) -> Form:
         case "sigmoid", [x]:
             return _inverse(_one_plus("exp", _scaled(x, -1.0)))
         case "relu", [x]:
-            return Form("max", (x, _number(0.0)), ordered=False)
+            return _extreme("max", [x, _number(0.0)])
         case "rsqrt", [x]:
             return _inverse(_call("sqrt", [x]))
-    return Form(function, tuple(arguments), ordered=function not in ("max", "min"))
+        case "max" | "min", _:
+            return _extreme(function, arguments)
+    return Form(function, tuple(arguments))
+
+
+def _extreme(function: str, arguments: Sequence[Form]) -> Form:
+    """The greatest or least of all arguments, in whatever groups, and of one constant at most."""
+    flat = [inner for a in arguments for inner in (a.children if a.label == function else (a,))]
+    constants = [form.value for form in flat if form.value is not None]
+    others = [form for form in flat if not _constant(form)]
+    numbers = [_number((max if function == "max" else min)(constants))] if constants else []
+    return Form(function, (*others, *numbers), ordered=False)
 
 
 def _scaled(x: Form, factor: float) -> Form:

@@ -11,7 +11,7 @@ from math import prod
 
 from spaces.language.normal import Form, normal
 from spaces.language.program import Output, Program, Stage
-from spaces.language.tree import Expression, Number, Read
+from spaces.language.tree import Expression, Negation, Number, Read
 from spaces.workloads.array import Array
 
 MAX_NODES = 200
@@ -40,28 +40,27 @@ def normal_stages(program: Program) -> dict[str, NormalStage]:
     found = {}
     outputs = {output.name: output for output in program.outputs}
     for stage in program.stages:
-        body = _written_out(stage.body, maps)
-        count = _count(program, stage)
-        if stage.reducer is None and sum(1 for _ in body.walk()) <= MAX_NODES:
-            maps[stage.name] = Stage(stage.name, stage.axes, None, (), body)
+        written = _written_out(stage.body, maps)
+        body = normal(written)
+        count = _count(program, stage, body)
+        if stage.reducer is None and sum(1 for _ in written.walk()) <= MAX_NODES:
+            maps[stage.name] = Stage(stage.name, stage.axes, None, (), written)
         elif count is not None:
             maps[stage.name] = Stage(stage.name, stage.axes, None, (), count)
         output = outputs.get(stage.name)
         kept = tuple(stage.axes[d] for d in output.order) if output else stage.axes
         conditions = tuple(dict.fromkeys(map(normal, program.bounding(stage))))
         place = _output_text(program, output) if output else ""
-        found[stage.name] = NormalStage(stage, kept, normal(body), conditions, place)
+        found[stage.name] = NormalStage(stage, kept, body, conditions, place)
     return found
 
 
-def _count(program: Program, stage: Stage) -> Number | None:
+def _count(program: Program, stage: Stage, body: Form) -> Expression | None:
     """The sum of a constant over all of some axes."""
-    if stage.reducer != "sum" or program.bounding(stage):
+    if stage.reducer != "sum" or program.bounding(stage) or body.value is None:
         return None
-    match stage.body:
-        case Number(value):
-            return Number(value * prod(program.shape(stage.over)))
-    return None
+    total = body.value * prod(program.shape(stage.over))
+    return Number(total) if total >= 0 else Negation(Number(-total))
 
 
 def _output_text(program: Program, output: Output) -> str:

@@ -116,7 +116,8 @@ def test_a_database_of_schema_0002_keeps_its_runs_and_records(tmp_path):
 
 @pytest.mark.parametrize("version", VERSIONS[:-1])
 def test_a_committed_database_of_each_earlier_schema_is_opened_whole(tmp_path, version):
-    """Commits 5c987e3 and b0777ba made those of 0003 and 0005 from the exports beside them."""
+    """Commits 5c987e3, b0777ba and 72e58c5 made those of 0003, 0005 and 0006 from the exports
+    beside them."""
     make_sqlite(tmp_path / "old.db", version)
     with sqlite3.connect(tmp_path / "old.db") as connection:
         [(before,)] = connection.execute("SELECT count(*) FROM measurements")
@@ -126,6 +127,33 @@ def test_a_committed_database_of_each_earlier_schema_is_opened_whole(tmp_path, v
         assert len(list(database.records())) == before - MALFORMED.get(version, 0)
         assert database.record(attempt(measured(77, 1.0)))
         assert database.best(WORKLOAD, TARGET) is not None
+
+
+@pytest.mark.parametrize(
+    ("spellings", "extents", "best"),
+    [
+        (("y[m] = -(a[m] + b[m]) * c[m]", "y[m] = -((a[m] + b[m]) * c[m])"), {"m": 8}, 21),
+        (("max(x, max(bias[n], 0.5))", "max(max(x, bias[n]), 0.5)"), {}, 31),
+        (
+            ("w[r] * x[2 * (i + r)]", "x[2 * r + 2 * i] * w[r]"),
+            {"i": 8, "r": 4},
+            23,
+        ),
+    ],
+)
+def test_migration_knows_programs_of_one_form_as_one(tmp_path, spellings, extents, best):
+    make_sqlite(tmp_path / "old.db", "0006")
+    with Database(tmp_path / "old.db") as database:
+        for text in spellings:
+            match extents:
+                case {"r": _}:
+                    work = workload(f"x: float32[40]; y[i] = sum[r]({text})", **extents)
+                case {"m": _}:
+                    work = workload(text, **extents)
+                case _:
+                    work = workload("matmul", m=64, n=96, k=128, epilogue=text)
+            assert database.best(work, TARGET).schedule == schedule(best)
+            assert database.trials(work, TARGET) == (1 if best == 31 else 2)
 
 
 def test_migration_keeps_what_people_are_told_of_workloads(old):

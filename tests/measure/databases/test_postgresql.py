@@ -32,7 +32,14 @@ from spaces.operators import workload
 from tests.measure.earlier import MALFORMED, VERSIONS, make_postgresql
 
 ROOT = Path(__file__).parents[3]
-RUNS = {"0001": 0, "0002": 3, "0003": 1, "0004": 5, "0005": 1}  # of the committed databases
+RUNS = {
+    "0001": 0,
+    "0002": 3,
+    "0003": 1,
+    "0004": 5,
+    "0005": 1,
+    "0006": 1,
+}  # of the committed databases
 
 
 @pytest.fixture

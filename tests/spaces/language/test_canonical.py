@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from spaces.errors import InputError
 from spaces.language import program
+from tests.spaces.language.rewriting import rewritten
 from tests.spaces.language.strategies import programs
 
 SIZES = {"m": 8, "n": 6, "k": 4}
@@ -55,6 +56,38 @@ EQUAL = {
         "y[m] = -(a[m] + b[m] - x[m])",
     ),
     "quotients": ("y[m] = x[m] / a[m] / b[m]", "y[m] = x[m] / (b[m] * a[m])"),
+    "factors that are alike until their product is read": (
+        "axes m=8, n=8, d=4, k=4\ny[m,k] = sum[n](softmax[n](sum[d](q[m,d] * r[n,d])) * v[n,k])",
+        "axes m=8, n=8, d=4, k=4\ny[m,k] = sum[n](softmax[n](sum[d](r[n,d] * q[m,d])) * v[n,k])",
+    ),
+    "a minus of a factor": (
+        "y[m] = -(a[m] + b[m]) * c[m] / d[m]",
+        "y[m] = -((a[m] + b[m]) * c[m] / d[m])",
+        "y[m] = c[m] * (0 - a[m] - b[m]) / d[m]",
+        "y[m] = c[m] / d[m] * (a[m] + b[m]) * -1",
+    ),
+    "minus nothing": (
+        "y[m] = x[m] * (0.5 - sum[k](0.5) / size(k))",
+        "y[m] = -(x[m] * (0.5 - sum[k](0.5) / size(k)))",
+    ),
+    "a minus below": ("y[m] = 1 / (-a[m] - b[m])", "y[m] = -1 / (a[m] + b[m])"),
+    "maxima of maxima": (
+        "y[m] = max(a[m], max(b[m], 0.5)) * b[m]",
+        "y[m] = b[m] * max(max(0.25, b[m]), max(a[m], 0.5))",
+    ),
+    "a count of what is constant": (
+        "y[m] = mean[k](x[m,k])",
+        "y[m] = sum[k](x[m,k]) / sum[k](4 / 4)",
+    ),
+    "factors of an index": (
+        "x: float32[40]; y[m] = sum[k](x[2 * (m + k)])",
+        "x: float32[40]; y[m] = sum[k](x[k + k + 2 * m])",
+        "x: float32[40]; y[m] = sum[k](x[(4 * m + 4 * k) // 2])",
+    ),
+    "a constant in a condition": (
+        "y[m] = select(m < size(m) / 2, x[m], 0)",
+        "y[m] = select(4 > m, x[m], 0)",
+    ),
     "constants": ("y[m] = x[m] / 4 + 1 + 1", "y[m] = 2 + 0.25 * x[m]"),
     "stages of one's own": (
         "y[m,k] = softmax[k](x[m,k])",
@@ -170,6 +203,46 @@ def test_the_identity_stays_what_it_is() -> None:
     assert (
         program("where n <= m; y[m] = logsumexp[n](x[m, n])", m=8, n=6).digest == "e44e49816a77e74e"
     )
+
+
+WRITTEN = {
+    "y[m,n] = gelu(sum[k](A[m,k] * B[k,n]) + bias[n]) + residual[m,n]": SIZES,
+    "y[m,n] = relu(max(x[m,n], max(b[n], 0.5)) - c[m]) * silu(x[m,n] / d[n])": {"m": 8, "n": 6},
+    "where n <= m; y[m,k] = sum[n](softmax[n](sum[d](q[m,d] * r[n,d]) / 4) * v[n,k])": {
+        "m": 8,
+        "n": 8,
+        "k": 4,
+        "d": 4,
+    },
+    "x: float32[40]; y[m] = sum[k](w[k] * inside(x[2 * (m + k) - 1], 0))": {"m": 8, "k": 4},
+    "t: int32[8](index < 5); y[m,n] = E[t[m], n] * s[n] - select(m < n, p[m,n], 2)": {
+        "m": 8,
+        "n": 6,
+    },
+    "a[m] = mean[k](x[m,k]); y[m,k] = -(x[m,k] + a[m]) * g[k] * rsqrt(a[m] * a[m] + 1e-5)": {
+        "m": 8,
+        "k": 4,
+    },
+}
+
+
+def check_writings(seed: int, count: int) -> None:
+    chance = random.Random(seed)
+    for text, extents in WRITTEN.items():
+        made = program(text, **extents)
+        for _ in range(count):
+            other = rewritten(made, chance, chance.choice((1, 2, 6)))
+            assert program(other).digest == made.digest, other
+
+
+def test_a_program_is_the_same_in_any_writing() -> None:
+    check_writings(1, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_a_program_is_the_same_in_any_of_many_writings(seed: int) -> None:
+    check_writings(seed, 300)
 
 
 @settings(max_examples=20)
