@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from costmodel.interfaces import CostModel
+from scheduler.functions.kernel_function import RefusedKernelError
 from scheduler.limits import check_memory
-from scheduler.query import Answer, answers
+from scheduler.query import Answer, Provenance, answers
 from spaces.backends import backend
 from spaces.errors import InputError
 from spaces.schedule import Schedule
@@ -51,9 +53,23 @@ def best(
     check copies indices to the host, waits for the device, and cannot be captured in a CUDA graph.
     """
     with closing(answers(workload, target, database, model)) as found:
-        answer = _first_right(found) if verify else next(found)
-    function = backend(answer.target.kind).part("function")
-    return function(answer.space, answer.schedule, answer.provenance, check_indices)
+        every = chain([next(found)], found)  # here, so that warnings are of who called
+        return _first_built(iter([_first_right(every)]) if verify else every, check_indices)
+
+
+def _first_built(found: Iterator[Answer], check_indices: bool | None) -> CpuFunction | CudaFunction:
+    """The function of the first answer whose kernel no compiler refuses, as it may what nobody
+    built before."""
+    refusals: list[RefusedKernelError] = []
+    for answer in found:
+        function = backend(answer.target.kind).part("function")
+        try:
+            return function(answer.space, answer.schedule, answer.provenance, check_indices)
+        except RefusedKernelError as error:
+            refusals.append(error)
+            if answer.provenance is not Provenance.PREDICTED:
+                warnings.warn(f"passed over: {error}", RuntimeWarning, stacklevel=3)
+    raise refusals[0]
 
 
 def _first_right(found: Iterator[Answer]) -> Answer:

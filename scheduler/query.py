@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from spaces.language import Program
 
 SAMPLES = 4096
+PREDICTED = 16
+"""Predictions that are answered one after the other: a compiler may refuse the kernel of some."""
 DRAFTED = 1 << 15  # candidates drafted, for a learned model to rank the most promising
 NEIGHBOURS = 8
 COMPARED = 512  # candidates of which the best says how good a transferred schedule is
@@ -138,7 +140,7 @@ def answers(
     space = space_for(as_workload(workload), as_target(target))
     ranks = None if model is None else as_model(model)
     if database is None:
-        yield _predicted(space, 0, ranks)
+        yield from _predicted(space, 0, ranks)
         return
     from measure.tables.opening import EmptyDatabaseError
 
@@ -150,7 +152,7 @@ def answers(
             yield from _unmeasured(space, known, trials, ranks)
     except EmptyDatabaseError as error:
         warnings.warn(str(error), RuntimeWarning, stacklevel=3)
-        yield _predicted(space, 0, ranks)
+        yield from _predicted(space, 0, ranks)
 
 
 def untuned(space: Space, database: Database, model: CostModel | None = None) -> list[Schedule]:
@@ -160,14 +162,15 @@ def untuned(space: Space, database: Database, model: CostModel | None = None) ->
     first = next(_unmeasured(space, database, trials, model))
     if first.provenance is Provenance.PREDICTED:
         return [first.schedule]
-    return list(dict.fromkeys([first.schedule, _predicted(space, trials, model).schedule]))
+    predicted = next(_predicted(space, trials, model)).schedule
+    return list(dict.fromkeys([first.schedule, predicted]))
 
 
 def _unmeasured(
     space: Space, database: Database, trials: int, model: CostModel | None
 ) -> Iterator[Answer]:
     yield from _transferred(space, database, trials)
-    yield _predicted(space, trials, model)
+    yield from _predicted(space, trials, model)
 
 
 def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]:
@@ -211,7 +214,7 @@ def _least_estimate(space: Space) -> float:
     return float(np.min(latency[np.isfinite(latency)], initial=np.inf))
 
 
-def _predicted(space: Space, trials: int, model: CostModel | None) -> Answer:
+def _predicted(space: Space, trials: int, model: CostModel | None) -> Iterator[Answer]:
     generator, estimate = np.random.default_rng(0), roofline(space.target)
     if model is None:
         population = space.sample(generator, SAMPLES)
@@ -221,9 +224,10 @@ def _predicted(space: Space, trials: int, model: CostModel | None) -> Answer:
         population, _ = drafted(space, space.sample(generator, DRAFTED), estimate, model)
     if not len(population):
         raise InputError(f"no valid schedule was found for {space.workload}")
-    latency = estimate.latency(space, population[:1])
-    schedule = space.schedule(population[0])
-    return Answer(space, schedule, _known_or_none(latency[0]), Provenance.PREDICTED, trials)
+    schedules = dict.fromkeys(space.schedule(row) for row in population)
+    for schedule in islice(schedules, PREDICTED):
+        (latency,) = estimate.latency(space, space.rows([schedule]))
+        yield Answer(space, schedule, _known_or_none(latency), Provenance.PREDICTED, trials)
 
 
 def _known_or_none(latency: float) -> float | None:

@@ -20,7 +20,7 @@ from measure.cuda.nvrtc import NvrtcBuilder
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, Job, new_job_id
 from scheduler.machine import roofline
-from scheduler.query import query
+from scheduler.query import answers
 from spaces.cuda.target import CudaTarget
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -94,12 +94,13 @@ def build(
 
 
 def untuned_first(workload: Workload, target: CudaTarget, known: Sequence[Schedule]) -> list[Built]:
-    """The kernel that ``best`` gives where nobody tuned, then those of what is known, or is like
-    it where the space holds it no more."""
+    """The kernel that ``best`` gives where nobody tuned, which is the first prediction that builds,
+    then those of what is known, or is like it where the space holds it no more."""
     space, generator = spaces(workload, target), np.random.default_rng(0)
+    predicted = (kernels(space, [each.schedule])[0] for each in answers(workload, target, None))
+    first = next(built for built in predicted if built.binary is not None)
     near = (space.nearest(schedule, generator) for schedule in known)
-    untuned = query(workload, target, None).schedule
-    return kernels(space, [untuned, *(schedule for schedule in near if schedule is not None)])
+    return [first, *kernels(space, (s for s in near if s not in (None, first.candidate.schedule)))]
 
 
 def kernels(space: Space, schedules: Iterable[Schedule]) -> list[Built]:

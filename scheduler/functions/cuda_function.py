@@ -6,7 +6,7 @@ from typing import Any
 
 from measure.cuda.device import DeviceError
 from measure.cuda.launching import bindings, checked, entry_point, load_functions, prepare
-from measure.records.measurement import Candidate, Job, new_job_id
+from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
 from measure.registry import builder_for
 from scheduler.functions.arrays import (
     check_apart,
@@ -24,7 +24,7 @@ from scheduler.functions.cuda_arrays import (
     current_stream,
     device_of,
 )
-from scheduler.functions.kernel_function import KernelFunction
+from scheduler.functions.kernel_function import KernelFunction, RefusedKernelError
 from scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start, start
 from spaces.errors import InputError
 from spaces.kernel import WORKSPACE
@@ -217,7 +217,9 @@ def _cubin(candidate: Candidate) -> bytes:
     try:
         (built,) = builder.build([candidate])
         if built.binary is None:
-            raise DeviceError(f"{candidate.schedule} does not build: {built.error_text}")
+            lost = built.error_kind is ErrorKind.COMPILER_LOST
+            kind = DeviceError if lost else RefusedKernelError
+            raise kind(f"{candidate.schedule} does not build: {built.error_text}")
         return built.binary if isinstance(built.binary, bytes) else built.binary.read_bytes()
     finally:
         builder.close()

@@ -11,6 +11,10 @@ from spaces.target import Target
 from spaces.workloads.workload import Workload
 
 
+class RefusedKernelError(RuntimeError):
+    """A kernel that its compiler refuses, or builds worse than it is meant to be."""
+
+
 class KernelFunction:
     """A schedule's kernel as a function of arrays. It can be copied and pickled.
 

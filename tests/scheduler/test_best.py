@@ -9,6 +9,7 @@ import subprocess
 import sys
 from copy import copy, deepcopy
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
 from scheduler.best import best
 from scheduler.functions.cpu_function import CpuFunction
+from scheduler.functions.cuda_function import CudaFunction
+from scheduler.functions.kernel_function import RefusedKernelError
+from scheduler.query import answers
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -158,3 +162,15 @@ def test_the_space_is_made_once(target: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_bad_input_is_refused() -> None:
     with pytest.raises(InputError, match="unknown target"):
         best(workload("matmul", m=4, n=4, k=4), "tpu", None)
+
+
+def test_a_prediction_whose_kernel_spills_is_passed_over():
+    """Its kernel is one that no run would measure, and there always is a function."""
+    text = 'matmul m=1024 n=3072 k=768 b=col dtype=float16 epilogue="gelu(x + bias[n])"'
+    found = list(islice(answers(text, "cuda:sm_90a", None), 16))
+    assert len({answer.schedule for answer in found}) == 16
+    function = best(text, "cuda:sm_90a", None)
+    assert function.schedule in [answer.schedule for answer in found]
+    assert function.schedule != found[0].schedule
+    with pytest.raises(RefusedKernelError, match="does not build"):
+        CudaFunction(found[0].space, found[0].schedule, "predicted")
