@@ -73,6 +73,17 @@ def recording(
     return Recording(name, space, outcomes)
 
 
+def merged(attempts: Iterable[tuple[Schedule, Outcome]]) -> dict[Schedule, Outcome]:
+    """The outcome of each schedule: of several attempts the lowest time, for noise only adds, and
+    the cost of the first."""
+    found: dict[Schedule, Outcome] = {}
+    for schedule, outcome in attempts:
+        first = found.setdefault(schedule, outcome)
+        known = [seconds for seconds in (first.seconds, outcome.seconds) if seconds is not None]
+        found[schedule] = Outcome(min(known, default=None), first.cost)
+    return found
+
+
 class RecordedSpace(Space):
     """The space of what was recorded. It knows all its schedules, so it draws them evenly."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from measure.records.jsonl import read_lines
 from measure.records.record import Record
-from scheduler.replay.recording import Outcome, Recording, recording
+from scheduler.replay.recording import Outcome, Recording, merged, recording
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.schedule import Schedule, Value
@@ -47,12 +47,13 @@ def _recording(records: Sequence[Record]) -> Recording:
     schedules = [record.schedule for record in records]
     templates = [refined(template, schedules) for template in today.templates.values()]
     space = Space(workload, target, templates)
-    outcomes: dict[Schedule, Outcome] = {}
     versions = _versions(records, space.versions)
-    for record in records:
-        schedule = record.schedule
-        if record.template_version == versions[schedule.template] and schedule in space:
-            outcomes[schedule] = _joined(outcomes.get(schedule), record)
+    outcomes = merged(
+        (record.schedule, _outcome(record))
+        for record in records
+        if record.template_version == versions[record.schedule.template]
+        and record.schedule in space
+    )
     return recording(f"{workload} on {target.summary}", space.templates.values(), outcomes)
 
 
@@ -87,10 +88,6 @@ def _versions(records: Sequence[Record], today: Set[str]) -> dict[str, str]:
     return dict(rising)
 
 
-def _joined(before: Outcome | None, record: Record) -> Outcome:
-    """The lowest time of several attempts, for noise only adds, and the cost of the first."""
+def _outcome(record: Record) -> Outcome:
     m = record.measurement
-    if before is None:
-        return Outcome(m.score, m.build_seconds + m.run_seconds)
-    known = [seconds for seconds in (before.seconds, m.score) if seconds is not None]
-    return Outcome(min(known, default=None), before.cost)
+    return Outcome(m.score, m.build_seconds + m.run_seconds)

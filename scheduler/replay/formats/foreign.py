@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scheduler.replay.parameters import parameter_quantities
-from scheduler.replay.recording import Outcome, Recording, recording
+from scheduler.replay.recording import Outcome, Recording, merged, recording
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.schedule import LARGEST, Schedule, Value
@@ -64,7 +64,8 @@ def foreign_recording(
     outcomes: Sequence[Outcome],
 ) -> Recording:
     """The recording of a kernel's ``configurations``: parameter to value, the same parameters in
-    each. Parameters with a single value are no decisions. :class:`InputError` if none ran."""
+    each. Parameters with a single value are no decisions, and what stands there again is no other
+    schedule. :class:`InputError` if none ran."""
     if not configurations:
         raise InputError(f"{name} holds no configuration")
     decisions, columns = [], []
@@ -80,7 +81,7 @@ def foreign_recording(
         Schedule(ForeignTemplate.name, tuple(zip(names, point, strict=True))) for point in points
     ]
     template = ForeignTemplate(_workload(kernel), ForeignTarget(device), tuple(decisions))
-    return recording(name, [template], dict(zip(schedules, outcomes, strict=True)))
+    return recording(name, [template], merged(zip(schedules, outcomes, strict=True)))
 
 
 def _as_values(values: Sequence[Any]) -> Sequence[Value]:

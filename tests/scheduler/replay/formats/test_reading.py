@@ -76,6 +76,12 @@ def test_compressed_or_not_and_however_it_ends(write, end):
         assert read(write(text, name)).outcomes == read(CACHE).outcomes
 
 
+def test_a_configuration_that_was_measured_again_keeps_its_lowest_time(write):
+    content = cache(x=[1, 1, 1, 2])
+    content["cache"]["2"]["time"] = "RuntimeFailedConfig"
+    assert sorted(read(write(content)).seconds) == [1e-3, 4e-3]
+
+
 def test_the_space_is_what_was_recorded():
     recording = read(CACHE)
     assert set(recording.space.enumerate()) == set(recording.outcomes)
