@@ -79,10 +79,12 @@ def row_quantities(
 
 def _wanted(sizes: RowSizes, c: Any) -> Any:
     """Registers that a compiler would like: it keeps numbers, and what one sweep made of them, for
-    the next sweep, unless they are unpacked again."""
-    vectors = np.where(sizes.keeps_common(c), sizes.turns(c), sizes.at_once(c))
+    the next sweep, unless they are unpacked again or come from shared memory for each sweep."""
+    shared = c["hold"] == "shared"
+    stay = sizes.keeps_common(c) & np.logical_not(shared)
+    vectors = np.where(stay, sizes.turns(c), sizes.at_once(c))
     numbers = vectors * c["vector"] * c["thread_rows"] * (sizes.real // 4)
-    both = numbers * np.where(c["unpack"] == "again", 1, 2)
+    both = numbers * np.where(shared | (c["unpack"] == "again"), 1, 2)
     return both + sizes.held_words(c) * (c["unpack"] == "again") + sizes.common_words(c) + SPARE
 
 

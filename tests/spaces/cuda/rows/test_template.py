@@ -133,6 +133,15 @@ def test_what_all_rows_share_comes_from_l2_for_each_tile_and_what_is_not_held_fo
     assert quantity(all_, "near_bytes", **kept) == work.least_bytes + 263 * weights
 
 
+def test_numbers_that_come_from_shared_memory_again_take_no_registers_between_sweeps():
+    """64 registers of weights and the numbers of one step fit the 128 of a thread."""
+    work = workload("layernorm", r=4096, c=8192, dtype="bfloat16")
+    all_ = Space(work, H200, [CudaRows(work, H200)])
+    stays = {"grid": "persistent", "residency": 4}
+    kept = quantity(all_, "instructions", **stays, common="kept")
+    assert kept == quantity(all_, "instructions", **stays)
+
+
 def test_lanes_that_read_apart_take_more_lines_and_sectors():
     """Of a transposition of float32 lanes read one row each, 16 bytes of a sector of 32 and of a
     line; what they write lies side by side, 128 bytes for one of the four elements."""
