@@ -123,7 +123,7 @@ def rests(database: Database, name: str) -> list[Rest]:
     ]
     found = [Rest(runs, budget) for runs, budget in budgets if budget is not None]
     if not found:
-        raise InputError(f"session {name} has used up its trials or seconds")
+        raise InputError(f"session {name} has used up its seconds")
     return found
 
 
@@ -188,7 +188,7 @@ def _budget_told(run: Run) -> tuple[object, ...]:
 
 
 def _budget_left(database: Database, runs: Sequence[Run]) -> Budget | None:
-    """None if less than a trial or a second is left."""
+    """None if less than a second is left; one trial at least, for the last comparison is undone."""
     told: dict[str, Any] = {"trials": None, "seconds": None, **runs[0].configuration}
     try:
         whole("seed", runs[0].seed, 0)
@@ -198,4 +198,4 @@ def _budget_left(database: Database, runs: Sequence[Run]) -> Budget | None:
     trials = budget.trials - sum(database.trials_of_run(run.key) for run in runs)
     lasted = max(run.heartbeat for run in runs) - min(run.started_at for run in runs)
     seconds = budget.seconds - lasted
-    return replace(budget, trials=trials, seconds=seconds) if min(trials, seconds) >= 1 else None
+    return replace(budget, trials=max(1, trials), seconds=seconds) if seconds >= 1 else None

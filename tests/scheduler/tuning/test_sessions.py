@@ -101,8 +101,20 @@ def test_the_latest_run_of_a_workload_says_what_is_left(database):
     assert rest.budget.seconds == pytest.approx(20.0)
     database.end_run("second", "interrupted")
     age(database, "second", second.started_at + 29.5)
-    with pytest.raises(InputError, match="nightly has used up its trials or seconds"):
+    with pytest.raises(InputError, match="nightly has used up its seconds"):
         rests(database, "nightly")
+
+
+def test_what_was_killed_in_its_last_comparison_is_compared_when_it_is_resumed(database):
+    run = begun("killed", 100.0, 80.0)
+    database.begin_run(run)
+    records = [attempt(measured(n, float(n), "search")) for n in range(1, BUDGET["trials"] + 1)]
+    records.append(attempt(measured(1, 1.0, "preliminary")))
+    database.record_all([replace(record, run="killed") for record in records])
+    age(database, "killed", run.started_at + 20.0)
+    (rest,) = rests(database, "nightly")
+    assert rest.budget.trials == 1
+    assert rest.budget.seconds == pytest.approx(40.0)
 
 
 def of_suite(key: str, weight: object, **more) -> Run:
