@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Source:
         """The whole translation unit of this kernel alone."""
         return f"{self.prelude}\n{self.body}"
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the text, in hexadecimal: names the binary in caches."""
         return hashlib.sha256(self.text.encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +24,7 @@ UNIT_SIZE = 16
 class _Unit:
     """Kernels that are compiled together, by the digests of their texts, and what came of it."""
 
-    kernels: tuple[bytes, ...]
+    kernels: tuple[str, ...]
     path: Path
     outcome: Compilation
 
@@ -55,11 +54,11 @@ class CBuilder:
         self._directory = RunDirectory()
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="compile")
         self._numbers = itertools.count()
-        self._known: dict[bytes, _Unit] = {}
+        self._known: dict[str, _Unit] = {}
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
         """Binaries in the order of ``candidates``; equal kernels are built once."""
-        digests = [_digest(candidate.kernel) for candidate in candidates]
+        digests = [candidate.kernel.source.digest for candidate in candidates]
         kernels = {digest: c.kernel for digest, c in zip(digests, candidates, strict=True)}
         new = [kernel for digest, kernel in kernels.items() if digest not in self._known]
         units = list(self._threads.map(self._build_unit, self._divide(new)))
@@ -89,7 +88,7 @@ class CBuilder:
             outcome = self._compile(unit_text(kernels), path, limit)
         except OSError as error:  # of this machine: a full disk, no more processes
             outcome = Compilation(False, 0.0, text=f"cannot compile: {error.strerror}")
-        return _Unit(tuple(map(_digest, kernels)), path, outcome)
+        return _Unit(tuple(kernel.source.digest for kernel in kernels), path, outcome)
 
     def _compile(self, text: str, path: Path, limit: float) -> Compilation:
         source = path.with_suffix(".c")
@@ -104,10 +103,6 @@ class CBuilder:
             return built
         kind = compile_failure(outcome.text, outcome.timed_out)
         return replace(built, binary=None, error_kind=kind, error_text=outcome.text)
-
-
-def _digest(kernel: Kernel) -> bytes:
-    return hashlib.sha256(kernel.source.text.encode()).digest()
 
 
 def unit_text(kernels: Sequence[Kernel]) -> str:

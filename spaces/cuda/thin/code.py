@@ -27,14 +27,13 @@ from spaces.cuda.thin.product import ThinProduct
 from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.small import SmallOperand
 from spaces.cuda.thin.tile import ThinTile
+from spaces.cuda.thin.ways import WAYS
 from spaces.dtypes import dtype
 
-WAYS: dict[str, type[ThinMultiply]] = {
-    "fma": MultiplyAdds,
-    "mma": MatrixInstructions,
-    "mma_turned": TurnedMatrices,
-}
-"""How to multiply, by the decision ``multiply``."""
+CODE: dict[str, type[ThinMultiply]] = dict(
+    zip(WAYS, (MultiplyAdds, MatrixInstructions, TurnedMatrices), strict=True)
+)
+"""The code of each way to multiply."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class ThinCode(GridCode):
     @cached_property
     def multiply(self) -> ThinMultiply:
         """How it is multiplied."""
-        return WAYS[str(self.values["multiply"])](self.tile)
+        return CODE[str(self.values["multiply"])](self.tile)
 
     @cached_property
     def grid(self) -> TileGrid:

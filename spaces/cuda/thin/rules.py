@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.rules import MOST_THREADS, memory_rules
 from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
@@ -13,6 +15,7 @@ from spaces.cuda.residency import block_threads, resident_threads
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.cuda.thin.product import FRAGMENT
 from spaces.cuda.thin.sizes import ThinSizes
+from spaces.cuda.thin.ways import by_way
 from spaces.rules.early import below, judged_early
 from spaces.template import Decision, Rule
 
@@ -89,7 +92,7 @@ def _vector_rules(sizes: ThinSizes) -> list[Rule]:
             "code_size",
             ("multiply", "thread_columns", "thread_depth"),
             lambda c: (
-                (c["multiply"] != "fma")
+                np.logical_not(_plain(c))
                 | (thin.few * c["thread_columns"] * c["thread_depth"] <= MOST_PRODUCTS)
             ),
             lambda c: (
@@ -102,7 +105,7 @@ def _vector_rules(sizes: ThinSizes) -> list[Rule]:
 
 def _plain(c: Any) -> Any:
     """Whether there is no ``mma.sync``."""
-    return c["multiply"] == "fma"
+    return np.logical_not(by_way(c, lambda way: way.matrices))
 
 
 def _matrix_reading_rules(sizes: ThinSizes) -> list[Rule]:
@@ -137,7 +140,7 @@ def _row_rules() -> list[Rule]:
         Rule(
             "needless_rows",
             ("multiply", "reads"),
-            lambda c: (c["reads"] == "lanes") | (c["multiply"] != "fma"),
+            lambda c: (c["reads"] == "lanes") | np.logical_not(_plain(c)),
             lambda c: "lanes that need not be mma.sync's read rows side by side anyway",
         ),
         Rule(
@@ -170,7 +173,7 @@ def _matrix_shape_rules() -> list[Rule]:
         Rule(
             "matrix_columns",
             ("multiply", "thread_columns"),
-            lambda c: (c["multiply"] != "mma") | (c["thread_columns"] % 2 == 0),
+            lambda c: c["thread_columns"] % by_way(c, lambda way: way.columns) == 0,
             lambda c: (
                 "mma.sync takes two columns of a thread; one is enough for multiply=mma_turned"
             ),

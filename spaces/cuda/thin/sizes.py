@@ -13,6 +13,7 @@ from spaces.cuda.blocks.finish import sum_dtype
 from spaces.cuda.blocks.sizes import BlockSizes
 from spaces.cuda.target import WARP
 from spaces.cuda.thin.product import FRAGMENT, MMA_TYPES, ThinProduct
+from spaces.cuda.thin.ways import by_way
 from spaces.dtypes import dtype
 from spaces.workloads.product import Product
 
@@ -90,17 +91,14 @@ class ThinSizes(BlockSizes):
 
     def sums(self, c: Any) -> Any:
         """Registers of a thread's sums."""
-        few = self.thin.few
-        plain = few * c["thread_columns"] * (self.sum_bytes // 4)
-        by_matrices = ceil_div(few, FRAGMENT) * (c["thread_columns"] // 2) * 4
-        turned = c["thread_columns"] * 4
-        ways = [c["multiply"] == "mma", c["multiply"] == "mma_turned"]
-        return np.select(ways, [by_matrices, turned], plain)
+        few, columns = self.thin.few, c["thread_columns"]
+        registers = self.sum_bytes // 4
+        return by_way(c, lambda w: w.sums(few, columns) * (1 if w.matrices else registers))
 
     def registers(self, c: Any) -> Any:
         """The least 32-bit registers that a thread can do with: sums, what it has read of both
         operands, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
-        matrices = c["multiply"] != "fma"
+        matrices = by_way(c, lambda way: way.matrices)
         rows = np.where(matrices, ceil_div(self.thin.few, FRAGMENT), self.thin.few)
         from_memory = c["small"] == "memory"
         run = self.thin.large_vector if self.thin.large_runs_deep else c["thread_depth"]

@@ -13,13 +13,14 @@ from spaces.cuda.blocks.finish import prelude, why_no_finish
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.target import CudaTarget
-from spaces.cuda.thin.code import WAYS as MULTIPLY
 from spaces.cuda.thin.code import ThinCode
 from spaces.cuda.thin.product import MOST_FEW
 from spaces.cuda.thin.rules import thin_rules
 from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.small import SOURCES
 from spaces.cuda.thin.tile import READS
+from spaces.cuda.thin.ways import WAYS as MULTIPLY
+from spaces.cuda.thin.ways import by_way
 from spaces.kernel import Kernel
 from spaces.quantities import widened
 from spaces.schedule import Schedule
@@ -84,10 +85,8 @@ class CudaThin(Template):
         rows, columns = sizes.block(c)
         warps = sizes.threads(c) // 32
         elements = c["thread_columns"] * c["thread_depth"]
-        matrices = c["multiply"] != "fma"
-        ways = [c["multiply"] == "mma", c["multiply"] == "mma_turned"]
-        by_matrices = [elements * -(-thin.few // 8) // 8, elements // 4]
-        multiplies = np.select(ways, by_matrices, elements * thin.few)
+        matrices = by_way(c, lambda way: way.matrices)
+        multiplies = by_way(c, lambda way: way.multiplies(thin.few, elements))
         loads = elements // thin.large_vector
         return Blocks(
             rows=rows,
