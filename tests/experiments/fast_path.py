@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 
-from experiments.operators.mkl import open_fast_path
+from experiments.mkl import open_fast_path
 
 open_fast_path("tests.experiments.fast_path")
 answer = ctypes.CDLL(None).mkl_serv_intel_cpu_true()

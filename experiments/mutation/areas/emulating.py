@@ -47,7 +47,7 @@ AREAS = (
         "emulated matrices",
         ("measure/cuda/emulator/native/matrix.cpp", "measure/cuda/emulator/native/numbers.cpp"),
         (
-            "tests/measure/cuda/emulator/test_emulated_matrices.py",
+            "tests/measure/cuda/emulator/products/test_emulated_matrices.py",
             "tests/measure/cuda/emulator/test_numbers.py",
         ),
         8,
@@ -56,7 +56,7 @@ AREAS = (
     Area(
         "emulated copies of tensors",
         ("measure/cuda/emulator/native/tensor.cpp",),
-        ("tests/measure/cuda/emulator/test_emulated_tma.py",),
+        ("tests/measure/cuda/emulator/transfers/test_emulated_tma.py",),
         6,
         breath=240.0,
     ),

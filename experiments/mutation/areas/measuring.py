@@ -133,7 +133,7 @@ AREAS = (
             "measure/cuda/child.py",
         ),
         (
-            "tests/measure/cuda/test_several_launches.py",
+            "tests/measure/cuda/runs/test_several_launches.py",
             "tests/measure/cuda/test_driver.py",
             "tests/measure/cuda/test_runner.py",
         ),

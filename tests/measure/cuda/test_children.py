@@ -18,7 +18,7 @@ from measure.records.measurement import ErrorKind, Status
 from spaces.errors import InputError
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import PackingBuilder
-from tests.measure.cuda.small_runs import BODY, JOB, OPENER, QUICK, TARGET, candidate, measure
+from tests.measure.cuda.runs.small_runs import BODY, JOB, OPENER, QUICK, TARGET, candidate, measure
 
 pytestmark = pytest.mark.usefixtures("libraries")
 

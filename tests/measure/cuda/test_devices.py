@@ -19,7 +19,7 @@ from spaces.operators import workload
 from spaces.target import detect_target
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import EmulatedDevice
-from tests.measure.cuda.small_runs import BODY, OPENER, QUICK, TARGET, candidate, measure
+from tests.measure.cuda.runs.small_runs import BODY, OPENER, QUICK, TARGET, candidate, measure
 
 pytestmark = pytest.mark.usefixtures("libraries")
 

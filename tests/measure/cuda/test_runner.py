@@ -17,7 +17,7 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from tests.kernels import written
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder, pack
-from tests.measure.cuda.small_runs import BODY, OPENER, QUICK, TARGET, WORK, candidate, measure
+from tests.measure.cuda.runs.small_runs import BODY, OPENER, QUICK, TARGET, WORK, candidate, measure
 
 pytestmark = pytest.mark.usefixtures("libraries")
 

@@ -13,7 +13,7 @@ from measure.cuda.session import Session
 from measure.records.measurement import ErrorKind
 from spaces.operators import workload
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder
-from tests.measure.cuda.small_runs import OPENER, QUICK, TARGET, candidate
+from tests.measure.cuda.runs.small_runs import OPENER, QUICK, TARGET, candidate
 
 WORK = workload(
     '"e: int32[t](sorted < 4); l: int32[t](index < 41); where j < l[t]; '

@@ -8,7 +8,7 @@ import pytest
 from measure.cuda.session import Session, Trial
 from measure.timing import TimingProtocol
 from tests.measure.cuda.emulated_device import EmulatedDevice, pack
-from tests.measure.cuda.small_runs import QUICK, WORK, candidate
+from tests.measure.cuda.runs.small_runs import QUICK, WORK, candidate
 
 pytestmark = pytest.mark.usefixtures("libraries")
 

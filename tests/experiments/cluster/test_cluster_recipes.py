@@ -26,7 +26,7 @@ from spaces.operators import workload
 from spaces.target import detect_target
 from tests.measure.cluster.network import HERE, POSSIBLE, hosts
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RECIPES = ROOT / "experiments" / "cluster"
 RAY_JOB = Path(__file__).with_name("rayjob-v1.yaml")
 

@@ -7,7 +7,7 @@ import pytest
 
 from spaces.cuda.intrinsics.families import ELEMENT_BITS, Mma, members
 from tests.measure.cuda.cuda_kernels import EAGER, kernel, operand, output_of
-from tests.measure.cuda.emulator.matrices import C_TYPE, NAMES, numbers, product
+from tests.measure.cuda.emulator.products.matrices import C_TYPE, NAMES, numbers, product
 
 STORE_MMA = {
     "f32": """for (int i = 0; i < 4; i++)

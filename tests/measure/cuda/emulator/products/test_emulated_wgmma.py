@@ -7,7 +7,7 @@ import pytest
 
 from spaces.cuda.intrinsics.families import ELEMENT_BITS, Wgmma, members
 from tests.measure.cuda.cuda_kernels import EAGER, kernel, operand, outcomes, output_of
-from tests.measure.cuda.emulator.matrices import NAMES, numbers, product
+from tests.measure.cuda.emulator.products.matrices import NAMES, numbers, product
 
 
 def swizzled_image(rows: np.ndarray, swizzle: int) -> bytes:
