@@ -25,7 +25,7 @@ from spaces.space import Space
 from spaces.target import Target
 
 if TYPE_CHECKING:
-    from costmodel.blend import Blend
+    from costmodel.predictors.blend import Blend
 
 
 def _load_early() -> None:
@@ -73,7 +73,7 @@ def learned_model(space: Space, adviser: Predictor | None = None) -> Learner:
 def blended_model(space: Space) -> Blend:
     """The same where nothing else is known: with a Gaussian process beside the trees, which is
     right about what lies near."""
-    from costmodel.blend import Blend
+    from costmodel.predictors.blend import Blend
 
     return Blend(learned_model(space))
 

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from costmodel.advised import AdvisedModel
-from costmodel.blend import Blend
 from costmodel.model import Settings as TreeSettings
 from costmodel.model import XGBoostModel
+from costmodel.predictors.blend import Blend
 from experiments.search.paired import REACHED, TRIALS, compared
 from experiments.search.warm import is_sibling, transferred
 from scheduler.defaults import only

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from costmodel.council import council
 from costmodel.dataset import Group
+from costmodel.predictors.council import council
 from experiments.search.results import estimate, write
 from scheduler.defaults import default_search
 from scheduler.replay.forked import shared_out

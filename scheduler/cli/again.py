@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from measure.records.run import Run
 from scheduler.cli.known_clusters import is_known
 from scheduler.cli.place import ExecutorName, Place, check_local, check_offered, on_cluster
-from scheduler.tuning.sessions import Rest, target_here
+from scheduler.tuning.runs.sessions import Rest, target_here
 from spaces.errors import InputError, shown
 
 

@@ -32,7 +32,7 @@ from scheduler.tuning.budget import Budget
 from scheduler.tuning.loop import Tuning
 from scheduler.tuning.pace import Worth
 from scheduler.tuning.progress import Ledger
-from scheduler.tuning.run_log import new_run
+from scheduler.tuning.runs.run_log import new_run
 from scheduler.tuning.task import Task
 from scheduler.tuning.yardstick import Yardstick
 from spaces.registry import space_for
@@ -145,7 +145,7 @@ class SuiteTuner:
         )
 
     def _of_suite(self, place: int) -> dict[str, object]:
-        """What a run notes of its suite, see :func:`scheduler.tuning.sessions.suite_of`."""
+        """What a run notes of its suite, see :func:`scheduler.tuning.runs.sessions.suite_of`."""
         member = self.suite.members[place]
         own: dict[str, object] = {"name": member.name, "weight": member.weight}
         return own | {"suite": self.suite.title, "objective": str(self._objective)}

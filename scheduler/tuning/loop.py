@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
-from scheduler.tuning.abandoned import Abandoned
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.interrupt import Interrupt
 from scheduler.tuning.progress import Ledger, Stop
+from scheduler.tuning.runs.abandoned import Abandoned
 from scheduler.tuning.task import Task
 from spaces.schedule import Schedule
 

@@ -17,7 +17,7 @@ from scheduler.tuning.claims import Claims
 from scheduler.tuning.halving import Halving
 from scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Rate, Worth
 from scheduler.tuning.progress import Ledger, Stop
-from scheduler.tuning.run_log import RunLog
+from scheduler.tuning.runs.run_log import RunLog
 from scheduler.tuning.scoreboard import Scoreboard
 from spaces.schedule import Schedule
 from spaces.space import Space

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from costmodel.council import council
 from costmodel.dataset import group_examples
 from costmodel.interfaces import Example, Predictor
+from costmodel.predictors.council import council
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space

@@ -21,7 +21,7 @@ from scheduler.strategies.search import Search
 from scheduler.tuning.budget import SECONDS, TRIALS, Budget
 from scheduler.tuning.loop import Tuning
 from scheduler.tuning.progress import Ledger, Progress, Stop, TuningResult
-from scheduler.tuning.run_log import new_run
+from scheduler.tuning.runs.run_log import new_run
 from scheduler.tuning.task import Report, Task
 from scheduler.tuning.transfer import transfer
 from scheduler.tuning.yardstick import Yardstick

@@ -75,8 +75,8 @@ AREAS = (
     Area("predictions", ("costmodel/**/*.py",), ("tests/costmodel/**/test_*.py",), 10),
     Area(
         "councils",
-        ("costmodel/council.py", "costmodel/draft.py"),
-        ("tests/costmodel/test_council.py", "tests/costmodel/test_draft.py"),
+        ("costmodel/predictors/council.py", "costmodel/draft.py"),
+        ("tests/costmodel/predictors/test_council.py", "tests/costmodel/test_draft.py"),
         5,
     ),
 )

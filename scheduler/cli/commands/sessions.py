@@ -14,7 +14,7 @@ from scheduler.cli.place import ExecutorName, Insecure
 if TYPE_CHECKING:
     from measure.database import Database
     from scheduler.cli.job import Request
-    from scheduler.tuning.sessions import Rest, Session
+    from scheduler.tuning.runs.sessions import Rest, Session
 
 
 def resume_command(
@@ -50,7 +50,7 @@ def resume_command(
     from measure.database import Database
     from scheduler.cli.again import place_again
     from scheduler.cli.job import Manner, carry_out
-    from scheduler.tuning.sessions import rests
+    from scheduler.tuning.runs.sessions import rests
 
     with Database(db, create=False) as database:
         undone = rests(database, session)
@@ -66,7 +66,7 @@ def _request(rest: Rest, session: str) -> Request:
     from scheduler.cli.job import Request
     from scheduler.strategies.registry import EVOLUTIONARY
     from scheduler.suites.objective import Objective
-    from scheduler.tuning.sessions import suite_of
+    from scheduler.tuning.runs.sessions import suite_of
 
     run = rest.run
     what, objective = suite_of(rest) or (run.workload, Objective.LATENCY)
@@ -76,7 +76,7 @@ def _request(rest: Rest, session: str) -> Request:
 
 def print_sessions(database: Database, format: Format = Format.TABLE) -> None:
     """Print the jobs that a database knows, and what became of them."""
-    from scheduler.tuning.sessions import sessions
+    from scheduler.tuning.runs.sessions import sessions
 
     found, now = sessions(database), time.time()
     if format is Format.JSON:
@@ -90,7 +90,7 @@ def print_sessions(database: Database, format: Format = Format.TABLE) -> None:
 
 def _row(session: Session, now: float) -> tuple[str, ...]:
     from scheduler.cli.output import clock, moment
-    from scheduler.tuning.sessions import State
+    from scheduler.tuning.runs.sessions import State
 
     first, state = session.runs[0], session.state(now)
     more = f" and {len(session.runs) - 1} more" if len(session.runs) > 1 else ""

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from costmodel.council import council
 from costmodel.dataset import Group
 from costmodel.model import LEAST_ROWS, XGBoostModel
+from costmodel.predictors.council import council
 from costmodel.testing.toys import points, product, toy_space, true_latency
 from spaces.space import Space
 from spaces.testing.targets import made_up_cpu

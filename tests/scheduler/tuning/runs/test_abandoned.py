@@ -9,8 +9,8 @@ import pytest
 from measure.database import Database
 from measure.records.measurement import Job, Result
 from scheduler.testing.landscape import MACHINE, hills
-from scheduler.tuning.abandoned import PATIENCE_SECONDS, TOLD_SECONDS, Abandoned
 from scheduler.tuning.progress import Stop
+from scheduler.tuning.runs.abandoned import PATIENCE_SECONDS, TOLD_SECONDS, Abandoned
 from spaces.target import Target
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import tuner

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.blend import MOST_ROWS, Blend, mixed
 from costmodel.dataset import Group
 from costmodel.model import LEAST_ROWS, XGBoostModel
+from costmodel.predictors.blend import MOST_ROWS, Blend, mixed
 from costmodel.testing.toys import points, product, toy_space, true_latency
 from spaces.testing.targets import made_up_cpu
 

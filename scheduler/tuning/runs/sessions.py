@@ -17,7 +17,7 @@ from scheduler.suites.objective import Objective, as_objective
 from scheduler.suites.suite import Member, Suite
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.progress import Stop
-from scheduler.tuning.run_log import HEARTBEAT
+from scheduler.tuning.runs.run_log import HEARTBEAT
 from spaces.errors import InputError, shown
 from spaces.target import Target, detect_target
 from spaces.validation.checks import positive, whole

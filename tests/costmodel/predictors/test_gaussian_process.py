@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.gaussian_process import FLOOR, ROWS_AT_ONCE, GaussianProcess, likeliest
+from costmodel.predictors.gaussian_process import FLOOR, ROWS_AT_ONCE, GaussianProcess, likeliest
 from costmodel.testing.toys import points, product, toy_space, true_latency
 from spaces.testing.targets import made_up_cpu
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from costmodel.dataset import Group
-from costmodel.gaussian_process import GaussianProcess
 from costmodel.interfaces import Learner
 from costmodel.model import LEAST_ROWS
+from costmodel.predictors.gaussian_process import GaussianProcess
 from spaces.space import Population, Space
 
 MOST_ROWS = 512

@@ -21,7 +21,7 @@ from measure.testing.made_up import (
 from scheduler.suites.objective import Objective
 from scheduler.suites.suite import Member
 from scheduler.tuning.budget import Budget
-from scheduler.tuning.sessions import LOST_AFTER, State, rests, sessions, suite_of, target_here
+from scheduler.tuning.runs.sessions import LOST_AFTER, State, rests, sessions, suite_of, target_here
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.target import detect_target

@@ -1,0 +1,1 @@
+"""Runs of the tuner as a database keeps them, and how they end."""
