@@ -21,8 +21,8 @@ from spaces.quantities import filled
 from spaces.template import Columns
 
 SENT = 8.0
-"""Bytes of L2 that take as long as one that a block sends to another of its cluster: calibrated on
-213 schedules of convolutions and products on an H200."""
+"""Bytes of L2 that take as long as one that a block sends to another, in its cluster or beyond:
+calibrated on 213 schedules of convolutions and products on an H200."""
 USABLE = 0.75
 """Share of L2 that holds on to data while other data streams through."""
 
@@ -137,7 +137,7 @@ def grid_quantities(
         blocks.most_resident,
     )
     near = total_steps * (blocks.rows + blocks.columns) * blocks.depth * element
-    passes = np.where(through_memory, 2.0 * splits + 1, SENT * (splits - 1))
+    passes = SENT * (splits - 1) + np.where(through_memory, 2.0 * splits + 1, 0.0)
     exchange = passes * tiles * 4 * tile_elements
     useful = float(product.workload.flops)
     quantities = {
