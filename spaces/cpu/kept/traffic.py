@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
+from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.kept.held import has_room
 from spaces.cpu.kept.rules import registers, terms
-from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED
+from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED, Tiling
 from spaces.cpu.traffic import USABLE, even_shares, footprints
 from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.traffic import loads_by_turns
@@ -22,6 +22,9 @@ from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.work import work
 from spaces.quantities import filled, widened
 from spaces.template import Columns
+
+TURN = 2.5
+"""Issue slots that pass while an element of a block is transposed."""
 
 if TYPE_CHECKING:
     from spaces.cpu.kept.template import KeptTemplate
@@ -44,6 +47,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     loads = sum(_loads(view, view.reads[read], values) for read in view.element_reads)
     trips = taps / tiling.taps_written_out
     instructions = outputs * taps * (operations + loads) + 6.0 * tiles * (trips + 2)
+    instructions += TURN * _turned(view, tiling, values)
     least, written = float(template.workload.least_bytes), _written(view)
     again = _again(template, values)
     split = values["shared"] == REDUCED
@@ -89,9 +93,26 @@ def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
         return shared / c["vectors"]
     if far == 2:
         return shared * 3.0
-    turns = has_room(view) and tap_index(view, access) is not None
-    turned = turns and same_in_tile(view, access, c)
-    return shared * np.where((far > 2) & np.logical_not(turned), 10.0, 1.0)
+    return shared * np.where((far > 2) & np.logical_not(_is_turned(view, access, c)), 10.0, 1.0)
+
+
+def _turned(view: KeptView, tiling: Tiling, c: Any) -> Any:
+    """Elements that are transposed: of a block of lanes at all taps, for each turn of the loop over
+    such blocks."""
+    *others, blocks = tiling.counts
+    outside = np.where(c["order"] == INNER, prod(others), prod(others[:-1]))
+    entries = blocks * np.where(np.isin(c["order"], (INNER, MIDDLE)), outside, 1)
+    taps = prod(loop.extent for loop in view.taps)
+    rows = round_up(max(taps, tiling.lanes), tiling.lanes)
+    reads = sum(_is_turned(view, view.reads[read], c) for read in view.element_reads)
+    return 1.0 * reads * entries * rows * c["vectors"] * tiling.lanes
+
+
+def _is_turned(view: KeptView, access: Bounded, c: Any) -> Any:
+    """Whether lanes of a read lie so far apart that its elements are transposed, and may be."""
+    far = abs(access.step(view.lane.name) or 0)
+    turns = has_room(view) and far > 2 and tap_index(view, access) is not None
+    return turns * same_in_tile(view, access, c)
 
 
 def _again(template: KeptTemplate, c: Any) -> dict[str, Any]:

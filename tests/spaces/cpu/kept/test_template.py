@@ -257,3 +257,15 @@ def test_filters_that_lie_apart_are_turned_once_for_a_block_of_channels():
     kernels = sampled(space_of(NAMED["NHWC"], machine()), 8)
     assert all("tw_turn_float32" in kernel.source.body for kernel in kernels)
     assert not any(re.search(r"tw_gather_\w+\(x1", kernel.source.body) for kernel in kernels)
+
+
+def test_filters_that_are_turned_for_each_line_of_an_image_cost_more_than_once_for_all():
+    template = KeptTemplate(NAMED["NHWC"], machine())
+    rows = [[d.values[0] for d in template.decisions] for _ in range(3)]
+    columns = {
+        d.name: np.array(v)
+        for d, v in zip(template.decisions, zip(*rows, strict=True), strict=True)
+    }
+    columns["order"] = np.array(["outer", "middle", "inner"])
+    once, lines, pixels = template.quantities(columns)["instructions"]
+    assert once < lines < pixels
