@@ -12,6 +12,7 @@ import pytest
 
 from experiments.suites.comparison import COMPARISONS, CONTENDERS, GRADIENT, LATER, compare
 from experiments.suites.finalists import judged
+from experiments.suites.halving import fields, finalists, regret
 from experiments.suites.places import Processes, everywhere, side_by_side
 from experiments.suites.winners import medians, standard_error, weighted_sums
 from scheduler.suites.suite import Member, Suite
@@ -107,3 +108,14 @@ def test_a_process_that_dies_takes_no_other_along():
 def sleep_and_say(seconds: float) -> float:
     time.sleep(seconds)
     return seconds
+
+
+def test_who_wins_a_comparison_is_nearer_to_the_best_the_more_measurements_it_has():
+    assert list(fields(9, 2)) == [(9, 1), (5, 2), (3, 2), (2, 2)]
+    assert list(fields(8, 0)) == [(8, 1), (4, 2), (2, 4)]
+    assert [finalists(most, 2) for most in (60, 120)] == [20, 40]
+    means = [
+        np.mean([regret(count, 2, 0.03, np.random.default_rng(seed)) for seed in range(200)])
+        for count in (4, 40)
+    ]
+    assert means[0] > 2 * means[1] > 0
