@@ -19,10 +19,7 @@ from tests.measure.cuda.cuda_kernels import (
 )
 from tests.measure.cuda.emulator.small_kernels import NUMBERS, OUT, fault, run
 
-
-def test_atomics_and_tickets_across_blocks(emulator):
-    """Split-K as templates do it: the last block to finish adds up and leaves zeros behind."""
-    body = """
+SPLIT = """
   u32 *counter = (u32 *)workspace;
   float *sums = (float *)(workspace + 64);
   tw::atomic_add(sums + threadIdx.x, tw::load_global(A + blockIdx.x * 32 + threadIdx.x));
@@ -34,16 +31,32 @@ def test_atomics_and_tickets_across_blocks(emulator):
   tw::store_global(C + threadIdx.x, tw::load_global((const float *)sums + threadIdx.x));
   tw::store_global(sums + threadIdx.x, 0.f);
   if (threadIdx.x == 0) tw::store_global(counter, 0u);"""
+
+
+def test_atomics_and_tickets_across_blocks(emulator):
+    """Split-K as templates do it: the last block to finish adds up and leaves zeros behind."""
     source = small_integers(5, (6 * 32,), np.float32)
     options = {"blocks": 6, "shared": 4, "workspace": 256, "workspace_zeroed": True}
     out = operand("C", "float32", (32,))
-    made = kernel("split", body, {"A": source}, out, **options)
+    made = kernel("split", SPLIT, {"A": source}, out, **options)
     for result in outcomes(emulator, made, {"A": source}).values():
         np.testing.assert_array_equal(output_of(result), source.reshape(6, 32).sum(axis=0))
-    careless = body.replace("tw::store_global(counter, 0u);", "{}")
+    careless = SPLIT.replace("tw::store_global(counter, 0u);", "{}")
     kind, text = fault(emulator, "careless", careless, inputs={"A": source}, output=out, **options)
     assert kind is ErrorKind.WRONG
     assert "workspace" in text
+
+
+@pytest.mark.parametrize("mode", INTERLEAVINGS, ids=str)
+def test_what_one_block_added_without_a_fence_is_not_hidden_by_what_others_add(emulator, mode):
+    body = SPLIT.replace("tw::fence_global();", "if (blockIdx.x > 1) tw::fence_global();")
+    source = small_integers(5, (6 * 32,), np.float32)
+    kind, text = fault(
+        emulator, "hidden", body, mode=mode, inputs={"A": source},
+        output=operand("C", "float32", (32,)), blocks=6, shared=4, workspace=256,
+        workspace_zeroed=True)  # fmt: skip
+    assert kind is ErrorKind.WRONG
+    assert "without a fence_global() since" in text
 
 
 ORDERED = """
