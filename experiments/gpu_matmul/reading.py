@@ -67,12 +67,15 @@ def fastest(weight: Any, target: Target) -> Queue:
     out = torch.zeros(1, dtype=torch.int32, device=weight.device)
     addresses = {"from": weight.data_ptr(), "out": out.data_ptr()}
     size = weight.numel() * weight.element_size()
-    calls = {k.call.entry: _call(k, addresses, target.name, (weight, out)) for k in kernels(size)}
+    calls = {
+        k.call.entry: reading_call(k, addresses, target.name, (weight, out)) for k in kernels(size)
+    }
     times = interleave(calls, rounds=10)
     return calls[min(calls, key=lambda name: statistics.median(times[name]))]
 
 
-def _call(kernel: Kernel, addresses: dict[str, int], architecture: str, held: Any) -> Queue:
+def reading_call(kernel: Kernel, addresses: dict[str, int], architecture: str, held: Any) -> Queue:
+    """A function that queues a kernel on the buffers at ``addresses``, which ``held`` keeps."""
     source = kernel.source.text
     done = compile_cubin(device_text(source) + source, architecture, COMPILE_SECONDS, lambda: False)
     assert done.cubin is not None, done.log

@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from experiments.gpu_matmul import orders
 from experiments.gpu_matmul.cases import all_cases
 from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
@@ -19,11 +21,16 @@ from experiments.gpu_matmul.reading import kernels
 from experiments.gpu_matmul.summary import draw, in_turn, summarise
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.cubin import read_cubin
+from measure.cuda.emulator import INTERLEAVINGS, Emulator
 from measure.cuda.sass import count
 from measure.database import Database
 from spaces.cuda.intrinsics import device_text
+from spaces.kernel import Kernel, Source, arguments
 from spaces.registry import space_for
 from spaces.target import detect_target
+from spaces.workloads.contraction import Operand
+
+SIZE = 4096 * 14336 * 2
 
 
 def row(ours: float | None, cublas: float, triton: float | None, *regimes: str) -> dict:
@@ -155,16 +162,37 @@ def test_a_run_begins_with_the_winners_of_an_earlier_one(tmp_path):
         assert not list(database.records(other.workload, target))
 
 
-def test_ways_to_read_a_weight_read_all_of_it_in_wide_loads():
-    size = 4096 * 14336 * 2
-    found = {kernel.call.entry: kernel for kernel in kernels(size)}
-    assert len(found) == 16
-    for kernel in found.values():
+@pytest.mark.parametrize(
+    ("found", "count_of"), [(list(kernels(SIZE)), 16), (list(orders.kernels(14336, 8192)), 14)]
+)
+def test_ways_to_read_a_weight_read_all_of_it_in_wide_loads(found, count_of):
+    assert len({kernel.call.entry for kernel in found}) == count_of
+    for kernel in found:
         threads, blocks = kernel.call.launches[0].block[0], kernel.call.launches[0].grid[0]
         compiled = compile_cubin(
             device_text(kernel.source.text) + kernel.source.text, "sm_90a", 60.0, lambda: False
         )
         assert compiled.cubin is not None, compiled.log
         loads = count(read_cubin(compiled.cubin, kernel.call.entry).code)
-        assert blocks * threads * 16 * loads["LDG.128"] == size
+        assert blocks * threads * 16 * loads["LDG.128"] == SIZE
         assert loads["LDG"] == loads["LDG.128"]
+
+
+@pytest.mark.parametrize("order", orders.ORDERS)
+def test_pieces_are_read_along_rows_or_across_them(order):
+    """What neighbouring blocks read of 512 rows of 512 bytes, by 128 of them."""
+    rows, bytes = 512, 512
+    (kernel,) = (k for k in orders.kernels(rows, bytes) if k.call.entry == f"read_128_{order}")
+    weight = np.arange(rows * bytes // 4, dtype=np.int32)
+    text = kernel.source.body.replace("if (all == 0x9e3779b9u)", "if (threadIdx.x == 0)")
+    text = text.replace("store_global(out, all)", "store_global(out + blockIdx.x, held[0])")
+    out = Operand("out", "int32", (8,), (0,), axes=("i",))
+    call = replace(kernel.call, arguments=arguments([kernel.call.read[0]], [out]))
+    with Emulator() as emulator:
+        made = Kernel(Source("cuda", "", text), call)
+        found = emulator.run(made, {"from": weight}, INTERLEAVINGS[0])
+    first, second = 256 * bytes // 4, 128 // 4
+    along = [tile * first + step * second for tile in range(2) for step in range(4)]
+    across = [tile * first + step * second for step in range(4) for tile in range(2)]
+    assert found.error_kind is None, found.error_text
+    assert found.output.tolist() == {"along": along, "across": across}[order]

@@ -1,0 +1,103 @@
+"""How long it takes to read a weight in the order in which blocks of products read it. Needs a GPU.
+
+    python -m experiments.gpu_matmul.orders [--rows 14336] [--bytes 8192] --out FILE
+
+Blocks read 32 KiB each: pieces side by side of as many rows as that makes. Either they first read
+all pieces of these rows one after the other (``along``), as if rows were read whole, or first the
+same piece of all rows (``across``), as blocks do that have rows of their own and walk along them
+side by side.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from experiments.gpu_matmul.reading import VECTOR, reading_call
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
+from spaces.target import detect_target
+from spaces.workloads.contraction import Operand
+
+THREADS, VECTORS = 1024, 2
+BLOCK = THREADS * VECTORS * VECTOR * 4
+PIECES = (128, 256, 512, 1024, 2048, 4096, 8192)
+ORDERS = ("along", "across")
+
+
+def kernels(rows: int, bytes: int) -> Iterator[Kernel]:
+    """Ways to read so many rows of so many bytes, by pieces of theirs and by order."""
+    for piece in PIECES:
+        if bytes % piece == 0 and rows % (BLOCK // piece) == 0:
+            for order in ORDERS:
+                yield _kernel(rows, bytes, piece, order)
+
+
+def _kernel(rows: int, bytes: int, piece: int, order: str) -> Kernel:
+    high = BLOCK // piece
+    steps, tiles = bytes // piece, rows // high
+    block = "(int)blockIdx.x"
+    tile, step = (
+        (f"{block} / {steps}", f"{block} % {steps}")
+        if order == "along"
+        else (f"{block} % {tiles}", f"{block} / {tiles}")
+    )
+    entry = f"read_{piece}_{order}"
+    source = f"""
+extern "C" __global__ void __launch_bounds__({THREADS}) {entry}(const u32 *from, u32 *out) {{
+  const int tile = {tile}, step = {step};
+  u32 held[{VECTORS * VECTOR}], all = 0;
+#pragma unroll
+  for (int i = 0; i < {VECTORS}; i++) {{
+    const int byte = ({THREADS} * i + (int)threadIdx.x) * {4 * VECTOR};
+    const i64 row = tile * {high} + byte / {piece};
+    const i64 at = row * {bytes} + step * {piece} + byte % {piece};
+    tw::load_stream<{VECTOR}, 0>(held + {VECTOR} * i, (const u32 *)((const char *)from + at));
+  }}
+#pragma unroll
+  for (int i = 0; i < {VECTORS * VECTOR}; i++) all = all * 3 + held[i];
+  if (all == 0x9e3779b9u) tw::store_global(out, all);
+}}
+"""
+    read = Operand("from", "int32", (rows * bytes // 4,), (0,), axes=("i",))
+    out = Operand("out", "int32", (1,), (0,), axes=("i",))
+    launch = Launch((tiles * steps, 1, 1), (THREADS, 1, 1))
+    call = Call(entry, arguments([read], [out]), launches=(launch,))
+    return Kernel(Source("cuda", "", source), call)
+
+
+def main() -> None:
+    import torch
+
+    from experiments.gpu_matmul.__main__ import machine
+    from experiments.gpu_matmul.timing import interleave
+
+    options = _options()
+    target = detect_target("cuda")
+    weight = torch.rand(options.rows * options.bytes // 4, device="cuda")
+    out = torch.zeros(1, dtype=torch.int32, device="cuda")
+    addresses = {"from": weight.data_ptr(), "out": out.data_ptr()}
+    calls = {
+        kernel.call.entry: reading_call(kernel, addresses, target.name, (weight, out))
+        for kernel in kernels(options.rows, options.bytes)
+    }
+    times = interleave(calls)
+    median = {name: statistics.median(found) for name, found in times.items()}
+    found = {"machine": machine(target), "rows": options.rows, "bytes": options.bytes}
+    options.out.write_text(json.dumps(found | {"median_s": median}, indent=1) + "\n")
+    for name, seconds in median.items():
+        print(f"{name:24s} {1e6 * seconds:.2f} us")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.gpu_matmul.orders")
+    parser.add_argument("--rows", type=int, default=14336, help="of the weight")
+    parser.add_argument("--bytes", type=int, default=8192, help="of a row")
+    parser.add_argument("--out", type=Path, required=True)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
