@@ -20,7 +20,7 @@ from spaces.cuda.target import WARP, CudaTarget
 from spaces.quantities import filled
 from spaces.template import Columns
 
-SENT = 8.0
+SENT = 5.0
 """Bytes of L2 that take as long as one that a block sends to another, in its cluster or beyond:
 calibrated on 213 schedules of convolutions and products on an H200."""
 USABLE = 0.75
