@@ -114,7 +114,10 @@ def rests(database: Database, name: str) -> list[Rest]:
     session, now = _session(name, runs), time.time()
     if session.state(now) is State.RUNNING:
         ago = f"{max(0.0, now - session.heartbeat):.0f} s ago"
-        raise InputError(f"session {name} is running: its last sign of life was {ago}")
+        raise InputError(
+            f"session {name} is running: its last sign of life was {ago}; "
+            f"without one for {LOST_AFTER:g} s it is lost, and can be resumed"
+        )
     undone = [run for run in session.runs if run.reason not in DONE]
     if not undone:
         raise InputError(f"session {name} has come to its end ({session.reasons})")
