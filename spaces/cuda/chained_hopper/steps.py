@@ -193,23 +193,22 @@ class Steps:
         return ["{", *indented(lines), "}"]
 
     def scores_beside_sums(self) -> list[str]:
-        """Start those while the last sums are multiplied, and wait for the sums: not where so many
-        tiles are passed over in between that their values have no stage but that of these."""
-        beside = [
-            *self._products.sums(),
-            "const u32 last = stage;",
-            self.plan.next_stage,
-            *self.pass_over_some(),
-            *self.start_scores(),
-            *self._end_sums("last", left=1),
-        ]
+        """Start those in turn while the last sums are multiplied, and wait for the sums: not where
+        so many tiles are passed over in between that their values have no stage but that of these.
+        """
+        sums, scores = self._products.sums(), self.start_scores()
+        next_stage = ["const u32 last = stage;", self.plan.next_stage]
+        end = self._end_sums("last", left=1)
         if not self.passes:
-            return beside
+            return [*self._turn(), *sums, *next_stage, *scores, *self._give(), *end]
+        beside = [*sums, *self._give(), *next_stage, *self.pass_over_some(), *scores, *end]
+        alone = [*self.last_sums(), *self._give(), *self.pass_over_some(), *scores]
         return [
+            *self._turn(),
             f"if (passed < {self.plan.stages}) {{",
             *indented(beside),
             "} else {",
-            *indented([*self.last_sums(), *self.pass_over_some(), *self.start_scores()]),
+            *indented(alone),
             "}",
         ]
 
