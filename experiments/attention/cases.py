@@ -172,7 +172,7 @@ CASES = tuple(
 _USUAL: dict[str, Value] = {
     "residency": 1, "overlap": 1, "beside": 0, "queries": "shared", "query_buffers": 2, "stages": 2,
     "ping_pong": 1, "rescale": "late", "blocks": "persistent", "section": 1, "own_keys": 0,
-    "split": 1, "ahead": 0,
+    "split": 1,
 }  # fmt: skip
 _WIDE: dict[str, Value] = {"warpgroups": 3, "keys": 80}
 _LOW: dict[str, Value] = {"warpgroups": 2, "keys": 128, "queries": "registers"}
@@ -184,8 +184,7 @@ _TILES: tuple[dict[str, Value], ...] = (
     _LOW,
     _LOW | {"beside": 1, "rescale": "always"},
     _LOW | {"beside": 2},
-    _LOW | {"beside": 3, "rescale": "always"},
-    _LOW | {"beside": 2, "ahead": 1},
+    _LOW | {"beside": 2, "rescale": "always"},
     _LOW | {"keys": 64},
     {"warpgroups": 3, "keys": 64},
     {"warpgroups": 3, "keys": 128},
@@ -284,7 +283,7 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
 out, and a decision that one does not name has its last value."""
 
 
-EARLIER: Mapping[str, Value] = {"teams": 1, "ahead": 0}
+EARLIER: Mapping[str, Value] = {"teams": 1}
 """Values of decisions that recorded schedules did not have yet."""
 
 

@@ -40,6 +40,7 @@ class Ending:
             *indented(self._leave()),
             "}",
             *["stored = at;"] * (plan.buffers > 1),
+            plan.next_buffer,
         ]
 
     @property

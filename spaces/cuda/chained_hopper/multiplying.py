@@ -1,5 +1,4 @@
-"""The lines of a warpgroup that multiplies, tile of rows after tile: scores, the chain, sums, and
-outputs at the end."""
+"""The lines of a warpgroup that multiplies: scores, the chain, sums, and outputs at the end."""
 
 from __future__ import annotations
 
@@ -9,12 +8,16 @@ from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained_hopper.ending import Ending
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows
 from spaces.cuda.chained_hopper.sizes import GROUP, TERMS
-from spaces.cuda.chained_hopper.steps import Steps
 from spaces.cuda.chained_hopper.walk import Walk
+
+ALL, STATES = 1, 2
+"""What must run ``beside`` sums, of a tile's chain: all, or its first loop, which finds states."""
+_VALUES_ARE_THERE = "tw::mbarrier_wait(values_full + 8 * stage, phase);"
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,13 @@ class Multiplying:
     plan: ChainedPlan
 
     @cached_property
+    def _products(self) -> Products:
+        return Products(self.plan)
+
+    @cached_property
     def rows(self) -> GroupRows:
         """The rows of a warpgroup."""
         return GroupRows(self.plan)
-
-    @cached_property
-    def _steps(self) -> Steps:
-        return Steps(self.plan, self.rows)
 
     @cached_property
     def _ending(self) -> Ending:
@@ -39,6 +42,8 @@ class Multiplying:
     def merging(self) -> list[str]:
         """All of the kernel that merges parts, of rows that know of no tiles."""
         return Ending(self.plan, GroupRows(self.plan)).merging_lines()
+
+    # -- a block -----------------------------------------------------------------------------------
 
     def lines(self) -> list[str]:
         """All of it."""
@@ -52,31 +57,37 @@ class Multiplying:
             f"float scores[{plan.keys // 2}], sums[{sizes.width // 2}];",
             f"u32 weights[{plan.keys // TERMS}][4];",
             *[f"u32 held[{sizes.depth // TERMS}][4];"] * plan.in_registers,
-            *(self._ahead() if plan.values["ahead"] else Walk(plan).multiplying(self._tile())),
+            *Walk(plan).multiplying(self._tile()),
             *[f"if (group == 0) tw::sync_named(1, {2 * GROUP});"] * turns,
             *["if (thread == 0) tw::tma_wait<0>();"] * (plan.output_box is not None),
         ]
 
     def _tile(self) -> list[str]:
         """What is done with a tile of rows."""
-        plan, steps = self.plan, self._steps
-        first = steps.first_scores(self._ending.hand_back())
-        loop = steps.overlapped() if plan.values["overlap"] else steps.in_turn()
+        plan = self.plan
+        overlap = bool(plan.values["overlap"])
+        first = self._first_scores()
+        loop = self._overlapped() if overlap else self._in_turn()
         finish = self._ending.lines()  # all say what is known of rows before
         return [
             *plan.key_tiles(),
             *self.rows.lines(),
             "tw::mbarrier_wait(rows_full + 8 * at, rows_phase);",
-            *Products(plan).hold_rows(),
-            *self._all_keys([*first, *steps.loop(loop), *steps.last_sums()]),
+            *self._products.hold_rows(),
+            *self._all_keys([*first, *self._key_loop(loop), *self._last_sums()]),
             *finish,
-            plan.next_buffer,
         ]
 
     def _all_keys(self, body: Sequence[str]) -> list[str]:
         """The work on all tiles of keys, where there are some."""
-        steps = self._steps
-        own = ["i32 more = 0;", *steps.first(), *body, *steps.pass_over("first_tile")]
+        own = [
+            "i32 more = 0;",
+            "i32 j = end_tile - 1;",
+            *self._own_tiles(),
+            *self._pass_over("own_end"),
+            *body,
+            *self._pass_over("first_tile"),
+        ]
         if self.plan.split == 1:
             return own
         count = self.plan.sizes.width // 2
@@ -84,43 +95,141 @@ class Multiplying:
         nothing += self._ending.hand_back()
         return ["if (end_tile > first_tile) {", *indented(own), "} else {", *indented(nothing), "}"]
 
-    # -- the next rows' first scores before the end of a tile --------------------------------------
+    def _key_loop(self, body: Sequence[str]) -> list[str]:
+        """The loop over all tiles but the first."""
+        last = "own_tile" if self._passes else "first_tile"
+        return ["#pragma unroll 1", f"for (j--; j >= {last}; j--) {{", *indented(body), "}"]
 
-    def _ahead(self) -> list[str]:
-        """All tiles of rows, each of which begins before the one before has ended.
+    @property
+    def _passes(self) -> bool:
+        return bool(self.plan.values["own_keys"])
 
-        The next rows' first scores are multiplied beside the last sums, and while outputs are
-        stored.
-        """
-        walk, steps = Walk(self.plan), self._steps
-        weights, loop = steps.first_weights(), steps.loop(steps.overlapped())
-        finish = self._ending.lines()  # all say what is known of rows before
-        alone = [*steps.last_sums(), *steps.pass_over("first_tile"), *finish, "break;"]
-        body = [
-            *self.plan.key_tiles(),
-            *self.rows.lines(),
-            "i32 more = 0;",
-            *steps.find_first(),
-            *weights,
-            *self._ending.hand_back(),
-            *loop,
-            self.plan.next_buffer,
-            *walk.follow(),
-            f"if ({walk.beyond('following')}) {{",  # not between products: ptxas would part them
-            *indented(alone),
-            "}",
-            *self._pass_to_following("j - first_tile + 1"),
-            *steps.scores_beside_sums(),
-            *finish,
-        ]
-        start = [*self._pass_to_following("0"), *steps.pass_over_some(), *steps.start_scores()]
-        return walk.ahead(["{", *indented(start), "}"], body)
-
-    def _pass_to_following(self, own: str) -> list[str]:
-        """Declare ``passed``: the tiles of keys, ``own`` and those of the tile after, that are
-        passed over before this warpgroup's rows of that see one."""
-        if not self._steps.passes:
+    def _own_tiles(self) -> list[str]:
+        """The tiles of keys that some row of this warpgroup sees, from ``own_tile`` to before
+        ``own_end``, one at least of the block's."""
+        if not self._passes:
             return []
-        place = [*Walk(self.plan).of_following(), *self.plan.key_tiles(), self.rows.first]
-        first = [*self._steps.own_tiles(), "passed += end_tile - own_end;"]
-        return [f"i32 passed = {own};", "{", *indented([*place, *first]), "}"]
+        n = self.plan.keys
+        first, end = f"(i32)own_key / {n}", f"((i32)own_end_key + {n - 1}) / {n}"
+        return [
+            *self.plan.spans.block_lines("group_row", SLICE, "own_key", "own_end_key"),
+            f"const i32 own_tile = tw_least(tw_most({first}, first_tile), end_tile - 1);",
+            f"const i32 own_end = tw_least(tw_most({end}, own_tile + 1), end_tile);",
+        ]
+
+    def _pass_over(self, last: str) -> list[str]:
+        """Let tiles go down to ``last`` that none of this warpgroup's rows sees. All lanes have
+        waited before their warp reports; a turn is passed on for each."""
+        if not self._passes:
+            return []
+        return [
+            "#pragma unroll 1",
+            f"for (; j >= {last}; j--) {{",
+            "  tw::mbarrier_wait(keys_full + 8 * stage, phase);",
+            "  tw::mbarrier_wait(values_full + 8 * stage, phase);",
+            "  tw::sync_warp();",
+            *indented([_release("keys", "stage"), _release("values", "stage")]),
+            *indented([*self._turn(), *self._give(), self.plan.next_stage]),
+            "}",
+        ]
+
+    # -- a tile of keys ----------------------------------------------------------------------------
+
+    def _first_scores(self) -> list[str]:
+        apart = not self.plan.values["overlap"]
+        return [
+            "tw::mbarrier_wait(keys_full + 8 * stage, phase);",
+            *self._turn(apart),
+            *self._products.scores("stage"),
+            *self._give(apart),
+            *self._ending.hand_back(),
+            "tw::wgmma_wait<0>();",
+            "tw::settle(scores);",
+            _release("keys", "stage"),
+            "{",
+            *indented(self.rows.weigh().lines),
+            "}",
+            *self._products.pack(),
+        ]
+
+    def _overlapped(self) -> list[str]:
+        """Scores of the next tile and sums of this one are multiplied at a time; the next tile's
+        chain, or some of it, runs beside the sums.
+
+        A second wait for the same barrier ends nothing but a block of instructions, past which the
+        compiler moves none: without, it puts off maxima and exponentials until the sums have ended.
+        """
+        beside, end = self.plan.values["beside"], [_VALUES_ARE_THERE]
+        weighed = self.rows.weigh(end if beside == STATES else ())
+        return [
+            "u32 next = stage + 1, after = phase;",
+            f"if (next == {self.plan.stages}) {{ next = 0; after ^= 1; }}",
+            "tw::mbarrier_wait(keys_full + 8 * next, after);",
+            *self._turn(),
+            *self._products.scores("next"),
+            *self._products.sums(),
+            *self._give(),
+            "tw::wgmma_wait<1>();",
+            "tw::settle(scores);",
+            _release("keys", "next"),
+            *weighed.lines,
+            *(["tw::settle(scores);", *end] if beside == ALL else []),
+            "tw::wgmma_wait<0>();",
+            "tw::settle(sums);",
+            _release("values", "stage"),
+            *self._products.pack(),
+            *self.rows.correct(weighed),
+            "more = 1;",
+            "stage = next;",
+            "phase = after;",
+        ]
+
+    def _in_turn(self) -> list[str]:
+        """Sums of this tile, then scores and chain of the next."""
+        weighed = self.rows.weigh()
+        return [
+            *self._turn(),
+            *self._products.sums(),
+            "tw::wgmma_wait<0>();",
+            "tw::settle(sums);",
+            _release("values", "stage"),
+            self.plan.next_stage,
+            "tw::mbarrier_wait(keys_full + 8 * stage, phase);",
+            *self._products.scores("stage"),
+            *self._give(),
+            "tw::wgmma_wait<0>();",
+            "tw::settle(scores);",
+            _release("keys", "stage"),
+            *weighed.lines,
+            *self._products.pack(),
+            *self.rows.correct(weighed),
+            "more = 1;",
+        ]
+
+    def _last_sums(self) -> list[str]:
+        apart = not self.plan.values["overlap"]
+        return [
+            *self._turn(apart),
+            *self._products.sums(),
+            *self._give(apart),
+            "tw::wgmma_wait<0>();",
+            "tw::settle(sums);",
+            _release("values", "stage"),
+            self.plan.next_stage,
+        ]
+
+    def _turn(self, wanted: bool = True) -> list[str]:
+        """Wait for this warpgroup's turn to multiply."""
+        taken = wanted and bool(self.plan.values["ping_pong"])
+        return [f"tw::sync_named(1 + group, {2 * GROUP});"] * taken
+
+    def _give(self, wanted: bool = True) -> list[str]:
+        """Give the turn on."""
+        taken = wanted and bool(self.plan.values["ping_pong"])
+        following = f"1 + (group + 1) % {self.plan.warpgroups}"
+        return [f"tw::arrive_named({following}, {2 * GROUP});"] * taken
+
+
+def _release(what: str, stage: str) -> str:
+    """Each warp reports a stage: waiting for wgmma tells it of its own part only."""
+    return f"if (lane == 0) tw::mbarrier_arrive({what}_empty + 8 * {stage});"

@@ -12,7 +12,7 @@ from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.tile_chain import NOTHING, Between, Written
+from spaces.cuda.chains.tile_chain import Written
 from spaces.derivation.chained.text import split
 from spaces.language.tree import Expression
 
@@ -48,17 +48,10 @@ class GroupRows:
         plan = self.plan
         return [
             *self.places(),
-            *self.room(),
-            *plan.spans.whole_lines("group_row", SLICE, "whole_first", "whole_last"),
-            *([] if self._bounds_again else self._ends()),
-        ]
-
-    def room(self) -> list[str]:
-        """Where they are in shared memory."""
-        plan = self.plan
-        return [
             f"const u32 at = buffer * {plan.warpgroups} + group;",
             f"const u32 region = shared + at * {plan.region_bytes};",
+            *plan.spans.whole_lines("group_row", SLICE, "whole_first", "whole_last"),
+            *([] if self._bounds_again else self._ends()),
         ]
 
     def places(self) -> list[str]:
@@ -72,17 +65,12 @@ class GroupRows:
             *self.chain.of_rows(),
         ]
         return [
-            self.first,
+            f"const i32 group_row = row0 + group * {SLICE};",
             "const i32 own = group_row + warp * 16 + lane / 4;",
             *(f"{integer} p{n}[{ROWS}];" for n in range(len(local))),
             *self.chain.declared(),
             *each_row(body),
         ]
-
-    @property
-    def first(self) -> str:
-        """C declaration of the warpgroup's first row."""
-        return f"const i32 group_row = row0 + group * {SLICE};"
 
     @property
     def _bounds_again(self) -> bool:
@@ -110,7 +98,7 @@ class GroupRows:
         ]
         return [f"int low[{ROWS}], high[{ROWS}];", *each_row(body)]
 
-    def weigh(self, between: Between = NOTHING) -> Written:
+    def weigh(self, between: Sequence[str] = ()) -> Written:
         """The chain over tile ``j``: lines, and how sums are then to be corrected; lines
         may come ``between`` its loops."""
         plan, chain = self.plan, self.chain

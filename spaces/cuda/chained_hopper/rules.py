@@ -169,10 +169,6 @@ def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         slots = target.multiprocessors * c["residency"]
         return (c["blocks"] == "grid") | (sizes.items(c) <= slots)
 
-    def may_be_ahead(c: Any) -> Any:
-        apart = (c["query_buffers"] == 2) & (c["split"] == 1) & (c["overlap"] == 1)
-        return apart & (c["blocks"] != "grid")
-
     return [
         Rule(
             "needless_walk",
@@ -185,16 +181,6 @@ def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
             (*tile, "query_buffers"),
             lambda c: (c["query_buffers"] == 1) | (alone(c) == 0),
             lambda c: "a block has one tile, and so one set of rows; allowed: query_buffers=1",
-        ),
-        Rule(
-            "ahead",
-            ("split", "overlap", "blocks", "query_buffers", "ahead"),
-            lambda c: (c["ahead"] == 0) | may_be_ahead(c),
-            lambda c: (
-                "rows that begin before others have ended need blocks that go on, two places for "
-                f"rows, all keys and overlap; not blocks={c['blocks']}, split={c['split']}, "
-                f"query_buffers={c['query_buffers']}, overlap={c['overlap']}; allowed: ahead=0"
-            ),
         ),
         Rule(
             "needless_merge",

@@ -3,16 +3,14 @@
 Decisions: ``warpgroups`` of 64 rows each; ``keys`` of a tile; ``stages`` of keys and of the matrix;
 ``queries``, whether rows are multiplied from shared memory or from registers; ``overlap``, scores
 of the next tile beside sums of this one, and ``beside``, what of its chain runs before those have
-ended: what the compiler likes (0), all (1), the first loop (2), which finds maxima, or that and the
-weights of half of the rows (3);
+ended: what the compiler likes (0), all (1), or the first loop (2), which finds maxima;
 ``ping_pong``, warpgroups taking turns to multiply; ``rescale``, sums corrected ``always``, where a
 maximum ``moved``, or ``late``, where it rose by more than eight powers of two; ``query_buffers``,
 rows that wait their turn; ``residency``, blocks of a multiprocessor; ``blocks``, how they find
 their tiles; ``section``, heads that take turns; ``own_keys``, whether each warpgroup passes over
-tiles of keys that only others' rows see; ``ahead``, whether the first scores of the next tile of
-rows are multiplied beside the last sums and the outputs of one; ``split``, parts of the keys of a
-tile of rows that blocks share, and ``merge``, who merges them: a second ``kernel``, one that begins
-``early`` and waits, the ``last`` block to come, or all of them as a ``cluster``.
+tiles of keys that only others' rows see; ``split``, parts of the keys of a tile of rows that blocks
+share, and ``merge``, who merges them: a second ``kernel``, one that begins ``early`` and waits, the
+``last`` block to come, or all of them as a ``cluster``.
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ import numpy as np
 
 from spaces.cuda.chained_hopper.code import ChainedHopperCode
 from spaces.cuda.chained_hopper.fetching.tiles import tiled
+from spaces.cuda.chained_hopper.multiplying import ALL, STATES
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.rules import chained_rules
 from spaces.cuda.chained_hopper.served import why_not_chained
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chained_hopper.steps import ALL, HALF, STATES
 from spaces.cuda.chained_hopper.traffic import chained_quantities
 from spaces.cuda.chained_hopper.walk import WALKS
 from spaces.cuda.chains.chain import RESCALES, can_be_late
@@ -105,10 +103,9 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         ),
         Decision("section", sections),
         Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
-        Decision("ahead", (0, 1)),
     )
 
 
 def _beside(sizes: ChainedSizes) -> tuple[int, ...]:
     """What may run beside sums, of a chain of one loop or of several."""
-    return (0, ALL, STATES, HALF) if Levels(sizes.chained).last else (0, ALL)
+    return (0, ALL, STATES) if Levels(sizes.chained).last else (0, ALL)

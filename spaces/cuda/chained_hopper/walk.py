@@ -55,36 +55,6 @@ class Walk:
             "}",
         ]
 
-    def ahead(self, first: Sequence[str], body: Sequence[str]) -> list[str]:
-        """Lines that begin with ``first`` and run ``body`` for each tile. Both know the tile that
-        comes after as ``following``: of ``first`` that is a block's first, and ``body``, which asks
-        for the next one by :meth:`follow`, ends the loop past the last."""
-        tickets = self.kind == "tickets"
-        start = "i32 following = (i32)blockIdx.x;"
-        return [
-            *(["i32 following, number = 0;", *self._taken("following")] if tickets else [start]),
-            *first,
-            "#pragma unroll 1",
-            "while (true) {",
-            "  const i32 tile = following;",
-            *indented([*self._place(), *body]),
-            "}",
-        ]
-
-    def follow(self) -> list[str]:
-        """Lines that find the next tile, ``following``."""
-        if self.kind == "tickets":
-            return ["number++;", *self._taken("following")]
-        return ["following += (i32)gridDim.x;"]
-
-    def beyond(self, tile: str) -> str:
-        """C test whether no tile has that number."""
-        return f"{tile} >= {self.total}"
-
-    def of_following(self) -> list[str]:
-        """What :meth:`multiplying` declares, of the tile that comes after."""
-        return ["const i32 tile = following;", *self._place()]
-
     def _plain(self, inside: Sequence[str]) -> list[str]:
         if self.kind == "grid":
             return ["{", "  const i32 tile = (i32)blockIdx.x;", *indented(inside), "}"]
@@ -106,19 +76,16 @@ class Walk:
         ]
 
     def _take(self) -> list[str]:
-        return [*self._taken("const i32 tile"), f"if ({self.beyond('tile')}) break;"]
-
-    def _taken(self, tile: str) -> list[str]:
-        """Lines that set ``tile`` to what the loading thread handed on."""
         full, empty = (
             f"shared + {self.plan.barriers[f'ticket_{k}'][0]}" for k in ("full", "empty")
         )
         at = f"shared + {self.plan.tickets_at} + 4 * (number % 2)"
         return [
             f"tw::mbarrier_wait({full} + 8 * (number % 2), number / 2 % 2);",
-            f"{tile} = tw::load_shared<i32>({at});",
+            f"const i32 tile = tw::load_shared<i32>({at});",
             "tw::sync_warp();",
             f"if (lane == 0) tw::mbarrier_arrive({empty} + 8 * (number % 2));",
+            f"if (tile >= {self.total}) break;",
         ]
 
     def _place(self) -> list[str]:

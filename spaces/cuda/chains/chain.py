@@ -15,7 +15,7 @@ from functools import cached_property
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.lanes import FINITE, IDENTITIES, across_lanes
 from spaces.cuda.chains.scopes import RowScope, ThreadScope
-from spaces.cuda.chains.tile_chain import NOTHING, Between, TileChain, Written
+from spaces.cuda.chains.tile_chain import TileChain, Written
 from spaces.cuda.reducers import NOWHERE, PLACES
 from spaces.derivation.chained.hiding import hiding
 from spaces.derivation.chained.levels import Levels
@@ -73,7 +73,7 @@ class FragmentChain:
         own = self.levels.in_place
         return found if own is None else {**found, own: self.score}
 
-    def tile(self, masked: bool, between: Between = NOTHING) -> Written:
+    def tile(self, masked: bool, between: Sequence[str] = ()) -> Written:
         """The lines for a tile that begins with the key ``tile``, of which the lane's first is
         ``first``, of rows that see all its keys, or only some if ``masked``. Lines may come
         ``between`` its loops."""
@@ -85,7 +85,7 @@ class FragmentChain:
         return hiding(self.chained) if not self.tracks or self.chained.conditions else None
 
     def any_tile(
-        self, within: Sequence[str], bounds: Sequence[str] = (), between: Between = NOTHING
+        self, within: Sequence[str], bounds: Sequence[str] = (), between: Sequence[str] = ()
     ) -> Written:
         """The lines for any tile, of a chain that has :attr:`hidden`. ``within`` are C tests, if
         there are some: whether the tile begins where all rows' keys have, and whether it ends

@@ -36,27 +36,16 @@ class Written:
     moved: str | None
 
 
-@dataclass(frozen=True)
-class Between:
-    """Lines that come where the states are known that further loops read, or, if they part rows,
-    between the first rows of lanes in the last loop and the second."""
-
-    lines: Sequence[str] = ()
-    parts_rows: bool = False
-
-
-NOTHING = Between()
-
-
 @dataclass
 class TileChain:
-    """The lines of one tile, in the order of its loops. Lines for each row wait until a loop over
-    the elements, or the end, needs them."""
+    """The lines of one tile, in the order of its loops; lines ``between`` come where the states are
+    known that further loops read. Lines for each row wait until a loop over the elements, or the
+    end, needs them."""
 
     chain: FragmentChain
     masked: bool
     hidden: Expression | None = None
-    between: Between = NOTHING
+    between: Sequence[str] = ()
     lines: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     factors: dict[Scaling, str] = field(default_factory=dict)
@@ -137,9 +126,9 @@ class TileChain:
                 self._join(k, r)
             if level == 0 and self.chain.lagging:
                 self._choose()
-            if level == 0 and self.between.lines and not self.between.parts_rows:
+            if level == 0 and self.between:
                 self._flush()
-                self.lines += self.between.lines
+                self.lines += self.between
         corrections = [weighing.reduction.correction for weighing in chained.weighings]
         factors = [self._factor(c) if isinstance(c, Scaling) else None for c in corrections]
         self._remember()
@@ -256,26 +245,15 @@ class TileChain:
         self._flush()
         for k, r in self.chain.levels.scalars(level):
             self.lines += self.parts.declared(k, r)
-        if level and level == self.chain.levels.last and self.between.parts_rows:
-            first, second = (self._elements(body, row) for row in range(ROWS))
-            self.lines += [*first, *self.between.lines, *second]
-        else:
-            self.lines += self._elements(body)
+        self.lines += self._elements(body)
 
-    def _elements(self, body: Sequence[str], row: int | None = None) -> list[str]:
-        """A loop over all elements, or those of a row. The keys of some may be past the last: they
-        read that one's."""
+    def _elements(self, body: Sequence[str]) -> list[str]:
+        """A loop over all elements. The keys of some may be past the last: they read that one's."""
         last = self.chain.chained.key.extent - 1
         key = f"tw_least(first + at, {last})" if self.masked or self.hidden else "first + at"
-        head = [f"for (int e = 0; e < {self.chain.elements}; e++) {{"]
-        if row is not None:
-            head = [
-                f"for (int n = 0; n < {self.chain.elements // ROWS}; n++) {{",
-                f"  const int e = n / 2 * 4 + {2 * row} + n % 2;",
-            ]
         return [
             "#pragma unroll",
-            *head,
+            f"for (int e = 0; e < {self.chain.elements}; e++) {{",
             "  const int h = e / 2 % 2, at = e / 4 * 8 + e % 2;",
             f"  const int r = {self.chain.number}, key = {key};",
             *indented(body),

@@ -16,7 +16,7 @@ SPACE = Space(DECODE, H200, [ChainedHopper(DECODE, H200)])
 CLUSTER: dict[str, Value] = {
     "warpgroups": 2, "residency": 1, "split": 8, "merge": "cluster", "keys": 64, "overlap": 1,
     "beside": 0, "queries": "shared", "blocks": "grid", "query_buffers": 1, "stages": 3,
-    "ping_pong": 0, "rescale": "late", "section": 1, "own_keys": 0, "ahead": 0,
+    "ping_pong": 0, "rescale": "late", "section": 1, "own_keys": 0,
 }  # fmt: skip
 
 

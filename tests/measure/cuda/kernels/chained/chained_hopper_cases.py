@@ -32,7 +32,6 @@ USUAL: dict[str, Value] = {
     "split": 1,
     "merge": "last",
     "own_keys": 0,
-    "ahead": 0,
 }
 
 
@@ -69,10 +68,6 @@ def of_form(name: str, **changes: Value) -> Case:
 CAUSAL = attention(mask="causal", dtype="bfloat16")
 STEEP = program(f"where j <= i\n{PLAIN}", b=1, h=1, i=150, j=150)
 """Its scores are far apart, so that a correction left out shows."""
-STEEP_HEADS = program(f"where j <= i\n{PLAIN}", b=1, h=2, i=250, j=250)
-CAUSAL_HEADS = attention(h=3, i=250, j=250, mask="causal", dtype="bfloat16")
-WINDOW = attention(h=2, i=250, j=250, window=70, mask="causal", dtype="bfloat16")
-AHEAD: dict[str, Value] = {"ahead": 1, "blocks": "persistent", "query_buffers": 2}
 CASES = {
     "plain": case(attention()),
     "apart": case(STEEP, overlap=0, beside=0),
@@ -117,14 +112,6 @@ CASES = {
         attention(h=1, i=64, j=90, softcap=40.0, mask="causal"), warpgroups=1, ping_pong=0, beside=2
     ),
     "maxima beside sums": case(STEEP, beside=2, queries="registers"),
-    "half of the weights beside sums": case(CAUSAL, beside=3, rescale="always"),
-    "ahead": case(STEEP_HEADS, **AHEAD),
-    "ahead, own keys": case(
-        WINDOW, **AHEAD | {"blocks": "tickets", "own_keys": 1, "keys": 32, "stages": 3}
-    ),
-    "ahead, few stages": case(
-        WINDOW, **AHEAD | {"own_keys": 1, "keys": 16, "warpgroups": 3, "rescale": "always"}
-    ),
     "softcap": case(
         attention(h=4, kv=2, i=70, j=90, softcap=0.25, alibi=1, mask="causal"),
         warpgroups=1,
@@ -184,13 +171,6 @@ FURTHER = {
     ),
     "free": case(STEEP, ping_pong=0, rescale="moved"),
     "rows in registers": case(CAUSAL, queries="registers", overlap=0, beside=0),
-    "ahead, rows in registers": case(
-        CAUSAL_HEADS,
-        **AHEAD | {"blocks": "tickets", "queries": "registers", "rescale": "always", "stages": 3},
-    ),
-    "ahead, one warpgroup": case(
-        attention(h=4, kv=2, b=2, i=70, j=90), **AHEAD, warpgroups=1, ping_pong=0, keys=32
-    ),
     "walking": case(attention(h=6), blocks="persistent", query_buffers=2, section=3),
     "own keys, in turn": case(STEEP, own_keys=1, overlap=0, beside=0, keys=48, stages=4),
     "heads stacked as rows": case(attention(h=8, kv=2, i=32, mask="causal"), keys=48),

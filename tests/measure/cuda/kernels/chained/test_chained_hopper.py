@@ -39,7 +39,8 @@ def randomly(seed: int) -> Case:
 
 REFUSED = {"rotated queries", "rotated keys", "pages", "keys in 8 bits", "two values",
            "two weights", "softmax of a product", "loss over a vocabulary",
-           "loss by a read place", "moments of a product"}  # fmt: skip
+           "loss by a read place", "moments of a product", "moments of what counts",
+           "two products"}  # fmt: skip
 # what is broken: kernel, pattern, replacement of its first occurrence
 LOOP = r"(more = 0;[\s\S]*?for \(j--[\s\S]*?)"
 BUGS = {
@@ -100,41 +101,6 @@ BUGS = {
         "parts for a cluster",
         r"tw::sync_named\(5, 256\);",
         "",
-    ),
-    "outputs of sums that have not ended": (
-        "ahead",
-        r"tw::wgmma_wait<1>\(\);\n +tw::settle\(sums\);",
-        "",
-    ),
-    "first scores are read before they have ended": (
-        "ahead",
-        r"(i32 j = end_tile - 1;\s+)tw::wgmma_wait<0>\(\);",
-        r"\1",
-    ),
-    "the next rows meet the last keys": (
-        "ahead",
-        r"([\s\S]*)\+ next \* 8192",
-        r"\1+ stage * 8192",
-    ),
-    "scores of rows that are done": (
-        "ahead",
-        r"if \(\+\+buffer == 2\) \{ buffer = 0; rows_phase \^= 1; \}(\s+following)",
-        r"\1",
-    ),
-    "the next rows' tiles are not passed over": (
-        "ahead, own keys",
-        r"(j - first_tile \+ 1;[\s\S]*?)passed \+= end_tile - own_end;",
-        r"\1",
-    ),
-    "values are handed back for others": (
-        "ahead, own keys",
-        r"values_empty \+ 8 \* last",
-        "values_empty + 8 * stage",
-    ),
-    "more tiles are passed over than there are stages": (
-        "ahead, few stages",
-        r"if \(passed < 2\) \{",
-        "if (true) {",
     ),
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
 }
@@ -240,7 +206,7 @@ def test_forms_are_served_by_their_texts_alone_or_refused_in_words(emulator, num
     lazy = {"rescale": "moved"} if name in ("no chain", "softmax of a product") else {}
     overlap = {
         "overlap": number % 2,
-        "beside": number % 2 * (1 + number // 4 % 3),
+        "beside": number % 2 * (1 + number // 4 % 2),
         "queries": ("shared", "registers")[number // 2 % 2],
     }
     check_right(emulator, of_form(name, **overlap, **lazy))
