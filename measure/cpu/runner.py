@@ -21,7 +21,7 @@ from measure.cpu.problem import Problem, index_of
 from measure.cpu.session import Record, Session, lines
 from measure.drawing.draw import are_for, fresh_inputs
 from measure.drawing.interfaces import Draw, FreshInputs
-from measure.drawing.tables import with_other_tables
+from measure.drawing.tables import has_tables, with_other_tables
 from measure.interfaces import Built
 from measure.records.measurement import Job, Measurement, Place
 from measure.timing import (
@@ -100,24 +100,29 @@ class CRunner:
 
     def _records(self, job: Job, group: Sequence[Built]) -> list[Record]:
         """What the server says of a group; in a thorough job of other tables, too."""
-        draw = self._draw(job.workload, job.final)
         protocol = self._protocol or protocol_for(self._clock, job.final)
-        records = self._serve(job, group, draw, protocol)
-        others = with_other_tables(draw) if job.thorough else ()
-        for number, other in enumerate(others, 1):
+        problem = Problem(self._draw(job.workload, job.final))
+        records = self._serve(job, group, problem, protocol)
+        for number, other in enumerate(self._with_other_tables(job), 1):
             right = [i for i, record in enumerate(records) if record.error_kind is None]
-            if right:
-                found = self._serve(job, [group[i] for i in right], other, VERIFICATION)
-                for i, record in zip(right, found, strict=True):
-                    records[i].add_verdict(record, f"tables {number}")
+            if not right:
+                break
+            found = self._serve(job, [group[i] for i in right], Problem(other), VERIFICATION)
+            for i, record in zip(right, found, strict=True):
+                records[i].add_verdict(record, f"tables {number}")
         return records
 
+    def _with_other_tables(self, job: Job) -> Iterator[Draw]:
+        """Of another draw: the first one's memory is free once the server has its inputs."""
+        if job.thorough and has_tables(job.workload):
+            yield from with_other_tables(self._draw(job.workload, job.final))
+
     def _serve(
-        self, job: Job, group: Sequence[Built], draw: Draw, protocol: TimingProtocol
+        self, job: Job, group: Sequence[Built], problem: Problem, protocol: TimingProtocol
     ) -> list[Record]:
         limit = call_limit(job.workload.work, job.best)
         session = Session([Record(time.time()) for _ in group])
-        with Problem(draw) as problem:
+        with problem:
             process = self._start(problem.descriptor)
             try:
                 assert process.stdin is not None

@@ -22,6 +22,8 @@ from measure.drawing.sampling import sample
 from spaces.derivation.rounding.rows import Rows, reads
 from spaces.language.program import Entries, Operand, Program
 from spaces.language.tree import AxisValue
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 MOST = 12
 """Tables with sizes of :func:`corners`, beside the four plain ones."""
@@ -56,6 +58,11 @@ def with_other_tables(
         rows = sample(program, most, np.random.default_rng(number), one_axis)
         rows = rows and Rows({**rows.which, **_telling_rows(program, rows, given)})
         yield replace(draw, inputs={**draw.inputs, **given}, rows=rows)
+
+
+def has_tables(workload: Workload) -> bool:
+    """Whether there are other problems of it."""
+    return isinstance(workload, Computation) and count(workload.program) > 0
 
 
 def count(program: Program) -> int:
