@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from experiments.models.images import Call, Rivals, Tensors
-from experiments.operators.case import Case
+from experiments.operators.families.case import Case
 from experiments.operators.references import references
 from spaces.operators import workload
 from spaces.workloads.workload import Workload

@@ -19,8 +19,8 @@ from importlib import import_module
 from pathlib import Path
 
 from experiments.mkl import open_fast_path
-from experiments.operators.cases import FAMILIES
 from experiments.operators.exploring.known import add_known
+from experiments.operators.families.cases import FAMILIES
 from experiments.operators.summary import line, summarise, table
 from experiments.resuming import remaining, resume, write
 from spaces.errors import InputError

@@ -17,10 +17,10 @@ import torch
 
 from experiments.cpu_matmul.baselines import as_array, as_tensor
 from experiments.cpu_matmul.timing import interleave
-from experiments.operators.case import Case
+from experiments.operators.families.case import Case
+from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, COPY_OF_ARRAYS, OF_ARRAYS, OURS, UNTUNED, spread
-from experiments.operators.windows import other_layout
 from experiments.rivals import compiled, usable
 from measure.cpu.peak import measure_peaks
 from measure.database import Database

@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from experiments.operators.case import Case
 from experiments.operators.exploring.explore import Explorer
 from experiments.operators.exploring.finals import compare
 from experiments.operators.exploring.known import known_schedules
 from experiments.operators.exploring.tensors import inputs_like
+from experiments.operators.families.case import Case
+from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, UNTUNED
-from experiments.operators.windows import other_layout
 from experiments.rivals import compiled, gpu_copy, usable
 from scheduler.machine import roofline
 from scheduler.query import answers

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from experiments.operators.exploring.known import add_known, known_schedules
-from experiments.operators.segments import LAWS, table
+from experiments.operators.families.segments import LAWS, table
 from experiments.operators.summary import line
 from experiments.operators.summary import table as summary_table
 from experiments.resuming import remaining, resume, write

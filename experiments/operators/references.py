@@ -6,9 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from experiments.operators import segments, windows
-from experiments.operators.case import Case
-from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, LOSS, ROUTED, TRANSPOSED
+from experiments.operators.families import segments, windows
+from experiments.operators.families.case import Case
+from experiments.operators.families.cases import (
+    CHANNELS_LAST,
+    FUSED,
+    HEADS,
+    LOSS,
+    ROUTED,
+    TRANSPOSED,
+)
 
 Tensors = Mapping[str, Any]
 

@@ -29,9 +29,9 @@ from experiments.models.gpu import Contest
 from experiments.models.known import Known, known_of
 from experiments.models.networks import MODELS, distinct
 from experiments.operators import batched, convolutions, gpu, grouped
-from experiments.operators.cases import FAMILIES
 from experiments.operators.exploring.explore import Explorer
 from experiments.operators.exploring.finals import summary
+from experiments.operators.families.cases import FAMILIES
 from experiments.operators.summary import OURS, UNTUNED, of_tuned
 from experiments.resuming import remaining, resume, write
 from measure.database import Database

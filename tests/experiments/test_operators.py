@@ -9,15 +9,13 @@ import sys
 import numpy as np
 import pytest
 
-from experiments.operators.case import Case
-from experiments.operators.cases import FAMILIES, case
 from experiments.operators.convolutions import EPILOGUES, LAYERS, Layer, convolved, fused
 from experiments.operators.exploring.known import known_schedules
-from experiments.operators.layers import layer
-from experiments.operators.references import REFERENCES, references
-from experiments.operators.segments import FUSED, LAWS, Segmented
-from experiments.operators.summary import line, summarise, table
-from experiments.operators.windows import (
+from experiments.operators.families.case import Case
+from experiments.operators.families.cases import FAMILIES, case
+from experiments.operators.families.layers import layer
+from experiments.operators.families.segments import FUSED, LAWS, Segmented
+from experiments.operators.families.windows import (
     columns,
     depthwise,
     means,
@@ -25,6 +23,8 @@ from experiments.operators.windows import (
     pool_first,
     pool_last,
 )
+from experiments.operators.references import REFERENCES, references
+from experiments.operators.summary import line, summarise, table
 from spaces.cuda.target import cuda_target
 from spaces.derivation.rounding.allowance import allowed
 from spaces.language.evaluation import evaluate

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.models.choosing import kernels, untuned_first
 from experiments.models.known import known_of
-from experiments.operators.cases import case
+from experiments.operators.families.cases import case
 from experiments.operators.untuned import entries, known_of_entry, table
 from spaces.cuda.target import cuda_target
 from spaces.registry import space_for

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.operators.case import Case
+from experiments.operators.families.case import Case
 
 LAWS = ("uniform", "zipf")
 FUSED = "silu(x + bias[expert[t], n]) * gate[t, n]"

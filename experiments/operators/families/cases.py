@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from experiments.attention import texts
-from experiments.operators import layers, segments, windows
-from experiments.operators.case import Case
+from experiments.operators.families import layers, segments, windows
+from experiments.operators.families.case import Case
 
 
 def case(operator: str, dtype: str, **parameters: int | float | str) -> Case:

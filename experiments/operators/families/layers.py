@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.operators.case import Case
 from experiments.operators.convolutions import LAYERS
+from experiments.operators.families.case import Case
 from spaces.workloads.contraction import Contraction
 
 RESNET = tuple(dict.fromkeys(layer[:5] for layer in LAYERS))

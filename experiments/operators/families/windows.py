@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from experiments.operators.case import Case
-from experiments.operators.layers import image_and_filter
+from experiments.operators.families.case import Case
+from experiments.operators.families.layers import image_and_filter
 
 DEPTHWISE_LAYERS = (
     (32, 112, 1), (96, 112, 2), (144, 56, 1), (144, 56, 2), (192, 28, 1), (192, 28, 2),
