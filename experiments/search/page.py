@@ -225,8 +225,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE)
     folder = parser.parse_args().out
     known = {name: read(*place) for name, place in RUNS.items()}
-    ranking, warm = (
-        json.loads((HERE / file).read_text()) for file in ("ranking.json", "warm.json")
+    ranking, warm, shapes = (
+        json.loads((HERE / f"{name}.json").read_text()) for name in ("ranking", "warm", "shapes")
     )
     plot_curves(known, folder / "curves.svg")
     plot_ranking(ranking, folder / "ranking.svg")
@@ -249,7 +249,10 @@ def main() -> None:
         f"## How the cost model ranks\n\n{ranked(ranking)}\n![ranking](ranking.svg)\n\n"
         "Schedules that a model of 256 others has not seen; bars are its own standard deviations."
         "\n\n![predicted against measured](predicted.svg)\n\n"
-        f"## Beginning with what siblings' records say\n\n{warmed(warm, ('16', '64'))}"
+        f"## Beginning with what siblings' records say\n\n{warmed(warm, ('16', '64'))}\n"
+        "## Beginning with what other shapes' records say\n\nRegret: how much longer the best so "
+        "far takes than the fastest schedule, of its time; a gain is less.\n\n"
+        f"{warmed(shapes, ('16', '48', '128'))}"
     )
 
 
