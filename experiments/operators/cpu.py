@@ -5,7 +5,10 @@ All cases of a run share a database that is empty when it begins.
 
 from __future__ import annotations
 
+import random
+import statistics
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -22,6 +25,7 @@ from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, COPY_OF_ARRAYS, OF_ARRAYS, OURS, UNTUNED, spread
 from experiments.rivals import compiled, usable
+from measure.cpu.elsewhere import bytes_elsewhere
 from measure.cpu.peak import measure_peaks
 from measure.database import Database
 from scheduler.best import best
@@ -35,6 +39,8 @@ TRIALS = 4096
 Call = Callable[[], Any]
 ROUNDS, TIMED = 60, 4.0
 """Rounds of timing, and the seconds after which no other begins."""
+SINGLE = 25
+"""Calls of each between which others work."""
 
 
 def target(threads: int) -> Target:
@@ -97,6 +103,9 @@ def compare(
         times = interleave(calls | libraries, threads, ROUNDS, timed)
     row |= {"unavailable": unavailable} if unavailable else {}
     row |= spread(times)
+    if elsewhere := bytes_elsewhere(workload):
+        both = {name: calls[name] for name in (OURS, UNTUNED, COPY)}
+        row["after_other_work_s"] = after_other_work(both, elsewhere)
     moved = workload.least_bytes
     return row | {"gb_per_s": {name: moved / t / 1e9 for name, t in row["median_s"].items()}}
 
@@ -125,6 +134,20 @@ def _copies(size: int, threads: int) -> dict[str, Call]:
     to = torch.empty_like(source)
     alone = {COPY_OF_ARRAYS: partial(np.copyto, to.numpy(), source.numpy())}
     return {COPY: partial(to.copy_, source), **(alone if threads == 1 else {})}
+
+
+def after_other_work(calls: Mapping[str, Call], elsewhere: int) -> dict[str, float]:
+    """Median seconds of a call, by name, where others write so many bytes before each one, as they
+    do where the tuner times (``measure.cpu.elsewhere``): what lay in a last cache is gone."""
+    others = np.zeros(elsewhere, np.uint8)
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(SINGLE):
+        for name in random.sample(list(calls), len(calls)):
+            np.add(others, 1, out=others)
+            start = time.perf_counter()
+            calls[name]()
+            times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def _on_arrays(ours: Call, arguments: Sequence[torch.Tensor], result: Any) -> Call:

@@ -196,6 +196,17 @@ def test_losses_are_named():
     assert "no time" in line("c", rows["c"])
 
 
+def test_others_work_between_single_calls():
+    pytest.importorskip("torch")
+    from experiments.operators.cpu import SINGLE, after_other_work
+
+    called = []
+    found = after_other_work({name: lambda n=name: called.append(n) for name in "ab"}, 1 << 20)
+    assert set(found) == {"a", "b"}
+    assert min(found.values()) > 0
+    assert called.count("a") == called.count("b") == SINGLE
+
+
 def test_calls_are_compared_with_copies_of_arrays_of_the_same_kind():
     times = {"tilewright": 4.0, "copy": 3.0, "copy, arrays": 1.0, "tilewright, arrays": 2.0}
     assert "0.500 of a copy" in line("a", {"median_s": times})
