@@ -25,6 +25,7 @@ from costmodel.draft import drafted
 from costmodel.interfaces import CostModel
 from scheduler.machine import roofline
 from scheduler.opening import as_model, opened
+from scheduler.strategies.history import distinct
 from spaces.errors import InputError
 from spaces.operators import as_workload
 from spaces.registry import space_for
@@ -224,10 +225,10 @@ def _predicted(space: Space, trials: int, model: CostModel | None) -> Iterator[A
         population, _ = drafted(space, space.sample(generator, DRAFTED), estimate, model)
     if not len(population):
         raise InputError(f"no valid schedule was found for {space.workload}")
-    schedules = dict.fromkeys(space.schedule(row) for row in population)
-    for schedule in islice(schedules, PREDICTED):
-        (latency,) = estimate.latency(space, space.rows([schedule]))
-        yield Answer(space, schedule, _known_or_none(latency), Provenance.PREDICTED, trials)
+    for row in islice(distinct(population), PREDICTED):
+        schedule = space.schedule(population[row])
+        latency = _known_or_none(_estimate(space, schedule))
+        yield Answer(space, schedule, latency, Provenance.PREDICTED, trials)
 
 
 def _known_or_none(latency: float) -> float | None:
