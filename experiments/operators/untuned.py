@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from experiments.resuming import remaining, resume, write
 from measure.database import Database
 from measure.interfaces import Built
 from scheduler.tuning.tuner import tune
+from spaces.algebra.sequences import in_turn
 from spaces.schedule import Schedule
 from spaces.target import detect_target
 from spaces.workloads.workload import Workload
@@ -59,7 +59,7 @@ class Entry:
     explorer: Callable[[Any], Explorer]
 
 
-def entries() -> Iterator[Entry]:
+def entries() -> list[Entry]:
     """Of each family one after the other, so that a run that ends early tells of all."""
     families = [[_entry(n, c, gpu) for c in cases] for n, cases in FAMILIES["cuda"].items()]
     layers = [convolutions.Layer(*each, n) for each in convolutions.LAYERS for n in (32, 1)]
@@ -67,7 +67,7 @@ def entries() -> Iterator[Entry]:
     families.append([_entry("grouped", case, grouped) for case in grouped.CASES])
     families.append([_entry("batched", case, batched) for case in batched.CASES["cuda"]])
     families += [list(_of_model(model, batch)) for batch in (1, 8) for model in MODELS]
-    return (entry for turn in zip_longest(*families) for entry in turn if entry is not None)
+    return in_turn(families)
 
 
 def _entry(family: str, case: Any, module: Any) -> Entry:

@@ -24,7 +24,8 @@ from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
 from scheduler.replay.run import replay
 from scheduler.strategies.search import Search
-from scheduler.tuning.transfer import LEADERS, Transfer, in_turn
+from scheduler.tuning.transfer import LEADERS, Transfer
+from spaces.algebra.sequences import in_turn
 
 TRIALS = (16, 64)
 BATCH = 8

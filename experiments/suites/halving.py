@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from itertools import chain, zip_longest
 
 import numpy as np
+
+from spaces.algebra.sequences import in_turn
 
 SCHEDULES, BATCH = 900, 16
 SCALE, POWER = 0.18, 1 / 3
@@ -63,8 +64,7 @@ def regret(count: int, times: int, change: float, generator: np.random.Generator
     seen = true + SEARCH * generator.standard_normal(SCHEDULES) + _slowness(change, generator)
     ranked = np.argsort(seen)
     later = ranked[ranked >= SCHEDULES // 2]
-    in_turn = chain.from_iterable(zip_longest(ranked, later))
-    left = np.array(list(dict.fromkeys(n for n in in_turn if n is not None))[:count])
+    left = np.array(list(dict.fromkeys(in_turn([ranked, later])))[:count])
     total = np.zeros(SCHEDULES)
     for size, often in fields(count, times):
         off = COMPARISON * generator.standard_normal((often, size))

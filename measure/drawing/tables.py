@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, zip_longest
 from math import ceil
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from measure.drawing.interfaces import Draw
 from measure.drawing.programs import FINAL_POINTS, ProgramDraw
 from measure.drawing.sampling import sample
+from spaces.algebra.sequences import in_turn
 from spaces.derivation.rounding.rows import Rows, reads
 from spaces.language.program import Entries, Operand, Program
 from spaces.language.tree import AxisValue
@@ -50,7 +50,7 @@ def with_other_tables(
         return
     program = draw.workload.program
     kinds = _kinds_of_tables(program)
-    for number in range(count(program)):
+    for number in range(_most(kinds)):
         given = {
             table.name: own[number % len(own)]().astype(table.element.numpy).reshape(table.shape)
             for table, own in kinds
@@ -67,7 +67,11 @@ def has_tables(workload: Workload) -> bool:
 
 def count(program: Program) -> int:
     """How many other problems there are."""
-    return max((len(own) for _, own in _kinds_of_tables(program)), default=0)
+    return _most(_kinds_of_tables(program))
+
+
+def _most(kinds: Sequence[tuple[Operand, list[Kind]]]) -> int:
+    return max((len(own) for _, own in kinds), default=0)
 
 
 def corners(most: int) -> list[int]:
@@ -77,8 +81,7 @@ def corners(most: int) -> list[int]:
     about = [size for power in powers for size in (power, power - 1, power + 1)]
     small = list(range(2, SHORT))
     first, middle = small[: SHORT // 2], small[SHORT // 2 :]
-    mixed = chain.from_iterable(zip_longest(first, about))
-    every = (0, most, 1, most - 1, *(size for size in mixed if size is not None), *middle)
+    every = (0, most, 1, most - 1, *in_turn([first, about]), *middle)
     return [size for size in dict.fromkeys(every) if 0 <= size <= most]
 
 

@@ -15,7 +15,8 @@ from scheduler.defaults import default_search, learned_model
 from scheduler.machine import roofline
 from scheduler.strategies.evolutionary import EvolutionarySearch
 from scheduler.strategies.search import Proposed, Search
-from scheduler.tuning.transfer import Transfer, in_turn, relatives
+from scheduler.tuning.transfer import Transfer, relatives
+from spaces.algebra.sequences import in_turn
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Population, Space

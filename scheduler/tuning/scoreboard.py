@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, zip_longest
 
 from measure.records.measurement import Measurement
 from measure.records.ranking import FINAL, Ranking
+from spaces.algebra.sequences import in_turn
 from spaces.schedule import Schedule
 
 APART = 3
@@ -93,8 +93,7 @@ class Scoreboard:
         others = [m.schedule for m in ranked if m.schedule not in known]
         late = self._ranking.later
         later = [schedule for schedule in others if schedule in late]
-        in_turn = chain.from_iterable(zip_longest(compared, others, later))
-        distinct = dict.fromkeys(schedule for schedule in in_turn if schedule is not None)
+        distinct = dict.fromkeys(in_turn([compared, others, later]))
         return _various(list(distinct)[: 2 * count], count)
 
     def _see(self, measurement: Measurement) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice, zip_longest
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from costmodel.dataset import group_examples
 from costmodel.interfaces import Example, Predictor
 from costmodel.predictors.council import council
+from spaces.algebra.sequences import in_turn
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -80,12 +81,6 @@ def relatives(space: Space, database: Database) -> Relatives:
         ]
         starters.append([space.nearest(record.schedule, generator) for record in leaders])
     return Relatives(examples, in_turn(starters))
-
-
-def in_turn(ranked: Iterable[Iterable[Schedule | None]]) -> list[Schedule]:
-    """The first of each, the second of each, and so on; None is left out."""
-    every = chain.from_iterable(zip_longest(*ranked))
-    return [schedule for schedule in every if schedule is not None]
 
 
 def _sound(
