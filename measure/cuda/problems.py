@@ -97,10 +97,8 @@ def set_up(
     return draw, [Check(o, call) for o, call in zip(workload.inputs, calls, strict=True)]
 
 
-def other_problems(draw: Draw | None) -> Iterator[Draw]:
-    """The same problem with tables of every kind, none if it was not drawn by the host."""
-    if draw is None:
-        return iter(())
+def other_problems(draw: Draw) -> Iterator[Draw]:
+    """The same problem with tables of every kind."""
     if _is_evaluated_there(draw):
         return with_other_tables(draw, POINTS.final // SHARE, POINTS.one_axis)
     return with_other_tables(draw)

@@ -16,6 +16,7 @@ from measure.cuda.buffers import GUARD, POISON, Buffers
 from measure.cuda.device import Device, DeviceError, LoadError, MemoryShortError, Prepared
 from measure.cuda.problems import HostDraws, other_problems, set_up, turn_to
 from measure.cuda.trusted import oracle
+from measure.drawing.tables import has_tables
 from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
 from spaces.kernel import WORKSPACE, Call
@@ -130,11 +131,12 @@ class Session:
     def other_tables(self) -> Iterator[int]:
         """The numbers of other problems, each of which takes the place of the first one; that is
         back after the last."""
+        if self._draw is None or not has_tables(self._workload):
+            return
         for number, draw in enumerate(other_problems(self._draw), 1):
             turn_to(self._buffers, draw, self._host)
             yield number
-        if self._draw is not None:
-            turn_to(self._buffers, self._draw, self._host)
+        turn_to(self._buffers, self._draw, self._host)
 
     def judge_once(self, trial: Trial, name: str) -> bool:
         """Run the candidate on a poisoned output; whether what it left is right."""
