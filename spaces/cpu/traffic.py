@@ -28,6 +28,12 @@ def stays_far(cpu: CpuTarget, size: Any) -> Any:
     return size <= USABLE * min(cpu.l3_bytes, cpu.cores * FAR_BYTES)
 
 
+def packing_passes(cpu: CpuTarget, size: Any) -> Any:
+    """How often each byte moves where ``size`` bytes are packed at a time: it is read and written,
+    and what L2 has no room for comes there before it is written, too."""
+    return np.where(size <= USABLE * cpu.l2_bytes, 2, 3)
+
+
 def near_reach(run: Any, apart: int) -> Any:
     """The share of L1 that runs of ``run`` bytes find, ``apart`` bytes from one to the next: its
     sets are told apart by the place within a page, where runs begin at multiples of the common

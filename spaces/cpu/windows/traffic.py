@@ -23,6 +23,7 @@ from spaces.cpu.traffic import (
     line_turns,
     middle_reach,
     near_reach,
+    packing_passes,
     shares,
 )
 from spaces.cpu.windows.blocking import Blocking, blocking
@@ -164,8 +165,7 @@ def _traffic(
     rights = np.where(returns, right, right * row_tiles)
     middle = np.where(fits, block_once, streamed) + np.where(rows_outer, source, rights) + sums
     moved, copies = copied
-    # What L2 has no room for comes there before it is written, too.
-    passes = np.where(tile * b.block_columns <= USABLE * target.l2_bytes, 2, 3)
+    passes = packing_passes(target, tile * b.block_columns)
     packing = moved + passes * right * numbers * b.row_workers * values["pack_right"]
     footprint = b.workers * tile * b.block_columns + copies / 2
     everything = float(sum(array.bytes for array in view.product.program.operands))

@@ -12,7 +12,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.traffic import FLOAT
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.traffic import USABLE, footprints, shares
+from spaces.cpu.traffic import USABLE, footprints, packing_passes, shares
 from spaces.cpu.winograd.blocking import Blocking, blocking
 from spaces.cpu.winograd.transforms import operations
 from spaces.cpu.winograd.view import SquareWindows
@@ -103,8 +103,7 @@ def _traffic(
     given = operand_bytes + product.output.bytes
     copies = _copy_bytes(view, values)
     again = np.where(b.square_blocks > 1, b.column_blocks, 1) * b.column_workers
-    # What L2 has no room for comes there before it is written, too.
-    passes = np.where(elements * channels * b.block_columns <= USABLE * target.l2_bytes, 2, 3)
+    passes = packing_passes(target, elements * channels * b.block_columns)
     moved = 2 * squares * again + passes * filters * b.row_workers + 2 * copies
     tile = FLOAT * channels * (b.tile_rows + b.tile_columns)
     footprint = b.workers * (block + elements * channels * b.block_columns) + copies
