@@ -16,10 +16,9 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments.gpu_matmul.reading import VECTOR, reading_call
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
+from experiments.gpu_matmul.reading import VECTOR, reading_call, reading_kernel
+from spaces.kernel import Kernel
 from spaces.target import detect_target
-from spaces.workloads.contraction import Operand
 
 THREADS, VECTORS = 1024, 2
 BLOCK = THREADS * VECTORS * VECTOR * 4
@@ -44,28 +43,15 @@ def _kernel(rows: int, bytes: int, piece: int, order: str) -> Kernel:
         if order == "along"
         else (f"{block} % {tiles}", f"{block} / {tiles}")
     )
-    entry = f"read_{piece}_{order}"
-    source = f"""
-extern "C" __global__ void __launch_bounds__({THREADS}) {entry}(const u32 *from, u32 *out) {{
-  const int tile = {tile}, step = {step};
-  u32 held[{VECTORS * VECTOR}], all = 0;
-#pragma unroll
-  for (int i = 0; i < {VECTORS}; i++) {{
-    const int byte = ({THREADS} * i + (int)threadIdx.x) * {4 * VECTOR};
-    const i64 row = tile * {high} + byte / {piece};
-    const i64 at = row * {bytes} + step * {piece} + byte % {piece};
-    tw::load_stream<{VECTOR}, 0>(held + {VECTOR} * i, (const u32 *)((const char *)from + at));
-  }}
-#pragma unroll
-  for (int i = 0; i < {VECTORS * VECTOR}; i++) all = all * 3 + held[i];
-  if (all == 0x9e3779b9u) tw::store_global(out, all);
-}}
-"""
-    read = Operand("from", "int32", (rows * bytes // 4,), (0,), axes=("i",))
-    out = Operand("out", "int32", (1,), (0,), axes=("i",))
-    launch = Launch((tiles * steps, 1, 1), (THREADS, 1, 1))
-    call = Call(entry, arguments([read], [out]), launches=(launch,))
-    return Kernel(Source("cuda", "", source), call)
+    load = (
+        f"const int byte = ({THREADS} * i + (int)threadIdx.x) * {4 * VECTOR};",
+        f"const i64 row = tile * {high} + byte / {piece};",
+        f"const i64 at = row * {bytes} + step * {piece} + byte % {piece};",
+        f"tw::load_stream<{VECTOR}, 0>(held + {VECTOR} * i,",
+        "                   (const u32 *)((const char *)from + at));",
+    )
+    begin = f"const int tile = {tile}, step = {step};"
+    return reading_kernel(f"read_{piece}_{order}", THREADS, VECTORS, tiles * steps, begin, load)
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ load out, and store nothing. The fastest of several ways is taken as the bound.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from measure.cuda.compilation import compile_cubin
@@ -35,15 +35,29 @@ def kernels(size: int) -> Iterator[Kernel]:
 
 
 def _kernel(threads: int, vectors: int, fetch: int, blocks: int) -> Kernel:
-    words = vectors * VECTOR
-    entry = f"read_{threads}_{vectors}_{fetch}"
+    begin = f"from += ((i64)blockIdx.x * {threads * vectors} + threadIdx.x) * {VECTOR};"
+    load = (
+        f"tw::load_stream<{VECTOR}, {fetch}>(held + {VECTOR} * i, from + {threads * VECTOR} * i);"
+    )
+    return reading_kernel(
+        f"read_{threads}_{vectors}_{fetch}", threads, vectors, blocks, begin, [load]
+    )
+
+
+def reading_kernel(
+    entry: str, threads: int, vectors: int, blocks: int, begin: str, load: Sequence[str]
+) -> Kernel:
+    """A kernel that reads a vector a thread so often: ``begin`` is a line of C before all, and
+    ``load`` are those that load the vector ``i`` to its place in ``held``."""
+    words, lines = vectors * VECTOR, "\n".join(f"    {line}" for line in load)
     source = f"""
 extern "C" __global__ void __launch_bounds__({threads}) {entry}(const u32 *from, u32 *out) {{
-  from += ((i64)blockIdx.x * {threads * vectors} + threadIdx.x) * {VECTOR};
+  {begin}
   u32 held[{words}], all = 0;
 #pragma unroll
-  for (int i = 0; i < {vectors}; i++)
-    tw::load_stream<{VECTOR}, {fetch}>(held + {VECTOR} * i, from + {threads * VECTOR} * i);
+  for (int i = 0; i < {vectors}; i++) {{
+{lines}
+  }}
 #pragma unroll
   for (int i = 0; i < {words}; i++) all = all * 3 + held[i];
   if (all == 0x9e3779b9u) tw::store_global(out, all);
@@ -51,9 +65,8 @@ extern "C" __global__ void __launch_bounds__({threads}) {entry}(const u32 *from,
 """
     read = Operand("from", "int32", (blocks * threads * words,), (0,), axes=("i",))
     out = Operand("out", "int32", (1,), (0,), axes=("i",))
-    call = Call(
-        entry, arguments([read], [out]), launches=(Launch((blocks, 1, 1), (threads, 1, 1)),)
-    )
+    launches = (Launch((blocks, 1, 1), (threads, 1, 1)),)
+    call = Call(entry, arguments([read], [out]), launches=launches)
     return Kernel(Source("cuda", "", source), call)
 
 
