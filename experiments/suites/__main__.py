@@ -7,17 +7,14 @@ python -m experiments.suites [--suite bert-base] [--seconds 600] [--seeds 0 1 2]
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
-import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from experiments.suites.comparison import CONTENDERS, compare
 from experiments.suites.places import Processes, everywhere, side_by_side
+from experiments.suites.report import Report, tell
 from scheduler.suites.suite import read_suite
 
 
@@ -25,46 +22,12 @@ def main() -> None:
     options = _options()
     suite = read_suite(options.suite)
     cores = options.cores or options.threads
-    report: dict[str, Any] = {
-        "date": datetime.date.today().isoformat(),
-        "suite": options.suite,
-        "seconds": options.seconds,
-        "threads": options.threads,
-        "side_by_side": options.side_by_side,
-        "seeds": [],
-        "runs": {},
-        "faults": {},
-    }
-    if options.side_by_side:
-        report["cores"] = cores
+    names = ("suite", "seconds", "threads", "side_by_side")
+    facts = {name: getattr(options, name) for name in names}
+    report = Report(options.out, facts | ({"cores": cores} if options.side_by_side else {}))
     together = len(options.seeds) if options.side_by_side else 1
     runs = together * len(CONTENDERS)
     places = side_by_side(runs, cores) if options.side_by_side else everywhere()
-    lock = threading.Lock()
-
-    def ended(seed: int, name: str, run: dict[str, Any]) -> None:
-        """Keeps the run until its seed has been compared."""
-        with lock:
-            report["faults" if "fault" in run else "runs"][f"{seed} {name}"] = run
-            keep()
-        said = ("value_s", "trials", "seconds", "fault")
-        tell(f"seed {seed} {name}: { {key: run[key] for key in said if key in run} }")
-
-    def compared(found: dict[str, Any]) -> None:
-        """Keeps what is known of a seed by now in place of what was known before."""
-        with lock:
-            others = [of for of in report["seeds"] if of["seed"] != found["seed"]]
-            report["seeds"] = sorted([*others, found], key=lambda of: int(of["seed"]))
-            for name in found["runs"]:
-                report["runs"].pop(f"{found['seed']} {name}", None)
-            keep()
-        times, ratios = len(found["compared_s"]), found["ratios"]
-        tell(f"seed {found['seed']}, {times} times: {ratios}, +- {found['standard_errors']}")
-
-    def keep() -> None:
-        made = options.out.with_suffix(".part")
-        made.write_text(json.dumps(report, indent=1) + "\n")
-        made.replace(options.out)
 
     def one(seed: int) -> None:
         """A seed whose failure leaves the others as they are."""
@@ -81,14 +44,10 @@ def main() -> None:
             options.threads,
             options.seconds,
             side_by_side=options.side_by_side,
-            ended=ended,
-            compared=compared,
+            ended=report.ended,
+            compared=report.compared,
         )
         list(threads.map(one, options.seeds))
-
-
-def tell(line: str) -> None:
-    print(f"{datetime.datetime.now():%H:%M:%S} {line}", flush=True)
 
 
 def _options() -> argparse.Namespace:
