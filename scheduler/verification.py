@@ -149,7 +149,8 @@ def emulate(
             for schedule, result in zip(group, results, strict=True)
         ]
 
-    with Emulator(BATCH) as emulator, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
+    crew = ThreadPoolExecutor(jobs or os.cpu_count(), thread_name_prefix="emulate")
+    with Emulator(BATCH) as emulator, crew as threads:
         try:
             for verdicts in threads.map(judge, groups):
                 yield from verdicts

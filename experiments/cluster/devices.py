@@ -86,6 +86,10 @@ class PacedBuilder(SimulatedBuilder):
         """Side by side."""
         return list(self._threads.map(self._compiled, candidates))
 
+    def close(self) -> None:
+        """No more is built."""
+        self._threads.shutdown()
+
     def _compiled(self, candidate: Candidate) -> Built:
         least, most = COMPILING
         share = zlib.crc32(candidate.schedule.key.encode()) / 2**32

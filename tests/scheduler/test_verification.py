@@ -112,7 +112,7 @@ def test_right_kernels_are_right_and_wrong_ones_are_told(space, broken):
 
 def test_the_folder_of_libraries_goes_when_no_thread_needs_it(space, monkeypatch):
     def close(folder: RunDirectory) -> None:
-        working.extend(t for t in threading.enumerate() if "ThreadPoolExecutor" in t.name)
+        working.extend(t for t in threading.enumerate() if t.name.startswith("emulate"))
         closed.append(folder)
         close_folder(folder)
 
@@ -122,6 +122,7 @@ def test_the_folder_of_libraries_goes_when_no_thread_needs_it(space, monkeypatch
     monkeypatch.setattr(RunDirectory, "close", close)
     verdicts = emulate(space, draw(space, 64), jobs=2)
     assert next(verdicts).right
+    assert any(thread.name.startswith("emulate") for thread in threading.enumerate())
     verdicts.close()
     assert closed
     assert not working
