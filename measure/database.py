@@ -22,7 +22,7 @@ from measure.records.run import Run
 from measure.tables.best_known import best_row, rankings
 from measure.tables.engine import engines, for_one_query, for_writing, transaction, usable
 from measure.tables.importing import take
-from measure.tables.inserting import beat, insert, insert_runs, pieces
+from measure.tables.inserting import beat, insert, pieces
 from measure.tables.likeness.nearest import nearest_pairs
 from measure.tables.likeness.related import related_pairs
 from measure.tables.opening import open_engine
@@ -114,7 +114,7 @@ class Database:
     def begin_run(self, run: Run) -> None:
         """Keep a run that begins, before the first record that names it."""
         with transaction(self._writer) as connection:
-            insert_runs(connection, [run])
+            insert(connection, [], [run])
 
     def beat(self, key: str) -> None:
         """Note that the run called ``key`` is alive, where it has had nothing to record."""
@@ -136,9 +136,10 @@ class Database:
         """
         added = 0
         for piece in pieces(parts):
+            found = [part for part in piece if isinstance(part, Run)]
+            records = [part for part in piece if isinstance(part, Record)]
             with transaction(self._writer) as connection:
-                insert_runs(connection, [part for part in piece if isinstance(part, Run)])
-                added += insert(connection, [part for part in piece if isinstance(part, Record)])
+                added += insert(connection, records, found)
         return added
 
     def import_jsonl(self, path: str | Path, report: Callable[[str], None] = warnings.warn) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from measure.tables.engine import transaction
-from measure.tables.inserting import insert_rows, insert_runs, pieces
+from measure.tables.inserting import insert_rows, pieces
 from measure.tables.parsing import Chunk, parsed
 from spaces.errors import InputError
 
@@ -43,6 +43,6 @@ def take(engine: Engine, path: Path, report: Callable[[str], None]) -> int:
 def _keep(engine: Engine, chunks: Sequence[Chunk]) -> int:
     """Keep what these hold, all of it or nothing; how many records were new."""
     held = [chunk.held() for chunk in chunks]
+    runs = [run for found, _ in held for run in found]
     with transaction(engine) as connection:
-        insert_runs(connection, [run for found, _ in held for run in found])
-        return insert_rows(connection, [row for _, rows in held for row in rows])
+        return insert_rows(connection, [row for _, rows in held for row in rows], runs)

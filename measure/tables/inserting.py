@@ -1,7 +1,8 @@
 """Puts records and runs into the tables, each once, and keeps count.
 
-The tables are always written in the same order and each in the order of its keys, so that of two
-writers one waits for the other, and never both.
+Workloads, targets and pairs are always written in this order, and each in the order of its keys.
+Then all pairs that a writer has something of are locked, before their runs and measurements are
+touched. So of two writers one waits for the other, and never both.
 """
 
 from __future__ import annotations
@@ -50,26 +51,28 @@ class Pair(NamedTuple):
     target: Target
 
 
-def insert(connection: Connection, records: Sequence[Record]) -> int:
+def insert(connection: Connection, records: Sequence[Record], found: Sequence[Run] = ()) -> int:
     """Insert the records that are not there yet, as they are (``measure.tables.rows.as_read``); how
-    many these are. What is there and doubted now becomes so."""
+    many these are. What is there and doubted now becomes so. Of a run that is there already the
+    state with the later heartbeat stays."""
     pairs = (Pair(record.workload, record.target) for record in records)
-    return insert_rows(connection, list(zip(pairs, map(to_row, records), strict=True)))
+    return insert_rows(connection, list(zip(pairs, map(to_row, records), strict=True)), found)
 
 
-def insert_rows(connection: Connection, rows: Sequence[tuple[Pair, Row]]) -> int:
+def insert_rows(
+    connection: Connection, rows: Sequence[tuple[Pair, Row]], found: Sequence[Run] = ()
+) -> int:
     """The same of rows of records, each with what it is of."""
-    ids = _pair_ids(connection, [pair for pair, _ in rows])
+    ids = _pair_ids(connection, (*found, *(pair for pair, _ in rows)))
     _lock(connection, ids.values())
+    _insert_runs(connection, found, ids)
     made = (row | {"pair_id": ids[_pair(pair)]} for pair, row in rows)
     return sum(_insert_piece(connection, piece) for piece in pieces(made))
 
 
-def insert_runs(connection: Connection, found: Sequence[Run]) -> None:
-    """Insert runs; of one that is there already the state with the later heartbeat stays."""
+def _insert_runs(connection: Connection, found: Sequence[Run], ids: Mapping[Key, int]) -> None:
     if not found:
         return
-    ids = _pair_ids(connection, found)
     latest = {run.key: run for run in sorted(found, key=lambda run: run.heartbeat)}
     rows = [
         run_to_row(latest[key]) | {"pair_id": ids[_pair(latest[key])]} for key in sorted(latest)

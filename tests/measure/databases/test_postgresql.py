@@ -6,6 +6,8 @@ import re
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,6 +113,37 @@ def test_a_database_that_is_open_is_used_on_when_its_server_starts_again(server,
         server.stop(signal.SIGINT)
         server.start()
         assert database.record(attempt(measured(2, 2.0)))
+        assert database.trials(WORKLOAD, TARGET) == 2
+
+
+def waiting_for_locks(location: str, count: int) -> bool:
+    """Whether in the end so many users of the database wait for each other."""
+    asked = text(
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline:
+        with create_engine(location).connect() as connection:
+            if connection.execute(asked).scalar_one() == count:
+                return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_job_and_a_copy_of_it_that_is_merged_wait_one_for_the_other_and_never_both(location):
+    """Each has something of one run and of one pair."""
+    with Database(location) as database, ThreadPoolExecutor(2) as threads:
+        database.begin_run(a_run())
+        with create_engine(location).begin() as holding:
+            holding.execute(text("SELECT id FROM pairs FOR UPDATE"))
+            more = replace(attempt(measured(1, 1.0)), run="9af0")
+            recording = threads.submit(database.record, more)
+            assert waiting_for_locks(location, 1)
+            copy = [a_run(heartbeat=9.0), attempt(measured(2, 2.0))]
+            merging = threads.submit(database.add, copy)
+            assert waiting_for_locks(location, 2)
+        assert (recording.result(), merging.result()) == (True, 1)
         assert database.trials(WORKLOAD, TARGET) == 2
 
 
