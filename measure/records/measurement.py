@@ -96,7 +96,7 @@ class Measurement:
     unless the kernel ran); for ``SLOW`` it is an upper estimate from the one call made.
     ``reference_samples`` are those of the reference kernel in the same rounds: the drift alarm.
     ``round`` is ``search`` or ``final`` (measured again, interleaved with the other best), or
-    ``preliminary`` (the same, to choose whom ``final`` compares).
+    ``preliminary`` (the same, behind another one, to choose whom ``final`` compares).
     """
 
     schedule: Schedule

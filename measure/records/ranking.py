@@ -6,7 +6,8 @@ comparison, is slower than one that waits for compilers. So:
 
 - Of a schedule only the last attempt counts, and besides its last comparison, if only a search
   measured it since. A preliminary comparison, which says who takes part in that which decides,
-  replaces what was known before, and ranks as a search does. An attempt that the machine lost, or
+  replaces what was known before, and ranks as a search does; who was first in it is kept as of one
+  that decides, until the next replaces it. An attempt that the machine lost, or
   that a run found false, changes nothing.
 - A comparison's latency ranks as it is.
 - A search's latency ranks as if it were ``HANDICAP`` times as long: far enough that luck does not

@@ -17,9 +17,10 @@ class Halving:
 
     Who is first among many is so partly by luck. Whoever takes part has taken part in all
     comparisons before, and the product of the latencies there ranks: so slow minutes of the machine
-    count for all alike. What comes of a comparison that does not decide is ``preliminary``; who is
-    left is measured alone in the end. ``next`` tells how many of so many go on, which are compared
-    ``times`` times before fewer of them do.
+    count for all alike. What comes of a comparison that does not decide is ``preliminary``, but for
+    who is first so far: should the run be killed now, that one is best, and else takes part in the
+    next one, which counts instead. Who is left is measured alone in the end. ``next`` tells how
+    many of so many go on, which are compared ``times`` times before fewer of them do.
     Who takes part for the first time is checked thoroughly. If who would win fails at last, or was
     never compared, the best that remain are compared anew.
     """
@@ -44,28 +45,33 @@ class Halving:
         self._fails = False
         return new
 
-    def take(self, measurement: Measurement) -> Measurement:
+    def take(self, measurements: Sequence[Measurement]) -> list[Measurement]:
         """What came of a comparison, as it ranks."""
-        self._fails |= measurement.status is Status.ERROR
+        self._fails |= any(m.status is Status.ERROR for m in measurements)
         if self._decides:
-            if measurement.ok:
-                self._decided.add(measurement.schedule)
-            return measurement
-        if measurement.ok and measurement.score is not None:
-            self._known.setdefault(measurement.schedule, []).append(measurement.score)
-        else:
-            self._known.pop(measurement.schedule, None)
-        return replace(measurement, round=PRELIMINARY)
+            self._decided.update(m.schedule for m in measurements if m.ok)
+            return list(measurements)
+        at_once = self._known.keys() <= {m.schedule for m in measurements}
+        for m in measurements:
+            if m.ok and m.score is not None:
+                self._known.setdefault(m.schedule, []).append(m.score)
+            else:
+                self._known.pop(m.schedule, None)
+        first = self._ranked()[:1] if at_once else []
+        return [m if m.schedule in first else replace(m, round=PRELIMINARY) for m in measurements]
 
     def go_on(self) -> list[Schedule]:
         """Who is to be compared once more, now that all has come; nobody where it is decided."""
         if self._decides:
             return []
-        ranked = sorted(self._known, key=lambda schedule: prod(self._known[schedule]))
+        ranked = self._ranked()
         if not self._more:
             ranked = ranked[: max(1, self._next(len(ranked)))]
             self._more = self._times
         return ranked
+
+    def _ranked(self) -> list[Schedule]:
+        return sorted(self._known, key=lambda schedule: prod(self._known[schedule]))
 
     def leaves_open(self, best: Schedule) -> bool:
         """Whether who is ``best``, now that all has come, is still to be compared."""

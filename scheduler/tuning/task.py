@@ -227,7 +227,7 @@ class Task:
         """Record and learn from results that came after so many ``seconds`` without any."""
         final = any(measurement.round == FINAL for measurement in measurements)
         if final:
-            measurements = list(map(self.halving.take, measurements))
+            measurements = self.halving.take(measurements)
         with self._ledger.work("database"):
             if measurements:
                 self._log.record(measurements)

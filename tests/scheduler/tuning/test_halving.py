@@ -28,12 +28,11 @@ SCHEDULES = [Schedule("made up", (("x", place),)) for place in range(9)]
 
 def compared(halving: Halving, seconds: dict[int, float | None]) -> list[str]:
     """The rounds as which the results rank."""
-    found = []
+    made = []
     for place, latency in seconds.items():
         status = Status.ERROR if latency is None else Status.OK
-        made = Measurement(SCHEDULES[place], status, latency, round="final")
-        found.append(halving.take(made).round)
-    return found
+        made.append(Measurement(SCHEDULES[place], status, latency, round="final"))
+    return [measurement.round for measurement in halving.take(made)]
 
 
 def places(schedules: list[Schedule]) -> list[object]:
@@ -43,7 +42,7 @@ def places(schedules: list[Schedule]) -> list[object]:
 def test_half_go_on_until_one_is_left() -> None:
     halving = Halving(CPU.comparison.next)
     halving.begin(SCHEDULES, decides=False)
-    assert set(compared(halving, {i: 1 + (i - 4) ** 2 for i in range(9)})) == {"preliminary"}
+    compared(halving, {i: 1 + (i - 4) ** 2 for i in range(9)})
     assert places(halving.go_on()) == [4, 3, 5, 2, 6]
     halving = Halving(CPU.comparison.next)
     schedules = SCHEDULES
@@ -76,6 +75,18 @@ def test_those_who_go_on_are_compared_as_often_as_wanted_before_fewer_do() -> No
         counts.append(len(schedules))
         schedules = halving.go_on()
     assert counts == [8, 4, 4, 4, 2, 2, 2, 1]
+
+
+def test_who_is_first_so_far_ranks_by_that_until_the_next_comparison() -> None:
+    halving = Halving(CPU.comparison.next)
+    behind = ["preliminary"] * 3
+    halving.begin(SCHEDULES[:4], decides=False)
+    assert compared(halving, {0: 3.0, 1: None, 2: 2.0, 3: 4.0}) == [*behind[:2], "final", behind[2]]
+    halving.begin(halving.go_on(), decides=False)
+    assert compared(halving, {2: 2.0, 0: 1.5}) == ["final", "preliminary"], "by their product"
+    halving.begin(SCHEDULES[:4], decides=False)
+    apart = [compared(halving, {place: 1.0}) for place in (3, 2, 1, 0)]
+    assert apart == [["preliminary"]] * 4, "nobody knew who was first"
 
 
 def test_what_fails_does_not_go_on() -> None:
@@ -194,11 +205,13 @@ def test_a_finalist_that_fails_in_any_round_never_wins(
         assert result.best.round == "final"
 
 
-class Killed(MadeUpMachine):
+class Killed(Slowing):
     """Its run ends when so many comparisons are done and one more has begun."""
 
+    together = 8
+
     def __init__(self, comparisons: int) -> None:
-        super().__init__()
+        super().__init__(seed=0)
         self._comparisons = comparisons
 
     def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
@@ -216,9 +229,8 @@ def test_a_run_that_was_killed_between_comparisons_is_gone_on_with(
         tuner(space, database, killed).run(trials=48, seconds=600)
     known = database.best(space.workload, space.target)
     assert known is not None
-    ranked = sorted(killed.searched, key=lambda s: hills_latency(s.values))
-    assert known.schedule in ranked[:8]
-    assert known.measurement.round == ("preliminary" if comparisons else "search")
+    assert known.schedule == killed.compared[-1][0], "who was first so far"
+    assert known.measurement.round == ("final" if comparisons else "search")
     result = tuner(space, database, machine).run(trials=8, seconds=600)
     assert result.resumed == 48
     assert not {*machine.searched[1:]} & {*killed.searched}  # the best is checked
