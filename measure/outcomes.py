@@ -52,13 +52,14 @@ class Outcomes:
 
     def take(self, timeout: float | None, *jobs: Job) -> list[Result]:
         """The results of these jobs, or of all if none is named, that became known, each once;
-        waits for one, at most ``timeout`` seconds, if any is pending. Raises what it failed by."""
+        waits for one, at most ``timeout`` seconds, if any is pending. Raises what it failed by once
+        there are none."""
         ids = {job.id for job in jobs}
         with self.changed:
             self.changed.wait_for(lambda: self._has_news(ids), timeout)
-            if self._fault is not None:
-                raise self._fault
             taken = [result for result in self._known if _is_of(result, ids)]
+            if self._fault is not None and not taken:
+                raise self._fault
             self._known = [result for result in self._known if not _is_of(result, ids)]
             self._pending.subtract(result.candidate.job.id for result in taken)
             return taken

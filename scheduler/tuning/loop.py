@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
@@ -48,22 +49,26 @@ class Tuning:
         failed = True
         try:
             with self._interrupt:
-                for task in self._tasks:
-                    task.begin()
-                self._explore()
-                self._compare()
-            failed = False
-        except KeyboardInterrupt:
-            self._end(self._tasks, Stop.INTERRUPTED)
-            failed = False
+                self._tune()
+                failed = False
         finally:
-            self._settle()
-            for task in self._tasks:
-                task.end(FAILED if failed else str(task.stop))
+            with ExitStack() as ends:  # of each task, whatever becomes of the others
+                for task in self._tasks:
+                    ends.callback(task.end, FAILED if failed else str(task.stop))
+                self._settle()
         assert self.stop is not None
         return self.stop
 
     # -- phases ----------------------------------------------------------------------------
+
+    def _tune(self) -> None:
+        try:
+            for task in self._tasks:
+                task.begin()
+            self._explore()
+            self._compare()
+        except KeyboardInterrupt:
+            self._end(self._tasks, Stop.INTERRUPTED)
 
     def _explore(self) -> None:
         """Keep the executor busy until a reason to stop, and its last results are in."""
@@ -124,12 +129,14 @@ class Tuning:
 
     def _settle(self) -> None:
         """Drop what does not run yet, and wait for what runs, as long as there is time but not for
-        long."""
+        long. What has become known is taken in any case."""
         for task in self._tasks:
             self._executor.cancel(task.job())
         patience = min(self._ledger.elapsed + SETTLE_SECONDS, self._budget.seconds)
-        while self._pending() and self._ledger.elapsed < patience:
+        waits = True
+        while waits and self._pending():
             self._collect(patience - self._ledger.elapsed)
+            waits = self._ledger.elapsed < patience
 
     # -- steps -----------------------------------------------------------------------------
 

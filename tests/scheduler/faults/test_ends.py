@@ -138,8 +138,9 @@ LIBRARY = """
 
 
 def test_a_program_that_tunes_is_ended_by_sigterm_with_all_that_is_open_closed(tmp_path, cache):
+    path = tmp_path / "tuning.db"
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(LIBRARY), str(tmp_path / "tuning.db")],
+        [sys.executable, "-c", textwrap.dedent(LIBRARY), str(path)],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"XDG_CACHE_HOME": str(cache)},
@@ -153,3 +154,5 @@ def test_a_program_that_tunes_is_ended_by_sigterm_with_all_that_is_open_closed(t
     assert process.returncode == 128 + signal.SIGTERM
     assert said.endswith("closed\n")
     assert all_gone(below)
+    with Database(path) as database:
+        assert [run.reason for run in database.runs()] == ["interrupted"]

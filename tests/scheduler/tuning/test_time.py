@@ -15,7 +15,7 @@ from scheduler.testing.landscape import hills
 from scheduler.tuning.progress import Stop, TuningResult
 from scheduler.tuning.tuner import tune
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
-from tests.scheduler.tuning.made_up_runs import tuner
+from tests.scheduler.tuning.made_up_runs import rows, tuner
 
 
 def test_stops_in_time_with_the_final_comparison_done(database: Database, clock: Clock) -> None:
@@ -69,6 +69,26 @@ def test_results_that_come_late_are_compared_all_the_same(
     assert clock.now < 2 + 2
     assert result.best is not None
     assert result.best.round == "final"
+
+
+def test_what_is_known_when_the_time_is_up_is_kept(database: Database, clock: Clock) -> None:
+    class JustDone(MadeUpMachine):
+        """Gives its first result when the time is just up."""
+
+        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
+            if clock.now < 2:
+                clock.sleep(timeout or 0.0)
+                return []
+            return super().results(timeout, *jobs)
+
+        def cancel(self, job: Job) -> None:
+            """It all runs."""
+
+    space, machine = hills(), JustDone()
+    result = tuner(space, database, machine).run(trials=1, seconds=2)
+    assert clock.now < 2 + 1
+    assert result.trials == 1
+    assert rows(space, database) == machine.searched
 
 
 def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database, clock: Clock) -> None:
