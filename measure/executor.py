@@ -69,7 +69,11 @@ class LocalExecutor:
         jobs = jobs or (cores if self._takes_turns else max(1, cores - threads))
         self._builder = builder or builder_for(target, jobs)
         self.batch = self._builder.batch
-        self._runner = runner or runner_for(target)
+        try:
+            self._runner = runner or runner_for(target)
+        except BaseException:
+            self._builder.close()
+            raise
         self._submitted: queue.Queue[_Chunk | None] = queue.Queue()
         self._built: queue.Queue[_Chunk | None] = queue.Queue()
         self._outcomes = Outcomes()

@@ -139,10 +139,11 @@ class CRunner:
         return session.end()
 
     def _start(self, descriptor: int) -> subprocess.Popen[str]:
+        command = kept([server_binary()])  # which may be built now: nobody is to wait for that
         with self._lock:
             self._go_on()
             self._process = subprocess.Popen(
-                kept([server_binary()]),
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

@@ -84,10 +84,10 @@ class CudaRunner:
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
         """Measurements in the order of ``built``."""
-        started = time.time()
+        started, begun = time.time(), time.monotonic()
         with unpacked(built) as built:
             answers = self._answers(job, built)
-        share = (time.time() - started) / max(len(built), 1)
+        share = (time.monotonic() - begun) / max(len(built), 1)
         return [
             self._measurement(job, b, answer, started, share)
             for b, answer in zip(built, answers, strict=True)

@@ -121,6 +121,17 @@ def test_nothing_more_is_built_once_it_is_closed():
     assert builder.asked == [first]
 
 
+def test_a_builder_is_closed_where_there_is_no_runner(monkeypatch):
+    def refuse(target):
+        raise InputError("no GPU to run on")
+
+    monkeypatch.setattr("measure.executor.runner_for", refuse)
+    builder = WaitingBuilder()
+    with pytest.raises(InputError, match="no GPU to run on"):
+        LocalExecutor(target(), builder=builder)
+    assert builder.closed.is_set()
+
+
 def test_a_job_for_another_target_is_refused():
     executor = LocalExecutor(target())
     other = replace(good("a").job, target=replace(target(), threads=2))

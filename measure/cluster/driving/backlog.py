@@ -228,9 +228,7 @@ class Backlog:
     def _begin(self, worker: Worker, attempt: Attempt, now: float) -> Task:
         self._tasks_begun += 1
         job = attempt.job
-        longest = (
-            len(attempt.built) * CALLS_PER_CANDIDATE * call_limit(job.workload.flops, job.best)
-        )
+        longest = len(attempt.built) * CALLS_PER_CANDIDATE * call_limit(job.workload.work, job.best)
         task = Task(self._tasks_begun, worker, attempt, now + TASK_SECONDS + longest)
         self._tasks[task.number] = task
         queue = self._queue(job)

@@ -53,10 +53,11 @@ class Link:
             self._process.stdin.flush()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What the courier says, up to its end."""
+        """What the courier says, up to its end; a line that it did not finish is none."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            yield json.loads(line)
+            if line.endswith("\n"):
+                yield json.loads(line)
 
     def last_words(self) -> str:
         """The last line that the courier, or Ray in it, wrote for people."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -28,6 +32,15 @@ def shared_runner(libraries):
     runner = CudaRunner(TARGET, OPENER, least_seconds=200)
     yield runner
     runner.close()
+
+
+def test_a_clock_that_is_set_back_meanwhile_takes_no_time_from_a_run(monkeypatch):
+    times = count(2e9, -1e6)
+    stepped = SimpleNamespace(time=times.__next__, monotonic=time.monotonic, sleep=time.sleep)
+    monkeypatch.setattr("measure.cuda.runner.time", stepped)
+    [measured] = measure([candidate("a")])
+    assert measured.started_at == 2e9
+    assert 0 < measured.run_seconds < 1e4
 
 
 class TestCudaRunner(RunnerContract):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from measure.cluster.driving.backlog import LOSSES_ALONE, TASK_SECONDS, Backlog
 from measure.executor import RUN_TOGETHER
 from measure.records.measurement import ErrorKind, Result, Status
+from measure.timing import call_limit
+from spaces.operators import workload
 from tests.measure.cluster.driving.made_up_work import (
     backlog,
     candidates,
@@ -81,3 +85,12 @@ def test_a_worker_that_does_not_answer_is_overdue():
     [task] = made.assign(0.0)
     assert made.overdue(TASK_SECONDS - 1) == []
     assert made.overdue(task.overdue_at) == ["build"]
+
+
+def test_a_worker_has_time_for_the_longest_calls_also_of_what_only_moves():
+    moving = replace(job(), workload=workload("y[i, j] = x[j, i]", i=100_000, j=100_000))
+    made = backlog()
+    made.submit(moving, candidates(moving, 1))
+    [task] = made.assign(0.0)
+    hung = 2 * call_limit(moving.workload.work, None)  # when it is verified
+    assert task.overdue_at > TASK_SECONDS + hung
