@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -18,12 +19,16 @@ from measure.host.directories import RunDirectory, cache_directory
 from tests.caches import warm_cache
 from tests.measure.cpu.c_kernels import good, hanging, target
 
+PATIENT = replace(good("a").job, best=60.0)
+"""A job whose calls may take minutes."""
+
 TUNER = """
     import sys
     from measure.executor import LocalExecutor
-    from tests.measure.cpu.c_kernels import good, hanging, slow, target
+    from tests.measure.cpu.c_kernels import good, hanging, target
+    from tests.measure.cpu.test_orphans import PATIENT
     executor = LocalExecutor(target())
-    executor.submit(good("a").job, [good("a"), hanging("b")])
+    executor.submit(PATIENT, [good("a"), hanging("b")])
     print("up", flush=True)
     executor.results()
 """
@@ -120,12 +125,12 @@ def test_closing_leaves_no_process_and_no_file():
     before = run_directories()
     descriptors = own.num_fds()
     executor = LocalExecutor(target())
-    executor.submit(good("a").job, [good("a"), hanging("b")])
+    executor.submit(PATIENT, [good("a"), hanging("b")])
     assert wait_until(lambda: len(runners(own.pid)) == 3)
     executor.close()
     assert wait_until(lambda: not runners(own.pid))
     assert not {p for p in run_directories() - before if not _is_locked(p)}
-    assert own.num_fds() == descriptors
+    assert own.num_fds() <= descriptors  # others may have left some, which are collected now
 
 
 def test_an_interrupt_reaches_the_caller_and_closing_still_works():
@@ -133,8 +138,9 @@ def test_an_interrupt_reaches_the_caller_and_closing_still_works():
         """
         from measure.executor import LocalExecutor
         from tests.measure.cpu.c_kernels import hanging, target
+        from tests.measure.cpu.test_orphans import PATIENT
         executor = LocalExecutor(target())
-        executor.submit(hanging("a").job, [hanging("a")])
+        executor.submit(PATIENT, [hanging("a")])
         print("up", flush=True)
         try:
             executor.results()

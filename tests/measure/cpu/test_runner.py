@@ -1,11 +1,13 @@
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from measure.cpu import runner as cpu_runner
 from measure.cpu.builder import CBuilder
 from measure.cpu.cores import one_cpu_per_core, pinned_to
 from measure.cpu.problem import in_memory_order, index_of
@@ -178,6 +180,7 @@ def test_a_hang_ends_at_ten_times_the_best():
 
 
 def test_close_from_another_thread_ends_a_run():
+    """A run whose calls may take minutes."""
     builder, runner = CBuilder(target()), CRunner(target())
     built = builder.build([c_kernels.hanging()])
 
@@ -188,7 +191,32 @@ def test_close_from_another_thread_ends_a_run():
 
     thread = threading.Thread(target=close)
     thread.start()
-    [measured] = runner.run(built[0].candidate.job, built)
-    assert measured.lost, "and no time-out, which is the kernel's fault"
+    [measured] = runner.run(replace(built[0].candidate.job, best=60.0), built)
+    assert measured.lost
+    assert measured.error_kind is not ErrorKind.TIMEOUT, "which is the kernel's fault"
     thread.join()
+    builder.close()
+
+
+def test_closing_does_not_wait_until_the_measuring_process_is_built(monkeypatch):
+    """As it is at the first run of a machine."""
+    builder, runner, build = CBuilder(target()), CRunner(target()), cpu_runner.server_binary
+    began, may_end = threading.Event(), threading.Event()
+
+    def slowly():
+        began.set()
+        assert may_end.wait(200)
+        return build()
+
+    monkeypatch.setattr(cpu_runner, "server_binary", slowly)
+    built = builder.build([c_kernels.good()])
+    with ThreadPoolExecutor(2) as threads:
+        running = threads.submit(runner.run, built[0].candidate.job, built)
+        assert began.wait(200)
+        closing = threads.submit(runner.close)
+        done, _ = wait([closing], timeout=60)
+        may_end.set()
+        assert done
+        with pytest.raises(RuntimeError, match="closed"):
+            running.result()
     builder.close()

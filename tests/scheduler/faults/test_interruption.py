@@ -118,7 +118,8 @@ def test_ctrl_c_is_heard_between_two_results_only(tmp_path: Path) -> None:
         if progress.trials == 1 and progress.phase == "search":
             ctypes.PYFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
 
-    result = tune(WORKLOAD, "cpu", tmp_path / "tuning.db", trials=64, on_progress=press)
+    path = tmp_path / "tuning.db"
+    result = tune(WORKLOAD, "cpu", path, trials=64, seconds=600, on_progress=press)
     assert result.stopped is Stop.INTERRUPTED
     assert 0 < result.trials < 64
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
