@@ -3,6 +3,7 @@ shown."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,8 +81,10 @@ def carry_out(
 ) -> int:
     """Tune as requested, on a cluster all at once, and show how it goes; the largest exit code.
 
-    :class:`InputError` before anything begins, if one of the requests cannot be served.
+    Seconds count from ``began`` (by ``time.monotonic``), on a cluster from now, for its start costs
+    none. :class:`InputError` before anything begins, if one of the requests cannot be served.
     """
+    began = began if where.cluster is None else time.monotonic()
     for request in requests:
         check(request.search, manner.model)
         _check(request, where)

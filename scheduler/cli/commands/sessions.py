@@ -57,8 +57,7 @@ def resume_command(
     requests = [_request(rest, session) for rest in undone]
     manner = Manner(db, model, format, quiet, verbose)
     with place_again(session, undone, executor, address, insecure_cluster) as where:
-        began = context.obj if where.cluster is None else None  # a cluster's start costs no time
-        raise typer.Exit(carry_out(requests, manner, where, began))
+        raise typer.Exit(carry_out(requests, manner, where, context.obj))
 
 
 def _request(rest: Rest, session: str) -> Request:

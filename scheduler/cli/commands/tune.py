@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -89,20 +88,16 @@ def tune_command(
       tilewright tune --suite bert-base --seconds 600
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
-    began: float = context.obj
     what = _what(operator, parameters, file, suite, objective)
     budget = _budget(what, trials, seconds, patience)
     session = secrets.token_hex(4)
     with place(target or ["cpu"], threads, executor, address, insecure_cluster) as where:
         from scheduler.cli.job import Manner, Request, carry_out
 
-        began = began if where.cluster is None else time.monotonic()  # its start costs no time
-        requests = [
-            Request(what, machine, budget, seed, session, objective, search)
-            for machine in where.targets
-        ]
+        how = (budget, seed, session, objective, search)
+        requests = [Request(what, machine, *how) for machine in where.targets]
         manner = Manner(db, model, format, quiet, verbose)
-        raise typer.Exit(carry_out(requests, manner, where, began))
+        raise typer.Exit(carry_out(requests, manner, where, context.obj))
 
 
 def _budget(
