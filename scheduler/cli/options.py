@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from spaces.schedule import LARGEST
+
 
 class Format(StrEnum):
     """How to print a result."""
@@ -64,7 +66,7 @@ Patience = Annotated[
     int | None,
     typer.Option("--patience", min=1, help="Stop after so many trials without a gain."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of the search.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=LARGEST, help="Of the search.")]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="table: for people; json: each trial as a line of JSON.")
 ]

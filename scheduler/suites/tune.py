@@ -21,6 +21,7 @@ from scheduler.tuning.budget import SECONDS, TRIALS, Budget
 from scheduler.tuning.yardstick import SHARE, has_library, measure_yardsticks
 from spaces.errors import InputError
 from spaces.registry import space_for
+from spaces.schedule import LARGEST
 from spaces.target import Target, as_target
 from spaces.validation.checks import whole
 
@@ -59,7 +60,7 @@ def tune_suite(
         SECONDS * count if seconds is None else seconds,
         patience,
     )
-    whole("seed", seed, 0)
+    whole("seed", seed, 0, LARGEST)
     check(search, model)
     prior = None if model is None else as_model(model)
     check_suite(suite, target, goal)

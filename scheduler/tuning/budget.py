@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spaces.schedule import LARGEST
 from spaces.validation.checks import positive, whole
 
 TRIALS = 128  # trials of one workload, by default
@@ -24,10 +25,10 @@ class Budget:
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        whole("trials", self.trials, 1)
+        whole("trials", self.trials, 1, LARGEST)
         positive("seconds", self.seconds)
         if self.patience is not None:
-            whole("patience", self.patience, 1)
+            whole("patience", self.patience, 1, LARGEST)
 
     @property
     def overtime(self) -> float:

@@ -27,6 +27,7 @@ from scheduler.tuning.transfer import transfer
 from scheduler.tuning.yardstick import Yardstick
 from spaces.operators import as_workload
 from spaces.registry import space_for
+from spaces.schedule import LARGEST
 from spaces.space import Space
 from spaces.target import Target, as_target
 from spaces.validation.checks import whole
@@ -204,7 +205,7 @@ def tune(
     began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
     Budget(trials, seconds, patience)  # or else refused before a database is made
-    whole("seed", seed, 0)
+    whole("seed", seed, 0, LARGEST)
     check(search, model)
     prior = None if model is None else as_model(model)
     with ExitStack() as stack:

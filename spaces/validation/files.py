@@ -14,13 +14,25 @@ from typing import IO
 from spaces.errors import InputError
 
 STANDARD_OUTPUT = Path("-")
+DATABASE = b"SQLite format 3\0"  # what a file of SQLite begins with
 
 
 def check_place(path: Path, what: str) -> None:
     """Raise :class:`InputError` where something stands that a file must not take the place of: a
-    folder, a device, a pipe. ``what`` names what the file holds."""
+    folder, a device, a pipe, a database. ``what`` names what the file holds."""
     if path.exists() and not path.is_file():
         raise InputError(f"{str(path)!r} is no file; {what} goes to a new file or replaces one")
+    if _is_database(path):
+        raise InputError(f"{str(path)!r} is a database, which {what} must not replace")
+
+
+def _is_database(path: Path) -> bool:
+    """Whether this is a file of SQLite that can be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(DATABASE)) == DATABASE
+    except OSError:
+        return False
 
 
 @contextmanager

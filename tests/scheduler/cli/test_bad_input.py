@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from scheduler.cli.app import run
 from tests.scheduler.cli.command import SMALL, one_line, start
 
 LONG = "9" * 5000
+BEYOND = str(2**63)  # what a database has no room for
 HEADS = ("attention", "b=1", "h=4", "i=8", "j=8", "d=8")
 COUPLED = (
     "s[i,j] = sum[d](q[i,d] * k[j,d]); y[i,e] = sum[j](softmax[j](s[i,j] + s[i // 2,j]) * v[j,e])"
@@ -113,6 +115,9 @@ def test_bad_requests(here, capsys, command, words, says):
     ("arguments", "says"),
     [
         (("tune", *SMALL, "--trials", "0"), "'--trials'"),
+        (("tune", *SMALL, "--trials", BEYOND), f"trials={BEYOND} is out of range; allowed: whole"),
+        (("tune", *SMALL, "--patience", BEYOND), f"patience={BEYOND} is out of range"),
+        (("tune", *SMALL, "--seed", BEYOND), f"Invalid value '{BEYOND}' for '--seed'"),
         (("tune", *SMALL, "--search", "luck"), "unknown search 'luck'; allowed: evolutionary, "),
         (
             ("tune", *SMALL, "--search", "random", "--model", "model.ubj"),
@@ -205,6 +210,24 @@ def test_unwritable_and_foreign_files(tuned, here, capsys):
     assert "cannot write" in one_line(capsys.readouterr().err)
     assert run(["import", "notes.txt", "--db", "new.db"]) == 2
     assert "notes.txt is not an export" in one_line(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (("export", "copy.db"), "an export"),
+        (("export", "copy.db", "--format", "csv"), "an export"),
+        (("train", "--out", "copy.db"), "a model"),
+    ],
+)
+def test_nothing_takes_the_place_of_a_database(tuned, here, capsys, command, what):
+    """Whoever takes what ``export`` writes for what it reads would lose all that was measured."""
+    shutil.copy(tuned[0], here / "copy.db")
+    before = (here / "copy.db").read_bytes()
+    assert run([*command, "--db", "copy.db"]) == 2
+    said = one_line(capsys.readouterr().err)
+    assert f"'copy.db' is a database, which {what} must not replace" in said
+    assert (here / "copy.db").read_bytes() == before
 
 
 def test_a_real_process_ends_the_same_way(here):
