@@ -13,6 +13,7 @@ import os
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -28,7 +29,7 @@ def cache_directory(kind: str) -> Path:
 
     Raises :class:`InputError` if that is not possible, or if it is nobody's to trust.
     """
-    root = platformdirs.user_cache_path("tilewright")
+    root = _root()
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         for path in (root, root / kind):
@@ -39,6 +40,16 @@ def cache_directory(kind: str) -> Path:
             f"cannot use the cache folder {root / kind}: {error.strerror}; {ELSEWHERE}"
         ) from None
     return root / kind
+
+
+def _root() -> Path:
+    """Where all kinds have their folders; :class:`InputError` for a user without a home."""
+    root = None
+    with suppress(RuntimeError):  # older versions of platformdirs leave ``~`` as it is
+        root = platformdirs.user_cache_path("tilewright")
+    if root is None or not root.is_absolute():
+        raise InputError("there is no home folder for a cache; XDG_CACHE_HOME names a folder")
+    return root
 
 
 def _check_trusted(path: Path) -> None:

@@ -1,6 +1,7 @@
 """Folders of the cache: who is trusted with them, and what is left behind."""
 
 import os
+import pwd
 import stat
 
 import pytest
@@ -22,6 +23,21 @@ def test_a_folder_that_cannot_be_made_is_named(folder):
     folder.write_text("a file is in its place")
     with pytest.raises(InputError, match=r"cache folder .*XDG_CACHE_HOME"):
         cache_directory("things")
+
+
+def test_a_user_without_a_home_is_asked_for_a_folder(tmp_path, monkeypatch):
+    """As in a container that runs as any number."""
+
+    def nobody(number):
+        raise KeyError(number)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InputError, match="no home folder for a cache; XDG_CACHE_HOME names"):
+        cache_directory("things")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
