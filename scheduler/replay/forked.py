@@ -56,7 +56,8 @@ def _serve(
     work: Callable[[Item], Made], items: Sequence[Item], sender: Connection, parent: int
 ) -> None:
     """Do the items one after the other, whatever the terminal says: the parent ends this."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:

@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 
 from scheduler.replay.forked import shared_out
@@ -46,6 +48,36 @@ def test_processes_end_when_nobody_wants_more():
     for process in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+HUNG_UP = """
+import time
+from scheduler.replay.forked import shared_out
+from scheduler.tuning.interrupt import Ended, listen
+def work(item):
+    if item >= 2:
+        time.sleep(3600)
+    return item
+listen()
+try:
+    made = shared_out(work, range(4), 2)
+    print(next(made), next(made), flush=True)
+    next(made)
+except Ended:
+    print("ended")
+"""
+
+
+def test_when_a_terminal_goes_the_parent_alone_answers():
+    command = [sys.executable, "-c", HUNG_UP]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": PATHS}, **options) as parent:
+        assert parent.stdout.readline() == "0 1\n"
+        for process in psutil.Process(parent.pid).children():
+            process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        parent.send_signal(signal.SIGHUP)
+        assert parent.communicate(timeout=60) == ("ended\n", "")
 
 
 ENDLESS = """
