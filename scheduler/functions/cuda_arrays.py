@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from scheduler.functions import dlpack
 from scheduler.functions.arrays import Port, is_tensor
 from spaces.errors import InputError
@@ -47,6 +49,12 @@ class DevicePort(Port):
             f"{self.name} is a {type(array).__name__}; allowed: a CUDA torch tensor, or an array "
             "with DLPack or __cuda_array_interface__"
         )
+
+    def on_host(self, tensor: Any) -> np.ndarray:
+        """The elements of a torch tensor, on the host; :class:`InputError` if it will not do."""
+        self._memory(tensor, self._torch_kind())
+        copied: np.ndarray = tensor.cpu().numpy()
+        return copied
 
     def empty_like(self, tensor: Any) -> Any:
         """A new torch tensor that passes, on the GPU of ``tensor``."""
@@ -149,13 +157,27 @@ def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def device_of(array: Any) -> int:
-    """Number of the GPU that an array is on; 0 where it does not say."""
+def device_of(array: Any) -> int | None:
+    """Number of the GPU that an array is on; None where it does not say."""
     if is_tensor(array):
         return int(array.get_device())
     if hasattr(array, "__dlpack_device__"):
         return int(array.__dlpack_device__()[1])
-    return 0
+    return None
+
+
+def check_one_device(ports: Sequence[Port], arrays: Sequence[Any]) -> None:
+    """Raise :class:`InputError` for arrays of which some say that they are on different GPUs."""
+    known: tuple[str, int] | None = None
+    for port, array in zip(ports, arrays, strict=True):
+        device = device_of(array)
+        if device is None:
+            continue
+        name, first = known = known or (port.name, device)
+        if device != first:
+            raise InputError(
+                f"{port.name} is on GPU {device}, {name} on GPU {first}; allowed: one GPU for all"
+            )
 
 
 def current_stream(device: int) -> int:

@@ -20,6 +20,7 @@ from scheduler.functions.cuda_arrays import (
     ALIGNMENT,
     DevicePort,
     Likeness,
+    check_one_device,
     comparable,
     current_stream,
     device_of,
@@ -93,14 +94,14 @@ class CudaFunction(KernelFunction):
         if not is_tensor(array):
             raise InputError(f"{port.name} holds indices to be checked; allowed: a torch tensor")
         if array.is_cuda:
-            ordinal = device_of(array)
+            ordinal = device_of(array) or 0
             self._enter(ordinal)
             if self._capturing(current_stream(ordinal) if stream is None else stream):
                 raise InputError(
                     f"{port.name} holds indices, which no capture of a graph can check; "
                     "best(check_indices=False) makes a function that does not"
                 )
-        check_indices(port.operand, array.cpu().numpy())
+        check_indices(port.operand, port.on_host(array))
 
     def _new_outputs(self, arrays: tuple[Any, ...]) -> Any:
         if not arrays or not is_tensor(arrays[0]):
@@ -120,8 +121,9 @@ class CudaFunction(KernelFunction):
             key.append(port.device_address(array, stream))
         call = self._prepared.find(key)
         if call is None:
+            check_one_device(self._ports, arrays)
             self._check(key[1:])
-        ordinal = device_of(first)
+        ordinal = device_of(first) or 0
         self._enter(ordinal)
         capturing = self._has_workspace and self._capturing(stream)
         if call is None or capturing:

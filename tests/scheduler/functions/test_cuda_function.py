@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from scheduler.best import best
-from scheduler.functions.cuda_arrays import DevicePort
+from scheduler.functions.cuda_arrays import DevicePort, check_one_device
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.workloads.contraction import Operand
@@ -84,6 +84,24 @@ def test_what_is_read_only_is_no_output():
     assert DevicePort(ROWS).device_address(array, 0) == 4096
     with pytest.raises(InputError, match="A is read-only"):
         DevicePort(ROWS, output=True).device_address(array, 0)
+
+
+def test_arrays_on_two_gpus_are_refused():
+    """A kernel that reads another GPU's memory ends with an error that no call survives."""
+    work = workload("matmul", m=64, n=64, k=64, dtype="float16")
+    call = best(work, "cuda:sm_90a", None)
+    a, b, c = (
+        OnGpu(torch.zeros(o.shape, dtype=torch.half), (2, place))
+        for o, place in zip(work.operands, (1, 0, 1), strict=True)
+    )
+    with pytest.raises(InputError, match="B is on GPU 0, A on GPU 1; allowed: one GPU for all"):
+        call(a, b, out=c)
+
+
+def test_an_array_that_does_not_say_where_it_is_may_be_anywhere():
+    ports = [DevicePort(ROWS)] * 3
+    half = torch.zeros(3, 5, dtype=torch.half)
+    check_one_device(ports, [Interface((3, 5)), OnGpu(half, (2, 1)), OnGpu(half, (13, 1))])
 
 
 KINDS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8")

@@ -187,6 +187,19 @@ def test_indices_for_a_gpu_are_checked_on_the_host_if_that_is_asked_for():
         call(given["token"].numpy(), given["table"])
 
 
+def test_what_holds_no_indices_for_a_gpu_is_refused_in_a_line():
+    call = best(GATHER, "cuda:sm_90a", None, check_indices=True)
+    table = torch.from_numpy(GATHER.make_inputs(0)["table"])
+    for token, says in (
+        (torch.empty(0, dtype=torch.int32), r"token is torch.int32 of shape \(0,\)"),
+        (torch.zeros(12, dtype=torch.bfloat16), "token is torch.bfloat16"),
+        (torch.zeros(12, requires_grad=True), "token is torch.float32"),
+        (torch.zeros(12, dtype=torch.int32, device="meta"), "token is a Tensor .*without elements"),
+    ):
+        with pytest.raises(InputError, match=says):
+            call(token, table)
+
+
 def test_a_sorted_table_for_a_gpu_that_falls_is_refused_if_that_is_asked_for():
     experts = workload("grouped_matmul t=64 n=64 k=64 experts=4 dtype=bfloat16")
     call = best(experts, "cuda:sm_90a", None, check_indices=True)
