@@ -28,7 +28,12 @@ def replay_command(
         ),
     ],
     search: Annotated[
-        str, typer.Option(metavar="NAME[,NAME]", help="Which searches to replay.")
+        str,
+        typer.Option(
+            metavar="NAME[,NAME]",
+            help="Which searches to replay: evolutionary, random, exhaustive, genetic, annealing, "
+            "iterated-local.",
+        ),
     ] = "evolutionary",
     trials: Annotated[int, typer.Option(min=1, help="Evaluations of each run.")] = 256,
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each search.")] = 40,

@@ -13,7 +13,7 @@ import typer
 from scheduler.cli.display.workers import workers_table
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, show, table
-from scheduler.cli.place import Address, Insecure
+from scheduler.cli.place import Insecure
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,7 +33,13 @@ JOB_COLUMNS = (
 
 
 def status_command(
-    address: Address = "auto",
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The Ray cluster: HOST:PORT, ray://HOST:PORT, or auto, the one that runs here.",
+        ),
+    ] = "auto",
     insecure_cluster: Insecure = False,
     format: Annotated[Format, typer.Option(help="table: for people; json: one object.")] = (
         Format.TABLE
@@ -47,7 +53,7 @@ def status_command(
     """
     from measure.cluster.inquiry import drivers_at
 
-    drivers = drivers_at(address or "auto", insecure_cluster)
+    drivers = drivers_at(address, insecure_cluster)
     if format is Format.JSON:
         print(json.dumps([asdict(driver) for driver in drivers]))
         return

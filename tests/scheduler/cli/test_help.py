@@ -33,6 +33,14 @@ def test_help_can_be_copied(capsys, command):
     assert "[n]" in text or command not in (None, "tune", "query", "verify")
 
 
+@pytest.mark.parametrize(
+    ("command", "default"), [("tune", r"\(one of this machine alone\)"), ("status", "auto")]
+)
+def test_the_cluster_that_is_asked_if_nobody_says_is_named(capsys, command, default):
+    text = " ".join(ask(capsys, command, "--help").split())
+    assert re.search(rf"--address HOST:PORT [^\[]*\[default: {default}\]", text)
+
+
 def test_the_version(capsys):
     assert ask(capsys, "--version") == f"tilewright {VERSION}\n"
     assert metadata.version("tilewright") == VERSION
