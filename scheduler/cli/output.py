@@ -51,11 +51,13 @@ def can_redraw() -> bool:
 
 
 def console(stream: TextIO | None = None) -> Console:
-    """Standard output as it is now, or another stream."""
+    """Standard output as it is now, or another stream; no colours where nobody looks."""
     from rich.console import Console
 
     stream = stream or sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else WIDE, highlight=False)
+    seen = stream.isatty()  # whatever FORCE_COLOR says
+    width = None if seen else WIDE
+    return Console(file=stream, width=width, force_terminal=seen, highlight=False)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -89,11 +89,14 @@ def import_command(
 ) -> None:
     """Add the records of a file to the database; those that are there already are left out."""
     from measure.database import Database
+    from measure.records.jsonl import numbered_lines
 
     if not file.is_file():  # before a database is made
         if file.exists():
             raise InputError(f"{file} is no regular file; allowed: an export, plain or gzip")
         raise InputError(f"there is no file {file}")
+    with numbered_lines(file):  # or else refused, too
+        pass
     with Database(db) as database:
         count = database.import_jsonl(file, say)
     print(f"{counted(count, 'new record')} in {without_passwords(db)}")

@@ -65,7 +65,7 @@ def explain_command(
       tilewright explain matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
     """
     words = what or []
-    if file is None and len(words) == 1 and " " not in words[0].strip():
+    if file is None and len(words) == 1 and _is_model(words[0]):
         asked = None if workload is None else workload_of(workload)
         _explain_model(Path(words[0]), db, asked, plot, detect_target(target, threads), format)
     elif plot is not None or workload is not None:
@@ -75,6 +75,11 @@ def explain_command(
     else:
         asked = asked_workload(words[0] if words else None, words[1:], file)
         _explain_workload(asked, detect_target(target, threads), db or "tuning.db", format)
+
+
+def _is_model(word: str) -> bool:
+    """Whether a word by itself is a model's file, not an operator's name or a program."""
+    return Path(word).exists() or not (word.isidentifier() or " " in word.strip())
 
 
 def _explain_model(

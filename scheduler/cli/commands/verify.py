@@ -14,7 +14,7 @@ from scheduler.cli.options import (
     TargetName,
     Threads,
 )
-from scheduler.cli.text import plain
+from scheduler.cli.text import counted, plain
 from spaces.target import detect_target
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def verify_command(
         way = "emulated in eager, lazy and random order" if emulated else "run"
         if checked is not workload:
             print(f"{workload} is too large to emulate; checked with the same tails instead:")
-        print(f"{checked} on {machine.summary}: {len(verdicts)} schedules, {way}")
+        print(f"{checked} on {machine.summary}: {counted(len(verdicts), 'schedule')}, {way}")
         columns = ("template", "#schedules", "#right", "#refused", "#wrong")
         rows = [(name, *map(str, counts.values())) for name, counts in _counts(verdicts).items()]
         print_table(columns, rows)

@@ -138,6 +138,8 @@ def test_bad_requests(here, capsys, command, words, says):
         (("train", "--db", "missing.db"), "no database at missing.db"),
         (("train", "--db", "notes.txt"), "notes.txt cannot be used"),
         (("evaluate", "missing.json", "--db", "missing.db"), "missing"),
+        (("explain", "missing.json"), "cannot read model missing.json: No such file"),
+        (("explain", "softmax"), "softmax needs r, c; missing: r, c"),
         (("doctor", "--threads", "100000"), "threads=100000"),
         (("db", "stats", "--db", "missing.db"), "no database at missing.db"),
         (("db", "vacuum", "--db", "notes.txt"), "notes.txt cannot be used"),
@@ -210,6 +212,7 @@ def test_unwritable_and_foreign_files(tuned, here, capsys):
     assert "cannot write" in one_line(capsys.readouterr().err)
     assert run(["import", "notes.txt", "--db", "new.db"]) == 2
     assert "notes.txt is not an export" in one_line(capsys.readouterr().err)
+    assert not (here / "new.db").exists()
 
 
 @pytest.mark.parametrize(
