@@ -172,7 +172,7 @@ class SuiteTuner:
             flops=member.workload.flops,
             kind=_kind(member.workload),
             units=task.units,
-            seconds=task.batch_seconds,
+            seconds=task.estimates.batch_seconds,
             latencies=(*task.levels[-WINDOW:], latency),
         )
 

@@ -96,8 +96,8 @@ class Tuning:
             self._take_late()
         compared = {} if self._pending() else self._finalists()
         while compared:
-            needed = self._on_devices([task.comparing(len(s)) for task, s in compared.items()])
-            decides = needed > self._time_left + self._budget.overtime
+            seconds = [task.estimates.comparing(len(s)) for task, s in compared.items()]
+            decides = self._on_devices(seconds) > self._time_left + self._budget.overtime
             for task, schedules in compared.items():
                 task.compare(schedules, decides)
             while self._pending() and self._time_left > -self._budget.overtime:
@@ -114,7 +114,7 @@ class Tuning:
     def _finalists(self) -> dict[Task, list[Schedule]]:
         """What there is time to compare of tasks that are undecided, each in its share of it."""
         undecided = [task for task in self._tasks if task.comparable and task.undecided]
-        tasks = {task: task.reserve for task in undecided}
+        tasks = {task: task.estimates.reserve for task in undecided}
         left, late, total = self._time_left, self._budget.overtime, self._reserve(list(tasks))
         found = {
             task: task.finalists(left * reserve / total, late * reserve / total)
@@ -159,11 +159,12 @@ class Tuning:
         for task in self._open:
             if reason := self._reason_to_stop(task):
                 self._end([task], reason)
-        largest = max((task.batch_size for task in self._open), default=0)
+        largest = max((task.estimates.batch_size for task in self._open), default=0)
         if self._pending() > self._executor.ahead * largest:
             return False
         for task in self._order(self._open):
-            room = min(task.batch_size, self._trials_left, task.affordable(self._left_for(task)))
+            affordable = task.affordable(self._left_for(task))
+            room = min(task.estimates.batch_size, self._trials_left, affordable)
             if task.pending <= task.ahead and room > 0:
                 self._submit(task, room)
                 return True
@@ -231,11 +232,11 @@ class Tuning:
     def _left_for(self, task: Task) -> float:
         """Seconds that the others need neither for what they have pending nor to compare."""
         owed = sum(other.owed for other in self._tasks if other is not task)
-        return self._time_left - owed - (self._reserve(self._tasks) - task.reserve)
+        return self._time_left - owed - (self._reserve(self._tasks) - task.estimates.reserve)
 
     def _reserve(self, tasks: Sequence[Task]) -> float:
         """Seconds to compare the best of ``tasks``, each of them on one of the devices."""
-        return self._on_devices([task.reserve for task in tasks])
+        return self._on_devices([task.estimates.reserve for task in tasks])
 
     def _on_devices(self, seconds: Sequence[float]) -> float:
         """Of jobs that take so long each on one of the devices."""

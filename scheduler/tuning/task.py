@@ -14,8 +14,9 @@ from measure.records.run import CHECKED, Run
 from scheduler.query import untuned
 from scheduler.strategies.search import Proposed, Search
 from scheduler.tuning.claims import Claims
+from scheduler.tuning.estimates import Estimates
 from scheduler.tuning.halving import Halving
-from scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Rate, Worth
+from scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Worth
 from scheduler.tuning.progress import Ledger, Stop
 from scheduler.tuning.runs.run_log import RunLog
 from scheduler.tuning.scoreboard import Scoreboard
@@ -44,7 +45,7 @@ class Task:
     for. What would be answered had nobody tuned the workload, from what is known of others and from
     the estimate alone, or by ``model`` if there is one, is measured before all that the search asks
     for: so no run ends with a slower kernel than these. ``worth`` says what its final comparison is
-    worth, and ``halving`` who is compared once more.
+    worth, ``estimates`` what there is time for, and ``halving`` who is compared once more.
     """
 
     def __init__(
@@ -69,9 +70,9 @@ class Task:
         self._make_search, self._model = make_search, model
         self._search: Search | None = None
         self.halving = Halving(pace.final.next, pace.final.times)
+        self.estimates = Estimates(pace, executor, self.board, worth)
         self._pace, self._ledger = pace, ledger
-        self._rate, self._final_rate = Rate(), Rate()
-        self._run, self._report, self._worth = run, report, worth
+        self._run, self._report = run, report
         self._log = RunLog(database, space, run)
         self._claims = Claims([])
         self._known: list[Measurement] = []  # that the search is told first
@@ -123,35 +124,15 @@ class Task:
     # -- time ------------------------------------------------------------------------------
 
     @property
-    def batch_size(self) -> int:
-        """Candidates to ask for at a time."""
-        return self._pace.batch_size(self._rate.run, self._executor.devices)
-
-    @property
-    def batch_seconds(self) -> float:
-        """Seconds of building and running such a batch, by those before. No wall time, so that
-        what is decided by them is the same whatever else the machine does."""
-        return self.batch_size * self._pace.candidate_seconds(self._rate.work)
-
-    @property
     def ahead(self) -> int:
         """How many may be pending when more are asked for. The first batch is awaited, since all
         that follow profit from it; from then on one is built while another is timed."""
-        return self._executor.ahead * self.batch_size if self.board.trials else 0
-
-    @property
-    def reserve(self) -> float:
-        """Seconds that its final comparison needs."""
-        return self._pace.reserve(*self._so_far)
+        return self._executor.ahead * self.estimates.batch_size if self.board.trials else 0
 
     @property
     def owed(self) -> float:
         """Seconds until what is pending is done."""
-        return self.pending * self._pace.candidate_seconds(self._rate.each)
-
-    def comparing(self, count: int) -> float:
-        """Seconds to compare so many, and the best of them again until it is decided."""
-        return self._pace.comparing(count, self._rate.each, self.latency, self._final_rate.each)
+        return self.pending * self.estimates.candidate_seconds
 
     @property
     def comparable(self) -> bool:
@@ -167,21 +148,16 @@ class Task:
     def finalists(self, left: float, late: float) -> list[Schedule]:
         """What can be compared in ``left`` seconds, or begun ``late`` seconds after these; empty
         if that is not two."""
-        count = self._pace.comparable(left, late, *self._so_far)
+        count = self.estimates.finalists(left, late)
         return self.board.leaders(count) if self.comparable else []
 
     def affordable(self, left: float) -> int:
         """How many more candidates can be built and run, and the best compared, in ``left``
         seconds."""
-        affordable = self._pace.affordable(left, *self._so_far)
+        affordable = self.estimates.affordable(left)
         if not affordable and self.latency is None and not self.submitted:
             return self._pace.first(left)
         return max(0, affordable - self.pending)
-
-    @property
-    def _so_far(self) -> tuple[float | None, float | None, Worth, int]:
-        """What :class:`Pace` is told."""
-        return self._rate.each, self.latency, self._worth(), self.board.right
 
     # -- steps -----------------------------------------------------------------------------
 
@@ -240,7 +216,7 @@ class Task:
         self.submitted -= sum(measurement.lost for measurement in new)
         measured = [measurement for measurement in measurements if not measurement.lost]
         if measured:
-            (self._final_rate if final else self._rate).note(seconds, measured)
+            self.estimates.note(seconds, measured, final)
             self._tell(measured)
 
     def compare(self, schedules: Sequence[Schedule], decides: bool = True) -> None:

@@ -1,0 +1,69 @@
+"""What measuring a task takes, and how much of it there is time for, by what came so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from measure.interfaces import Executor
+from measure.records.measurement import Measurement
+from scheduler.tuning.pace import Pace, Rate, Worth
+from scheduler.tuning.scoreboard import Scoreboard
+
+
+class Estimates:
+    """What :class:`Pace` says of one task, told how long its candidates take and what ``board``
+    knows. ``worth`` says what its final comparison is worth. Times are in seconds."""
+
+    def __init__(
+        self, pace: Pace, executor: Executor, board: Scoreboard, worth: Callable[[], Worth]
+    ) -> None:
+        self._pace, self._executor, self._board, self._worth = pace, executor, board, worth
+        self._rate, self._final_rate = Rate(), Rate()
+
+    def note(self, seconds: float, measured: Sequence[Measurement], final: bool) -> None:
+        """These came after so many ``seconds`` without any, of the search or of a ``final``
+        comparison."""
+        (self._final_rate if final else self._rate).note(seconds, measured)
+
+    @property
+    def batch_size(self) -> int:
+        """Candidates to ask for at a time."""
+        return self._pace.batch_size(self._rate.run, self._executor.devices)
+
+    @property
+    def batch_seconds(self) -> float:
+        """For building and running such a batch. No wall time, so that what is decided by it is the
+        same whatever else the machine does."""
+        return self.batch_size * self._pace.candidate_seconds(self._rate.work)
+
+    @property
+    def candidate_seconds(self) -> float:
+        """For one candidate among others, of wall time."""
+        return self._pace.candidate_seconds(self._rate.each)
+
+    @property
+    def reserve(self) -> float:
+        """Seconds that the final comparison needs."""
+        return self._pace.reserve(*self._so_far)
+
+    def comparing(self, count: int) -> float:
+        """Seconds to compare so many, and the best of them again until it is decided."""
+        return self._pace.comparing(count, self._rate.each, self._best, self._final_rate.each)
+
+    def finalists(self, left: float, late: float) -> int:
+        """How many can be compared in ``left`` seconds, or begun ``late`` seconds after these."""
+        return self._pace.comparable(left, late, *self._so_far)
+
+    def affordable(self, left: float) -> int:
+        """How many candidates can be built and run, and the best compared, in ``left`` seconds."""
+        return self._pace.affordable(left, *self._so_far)
+
+    @property
+    def _best(self) -> float | None:
+        """The latency of what ranks first."""
+        return self._board.best.score if self._board.best is not None else None
+
+    @property
+    def _so_far(self) -> tuple[float | None, float | None, Worth, int]:
+        """What :class:`Pace` is told."""
+        return self._rate.each, self._best, self._worth(), self._board.right
