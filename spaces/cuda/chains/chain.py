@@ -1,9 +1,8 @@
 """The CUDA C++ of a chain on the fragments of one tile: scores become weights, states become new.
 
-Matrix instructions leave sixteen rows of a product on the 32 lanes of a warp, two rows to a lane:
-element ``e`` of a lane is of row ``lane / 4 + 8 * (e / 2 % 2)`` and of column ``2 * (lane % 4) +
-e % 2 + 8 * (e / 4)``. Four lanes share a row. A state that others read is joined across them in
-each tile; one that only results read stays each lane's own until the end.
+A lane has elements of two rows, and four lanes share a row (``spaces.cuda.chains.lanes``). A state
+that others read is joined across them in each tile; one that only results read stays each lane's
+own until the end.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from spaces.language.tree import Expression, Negation, Read
 
 RESCALES = ("always", "moved", "late")
 """When sums and totals are corrected: in every tile, in those in which some row's results moved, or
-where they moved by more than :data:`~spaces.cuda.chains.tile_chain.LATE`."""
+where they moved by more than :data:`~spaces.cuda.chains.corrections.LATE`."""
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.access import key_number
+from spaces.cuda.chains.corrections import Corrections
 from spaces.cuda.chains.lanes import ROWS, over_rows, selected
 from spaces.cuda.chains.parts import Parts
-from spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope
+from spaces.cuda.chains.scopes import RowScope, Terms, ThreadScope
 from spaces.cuda.chains.scores import ODD, OF_ROW, OWN, ScoreScope, by_size, near_scores
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.scopes import Leaf, series
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
+from spaces.derivation.scopes import Leaf
 from spaces.language.tree import Expression
 
 if TYPE_CHECKING:
     from spaces.cuda.chains.chain import FragmentChain
-
-LATE = 8.0
-"""Powers of two that weights may be larger by before totals catch up with results: within the range
-of float16."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,6 @@ class TileChain:
     between: Sequence[str] = ()
     lines: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
-    factors: dict[Scaling, str] = field(default_factory=dict)
     arrays: list[str] = field(default_factory=list)
     sums: dict[Expression, Terms] = field(default_factory=dict)
     of_row: str = ""
@@ -66,6 +62,7 @@ class TileChain:
         self.found = scope("c", chain.state_leaf("next{}[h]"))
         self.new = scope("n", chain.state_leaf("next{}[h]", based="chosen{}[h]"))
         self.parts = Parts(chain, self.new)
+        self.corrections = Corrections(chain, self.old, self.found, self.new, self.arrays)
 
     def hiding(self, apart: bool) -> tuple[list[str], list[list[str]], Written]:
         """The lines before keys are hidden, those that hide them, and all after; ``apart`` those
@@ -125,56 +122,30 @@ class TileChain:
             for k, r in levels.scalars(level):
                 self._join(k, r)
             if level == 0 and self.chain.lagging:
-                self._choose()
+                self._catch_up()
             if level == 0 and self.between:
                 self._flush()
                 self.lines += self.between
-        corrections = [weighing.reduction.correction for weighing in chained.weighings]
-        factors = [self._factor(c) if isinstance(c, Scaling) else None for c in corrections]
+        corrections = self.corrections
+        scalings = [weighing.reduction.correction for weighing in chained.weighings]
+        factors = [corrections.factor(c) if isinstance(c, Scaling) else None for c in scalings]
         self._remember()
         self._flush()
         scopes = (self.old, self.found, self.new)
-        names = [*self.arrays, *(n for s in scopes for n in s.declared), *self.factors.values()]
+        names = [*self.arrays, *(n for s in scopes for n in s.declared)]
+        names += corrections.factors.values()
         declared = [f"float {name}[{ROWS}];" for name in dict.fromkeys(names)]
         further = len(self.chain.weights) - (levels.in_place is not None)
         declared += [f"float weight{i}[{self.chain.elements}];" for i in range(further)]
-        return Written([*declared, *self.lines], factors, self._moved(factors))
+        return Written([*declared, *self.lines], factors, corrections.moved(factors))
 
-    def _moved(self, factors: Sequence[str | None]) -> str | None:
-        """Whether sums are to be corrected."""
-        names = [name for name in dict.fromkeys(factors) if name]
-        if self.chain.lagging:
-            return "moved"
-        if self.chain.rescale == "always" or not names:
-            return None
-        changed = " || ".join(f"{name}[{h}] != 1.0f" for name in names for h in range(ROWS))
-        return f"tw::any_lane({changed})"
-
-    def _choose(self) -> None:
+    def _catch_up(self) -> None:
         """Catch up with the results if some row's are far from the base of its totals."""
         self.lines.append("bool far = false;")
-        for i, correction in enumerate(self.chain.scalings):
-            before = self.old.text(correction.exponent)
-            after = self.found.text(correction.exponent)
-            scale = POWERS[correction.function]
-            self.waiting += [
-                f"change{i}[h] = ({after} - {before}) * {scale!r}f;",
-                f"far |= !(change{i}[h] >= -{LATE}f && change{i}[h] <= {LATE}f);",
-            ]
-            self.arrays.append(f"change{i}")
-            self.factors[correction] = f"factor{i}"
+        self.corrections.compare()
         self._flush()
         self.lines.append("const bool moved = tw::any_lane(far);")
-        for i in range(len(self.chain.scalings)):
-            self.waiting.append(f"factor{i}[h] = moved ? tw::exp2_approx(change{i}[h]) : 1.0f;")
-        for k in set(self.chain.lagging) - set(self.chain.based):
-            self.waiting.append(f"if (!moved) next{k}[h] = state{k}[r];")
-        for k in self.chain.based:
-            self.waiting += [
-                f"chosen{k}[h] = moved ? next{k}[h] : base{k}[r];",
-                f"base{k}[r] = chosen{k}[h];",
-            ]
-            self.arrays.append(f"chosen{k}")
+        self.corrections.catch_up()
 
     # -- rows --------------------------------------------------------------------------------------
 
@@ -194,28 +165,8 @@ class TileChain:
     def _join(self, k: int, r: ChainReduction) -> None:
         """The state ``k`` with what the tile has."""
         self.parts.meet(k, r)
-        self.parts.join(k, r, self._corrected(k, r))
+        self.parts.join(k, r, self.corrections.corrected(k, r))
         self.arrays.append(f"next{k}")
-
-    def _corrected(self, k: int, r: ChainReduction) -> str:
-        state = f"state{k}[r]"
-        match r.correction:
-            case Scaling():
-                return f"{state} * {self._factor(r.correction)}[h]"
-            case Series():
-                moved = " + ".join([state, *series(r.correction, self.old, self.new)])
-                return f"(seen[r] ? {moved} : {state})"
-        return state
-
-    def _factor(self, correction: Scaling) -> str:
-        if correction not in self.factors:
-            name = f"factor{len(self.factors)}"
-            before, after = self.old.text(correction.exponent), self.new.text(correction.exponent)
-            power = self.new.power_of(correction.function, f"{after} - {before}")
-            known = f"seen[r] ? {power} : 1.0f" if self.chain.tracks else power
-            self.waiting.append(f"{name}[h] = {known};")
-            self.factors[correction] = name
-        return self.factors[correction]
 
     def _remember(self) -> None:
         """The new states become the old ones of the next tile."""

@@ -1,0 +1,98 @@
+"""The CUDA C++ of corrections: what states and sums are multiplied by where a tile's results differ
+from those before it.
+
+All is written into the loop over rows ``h`` of a slice. Where totals may stay behind results, each
+row has a base that they were corrected to; they catch up with it only where some row's results are
+far from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spaces.cuda.chains.lanes import ROWS
+from spaces.cuda.chains.scopes import POWERS, RowScope
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from spaces.derivation.scopes import series
+
+if TYPE_CHECKING:
+    from spaces.cuda.chains.chain import FragmentChain
+
+LATE = 8.0
+"""Powers of two that weights may be larger by before totals catch up with results: within the range
+of float16."""
+
+
+@dataclass
+class Corrections:
+    """Those of one tile of ``chain``: ``old`` knows the states before it, ``found`` those after,
+    and ``new`` the ones that totals are corrected to. ``factors`` are the arrays that have them,
+    and ``arrays`` all others that are written on the way."""
+
+    chain: FragmentChain
+    old: RowScope
+    found: RowScope
+    new: RowScope
+    arrays: list[str]
+    factors: dict[Scaling, str] = field(default_factory=dict)
+
+    def corrected(self, k: int, r: ChainReduction) -> str:
+        """C text of the state ``k`` before the tile, as it would be under the new results."""
+        state = f"state{k}[r]"
+        match r.correction:
+            case Scaling():
+                return f"{state} * {self.factor(r.correction)}[h]"
+            case Series():
+                moved = " + ".join([state, *series(r.correction, self.old, self.new)])
+                return f"(seen[r] ? {moved} : {state})"
+        return state
+
+    def factor(self, correction: Scaling) -> str:
+        """The array of a correction's factors."""
+        if correction not in self.factors:
+            name = f"factor{len(self.factors)}"
+            before, after = self.old.text(correction.exponent), self.new.text(correction.exponent)
+            power = self.new.power_of(correction.function, f"{after} - {before}")
+            known = f"seen[r] ? {power} : 1.0f" if self.chain.tracks else power
+            self.new.lines.append(f"{name}[h] = {known};")
+            self.factors[correction] = name
+        return self.factors[correction]
+
+    def compare(self) -> None:
+        """Write by how many powers of two results are from the base, and whether any is ``far``."""
+        for i, correction in enumerate(self.chain.scalings):
+            before = self.old.text(correction.exponent)
+            after = self.found.text(correction.exponent)
+            scale = POWERS[correction.function]
+            self.new.lines += [
+                f"change{i}[h] = ({after} - {before}) * {scale!r}f;",
+                f"far |= !(change{i}[h] >= -{LATE}f && change{i}[h] <= {LATE}f);",
+            ]
+            self.arrays.append(f"change{i}")
+            self.factors[correction] = f"factor{i}"
+
+    def catch_up(self) -> None:
+        """Write the factors, and the base that totals have from here on: the results of all rows if
+        ``moved`` holds, or else the one they had."""
+        for i in range(len(self.chain.scalings)):
+            self.new.lines.append(f"factor{i}[h] = moved ? tw::exp2_approx(change{i}[h]) : 1.0f;")
+        for k in set(self.chain.lagging) - set(self.chain.based):
+            self.new.lines.append(f"if (!moved) next{k}[h] = state{k}[r];")
+        for k in self.chain.based:
+            self.new.lines += [
+                f"chosen{k}[h] = moved ? next{k}[h] : base{k}[r];",
+                f"base{k}[r] = chosen{k}[h];",
+            ]
+            self.arrays.append(f"chosen{k}")
+
+    def moved(self, factors: Sequence[str | None]) -> str | None:
+        """C text of whether sums are to be multiplied by their factors; None if they always are."""
+        names = [name for name in dict.fromkeys(factors) if name]
+        if self.chain.lagging:
+            return "moved"
+        if self.chain.rescale == "always" or not names:
+            return None
+        changed = " || ".join(f"{name}[{h}] != 1.0f" for name in names for h in range(ROWS))
+        return f"tw::any_lane({changed})"
