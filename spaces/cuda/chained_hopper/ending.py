@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained_hopper.cluster import ClusterParts
 from spaces.cuda.chained_hopper.fetching.tiles import row_place
-from spaces.cuda.chained_hopper.outputs import PackedFinish
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows, each_row
 from spaces.cuda.chained_hopper.sizes import GROUP
 from spaces.cuda.chained_hopper.walk import Walk
 from spaces.cuda.chains.finish import Finish
+from spaces.derivation.chained.view import ChainedOutput
+
+
+@dataclass(frozen=True)
+class PackedFinish(Finish):
+    """Keeps pairs of the wide output's elements in ``packed``, as ``stmatrix`` takes them, instead
+    of storing them."""
+
+    def _store_pair(self, output: ChainedOutput, pair: str) -> list[str]:
+        return [f"packed[j * 2 + r] = (u32){pair}[0].bits | (u32){pair}[1].bits << 16;"]
 
 
 @dataclass(frozen=True)
