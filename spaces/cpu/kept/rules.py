@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.kept.tiling import INNER, KEPT, OUTER, REDUCED
+from spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, OUTER, REDUCED
 from spaces.cpu.sharing import idle_threads
 from spaces.derivation.kept.cutting import turn_rules
 from spaces.derivation.kept.tiles import segments
@@ -33,7 +33,7 @@ def kept_rules(template: KeptTemplate) -> tuple[Rule, ...]:
     )
 
 
-def registers(template: KeptTemplate, c: Any) -> Any:
+def registers(c: Any) -> Any:
     """Accumulators, and a row of vectors that are read at a time."""
     return c["turns"] * c["vectors"] + c["vectors"] + 1
 
@@ -47,16 +47,18 @@ def terms(template: KeptTemplate, c: Any) -> Any:
 def _codes(template: KeptTemplate, c: Any) -> Any:
     """Tiles that have code of their own, by their place at borders."""
     view = template.view
-    lane = {v: len(segments(view, view.lane, v * template.lanes)) for v in _values(template, 0)}
+    vectors, turns = _values(template, "vectors"), _values(template, "turns")
+    lane = {v: len(segments(view, view.lane, v * template.lanes)) for v in vectors}
     found = _chosen(lane, c["vectors"])
     for loop in view.kept[:-1]:
-        turns = {t: len(segments(view, loop, t)) for t in _values(template, 2)}
-        found = found * np.where(c["across"] == loop.name, _chosen(turns, c["turns"]), 1)
+        blocks = {t: len(segments(view, loop, t)) for t in turns}
+        found = found * np.where(c["across"] == loop.name, _chosen(blocks, c["turns"]), 1)
     return found
 
 
-def _values(template: KeptTemplate, number: int) -> tuple[int, ...]:
-    return tuple(int(value) for value in template.decisions[number].values)
+def _values(template: KeptTemplate, name: str) -> tuple[int, ...]:
+    decision = next(decision for decision in template.decisions if decision.name == name)
+    return tuple(map(int, decision.values))
 
 
 def _chosen(table: dict[int, int], values: Any) -> Any:
@@ -81,10 +83,10 @@ def _tile_rules(template: KeptTemplate) -> list[Rule]:
         Rule(
             "registers",
             ("vectors", "turns"),
-            lambda c: registers(template, c) <= cpu.vector_registers,
+            lambda c: registers(c) <= cpu.vector_registers,
             lambda c: (
                 f"a tile of {c['turns']} x {c['vectors']} vectors takes "
-                f"{registers(template, c)} registers; there are {cpu.vector_registers}"
+                f"{registers(c)} registers; there are {cpu.vector_registers}"
             ),
         ),
         Rule(
@@ -101,7 +103,7 @@ def _tile_rules(template: KeptTemplate) -> list[Rule]:
 def _order_rules(template: KeptTemplate) -> list[Rule]:
     view, lanes = template.view, template.lanes
     others = len(view.kept) - 1
-    allowed = (INNER, "middle", OUTER)[: 1 + min(others, 2)] if others != 1 else (INNER, OUTER)
+    allowed = (INNER, MIDDLE, OUTER)[: 1 + min(others, 2)] if others != 1 else (INNER, OUTER)
     return [
         Rule(
             "needless_order",

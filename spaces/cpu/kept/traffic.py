@@ -23,11 +23,11 @@ from spaces.derivation.work import work
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 
-TURN = 2.5
-"""Issue slots that pass while an element of a block is transposed."""
-
 if TYPE_CHECKING:
     from spaces.cpu.kept.template import KeptTemplate
+
+TURN = 2.5
+"""Issue slots that pass while an element of a block is transposed."""
 
 
 def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.ndarray]:
@@ -55,7 +55,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     stored = written * np.where(values["stream"], 0.0, 1.0) * (least > cpu.l3_bytes)
     busy = np.where(split, workers, tiling.sharers)
     count = np.where(split, view.taps[0].extent if view.taps else 1, tiling.longest)
-    used = registers(template, values)
+    used = registers(values)
     quantities: dict[str, Any] = {
         "flops": useful * outputs * lanes / kept,
         "useful_flops": useful,

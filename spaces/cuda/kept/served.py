@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from spaces.cuda import scalar_math
-from spaces.cuda.target import CudaTarget
 from spaces.derivation.kept.served import why_no_array, why_no_place
 from spaces.derivation.kept.view import cached_kept
 from spaces.errors import InputError
@@ -14,7 +13,7 @@ FLOATS = ("float32", "float16", "bfloat16")
 """Dtypes of elements; all are float32 in registers."""
 
 
-def why_not_kept(workload: Workload, target: CudaTarget) -> str | None:
+def why_not_kept(workload: Workload) -> str | None:
     """The reason in words; None if there are kernels."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices; reductions along kept axes are of programs"

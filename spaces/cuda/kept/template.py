@@ -52,7 +52,7 @@ class CudaKept(Template):
         """Why not: several reductions or none, a condition, or elements that lie apart."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
-        return why_not_kept(workload, target)
+        return why_not_kept(workload)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.kept.traffic``."""

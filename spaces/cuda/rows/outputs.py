@@ -16,7 +16,7 @@ from spaces.derivation.rows.view import RowOutput
 from spaces.language.program import Output
 
 
-def stored(value: Value, array: Output, real: str) -> str:
+def stored(value: Value, array: Output) -> str:
     """C text of a value in the output's type."""
     if array.element.is_integer and value.whole:
         return f"({C_TYPES[array.dtype]}){value}"
@@ -33,7 +33,7 @@ def row_outputs(context: Context) -> list[str]:
     lines = []
     for output in found:
         access = _access(context, output)
-        value = stored(context.scope.value(output.value), output.array, context.real)
+        value = stored(context.scope.value(output.value), output.array)
         place = f"{access.argument} + {access.start('row[k]', {})}"
         lines.append(f"tw::store_global({place}, {value});")
     tests = ["part == 0", *([context.valid] if context.valid else [])]
@@ -78,11 +78,10 @@ class ElementOutputs:
 
     def _store(self, n: int, output: RowOutput) -> Sequence[str]:
         context, access = self.context, _access(self.context, output)
-        real = context.real
         if not access.is_vector:
             return [
                 f"tw::store_global(to{n}[k] + ({access.along(f'(column + {i})')}), "
-                f"{stored(Value(f'o{n}[{i}]'), output.array, real)});"
+                f"{stored(Value(f'o{n}[{i}]'), output.array)});"
                 for i in range(access.vector)
             ]
         if access.paired:
@@ -91,7 +90,7 @@ class ElementOutputs:
                 f"tw::pack2<{kind}>(o{n}[{2 * i}], o{n}[{2 * i + 1}])" for i in range(access.words)
             ]
         else:
-            words = [stored(Value(f"o{n}[{i}]"), output.array, real) for i in range(access.words)]
+            words = [stored(Value(f"o{n}[{i}]"), output.array) for i in range(access.words)]
         stream = "_stream" if context.values["stores"] == "stream" else ""
         cast = "(u32 *)" if access.paired else ""
         place = f"{cast}(to{n}[k] + {access.along('column')})"

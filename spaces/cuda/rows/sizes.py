@@ -56,7 +56,7 @@ class RowSizes(RowTile, BlockResources):
         beside = [(operand[r.name], self.rows.places[r]) for r in self.plain.elements]
         written = [(o.array, o.place) for o in self.rows.outputs if o.place.by_column]
         sides = [(a, p) for a, p in (*beside, *written) if p.columns[-1] == 1]
-        widths = [widest(a, p, self.rows.columns) for a, p in sides]
+        widths = [widest(p, self.rows.columns) for _, p in sides]
         bytes = [16 // a.element.bytes for a, p in sides if self._is_stream(p)]
         return min([*widths, *bytes], default=1)
 

@@ -31,7 +31,7 @@ def digits(position: str, spans: tuple[Span, ...]) -> list[Index]:
     return found
 
 
-def widest(array: Array, place: Place, columns: tuple[Span, ...]) -> int:
+def widest(place: Place, columns: tuple[Span, ...]) -> int:
     """The most elements, a power of two, that lie side by side and aligned wherever a vector of
     columns starts; 1 if columns are no neighbours."""
     if place.columns[-1] != 1:
@@ -57,7 +57,7 @@ class Access:
     @property
     def is_vector(self) -> bool:
         """Whether a vector is read at once."""
-        return widest(self.array, self.place, self.rows.columns) >= self.vector
+        return widest(self.place, self.rows.columns) >= self.vector
 
     @property
     def paired(self) -> bool:
