@@ -12,6 +12,7 @@ from measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepar
 from measure.cuda.launching import bindings, checked, load_functions, prepare
 from measure.cuda.trusted import oracle
 from spaces.cuda.intrinsics import device_text
+from spaces.cuda.target import architecture_of
 from spaces.kernel import Call, Source
 
 COMPILE_SECONDS = 60.0
@@ -41,7 +42,7 @@ class CudaDevice:
         major, minor = (
             self._attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
         )
-        self.architecture = "sm_90a" if (major, minor) == (9, 0) else f"sm_{major}{minor}"
+        self.architecture = architecture_of(major, minor)
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
         self._stream = checked(driver.cuStreamCreate(flags))

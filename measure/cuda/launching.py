@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from measure.cuda.device import DeviceError, LoadError
+from spaces.algebra.integers import round_up
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Call, Launch
 
@@ -103,7 +104,8 @@ class PreparedLaunch(NamedTuple):
 def prepare(
     call: Call, functions: Sequence[Any], addresses: Mapping[str, int], stream: int
 ) -> list[PreparedLaunch]:
-    """Each launch on the stream of this handle, over arrays and ``workspace`` at ``addresses``."""
+    """Each launch on the stream of this handle, over the arrays and the workspace at
+    ``addresses``, by their names (:data:`spaces.kernel.WORKSPACE`)."""
     return [
         PreparedLaunch(_configuration(launch, stream), function, Arguments(call, launch, addresses))
         for launch, function in zip(call.launches, functions, strict=True)
@@ -146,7 +148,7 @@ class Arguments:
         places = [start + 8 * i for i in range(len(given))]
         maps = launch.tensor_maps
         self._maps = ctypes.create_string_buffer(MAP_BYTES * len(maps) + MAP_ALIGNMENT)
-        first = -(-ctypes.addressof(self._maps) // MAP_ALIGNMENT) * MAP_ALIGNMENT
+        first = round_up(ctypes.addressof(self._maps), MAP_ALIGNMENT)
         for i, spec in enumerate(maps):
             places.append(first + MAP_BYTES * i)
             encode(spec, given[spec.operand], places[-1])

@@ -20,6 +20,7 @@ from measure.host.cache import CachedFile
 from measure.host.directories import RunDirectory
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, ErrorKind
+from spaces.algebra.integers import round_up
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
@@ -149,7 +150,7 @@ def _refusal(
     if loss := _LOSS.search(log):
         return f"the compiler says {loss.group(1)}: {loss.group(2).strip()}"
     registers = max(
-        -(-f.registers // 8) * 8 * prod(launch.block)
+        round_up(f.registers, 8) * prod(launch.block)
         for f, launch in zip(facts, call.launches, strict=True)
     )
     if registers > target.registers_per_multiprocessor:

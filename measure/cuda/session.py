@@ -35,7 +35,8 @@ CHECKED = matmul(67, 45, 33, b="col")
 @dataclass
 class Trial:
     """One candidate and what has become known of it: its ``call``, which was ``prepared`` from its
-    ``binary``; ``samples`` are seconds of one call."""
+    ``binary`` and has its ``workspace`` at that address, 0 if it takes none; ``samples`` are
+    seconds of one call."""
 
     call: Call
     binary: Path

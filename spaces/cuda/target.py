@@ -272,9 +272,14 @@ def _detect() -> CudaTarget:
     )
 
 
+def architecture_of(major: int, minor: int) -> str:
+    """The name of a compute capability: of 9.0 with the features that no later one has."""
+    return "sm_90a" if (major, minor) == (9, 0) else f"sm_{major}{minor}"
+
+
 def _nearest(major: int, minor: int) -> str:
     """The architecture to compile for a device of this compute capability."""
-    name = "sm_90a" if (major, minor) == (9, 0) else f"sm_{major}{minor}"
+    name = architecture_of(major, minor)
     if name not in _KNOWN:
         raise InputError(
             f"the GPU here is {name}, which no template serves; allowed: {', '.join(_KNOWN)}"

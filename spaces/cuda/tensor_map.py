@@ -15,7 +15,7 @@ SWIZZLES = (0, 32, 64, 128)
 class TensorMapSpec:
     """How TMA sees one array: ``box`` elements are moved at a time, the rest of it is clipped.
 
-    ``operand`` names an :class:`~spaces.workloads.workload.Operand` of the kernel, or its scratch.
+    ``operand`` names one of the buffers that the launch takes (:class:`~spaces.kernel.Buffer`).
     All tuples run from the fastest dimension to the slowest: ``dims`` and ``box`` in elements,
     ``strides`` in bytes for all dimensions but the first, whose elements are neighbours. The
     box lands in shared memory densely, its 16-byte pieces permuted within rows of ``swizzle``

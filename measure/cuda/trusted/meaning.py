@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from operator import and_
 from typing import Any
 
@@ -14,6 +15,9 @@ from measure.cuda.trusted.statements import CONDITION, WHOLE, Statements, Variab
 from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.numerics.interval import Interval, Rules
 from spaces.workloads.array import Array
+
+WIDE = 25
+"""Bytes of an element between stages: its value and both ends of its interval, and a flag."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,12 @@ class Kept:
     @property
     def size(self) -> int:
         """Number of elements."""
-        return reduce(lambda a, b: a * b, self.shape, 1)
+        return prod(self.shape)
 
     @property
     def bytes(self) -> int:
         """Of all that is kept."""
-        return self.size * (8 if self.whole else 25)
+        return self.size * (8 if self.whole else WIDE)
 
     @property
     def strides(self) -> tuple[int, ...]:

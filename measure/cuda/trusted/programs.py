@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from measure.cuda.trusted.meaning import Given, Kept
+from measure.cuda.trusted.meaning import WIDE, Given, Kept
 from measure.cuda.trusted.oracle import allowed_operand
 from measure.cuda.trusted.stages import StageKernel, Surroundings
 from measure.cuda.trusted.statements import MATHEMATICS
+from spaces.algebra.integers import round_up
 from spaces.cuda.abi import C_TYPES
 from spaces.derivation.rounding.rows import row_axis
 from spaces.kernel import Argument, Call, Kernel, Role, Source
@@ -22,8 +23,6 @@ from spaces.workloads.array import Array
 
 BETWEEN = 1 << 30
 """Bytes of all stages that later ones read, of one piece."""
-WIDE = 25
-"""Bytes of an element between stages: its value and both ends of its interval, and a flag."""
 ALIGNMENT = 256
 
 
@@ -95,7 +94,7 @@ def _stage_kernels(around: Surroundings) -> tuple[list[StageKernel], int]:
             shape = tuple(map(around.extent, stage.axes))
             row = stage.axes.index(around.row_axis) if around.row_axis in stage.axes else None
             kept = Kept(shape, kernel.is_whole, offset, row)
-            offset += -(-kept.bytes // ALIGNMENT) * ALIGNMENT
+            offset += round_up(kept.bytes, ALIGNMENT)
             around = around.knowing({stage.name: kept})
         kernels.append(replace(kernel, around=around))
     return kernels, max(offset, ALIGNMENT)

@@ -144,7 +144,7 @@ def _product(
 ) -> tuple[list[State], Finish]:
     size = meaning.numbers.call("abs", [body.value]) + meaning.radius(body)
     states = [State(DOUBLE, "1", "*", text(part)) for part in (body.value, size)]
-    terms = reduce(mul, program.shape(stage.over), 1)
+    terms = prod(program.shape(stage.over))
 
     def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
         value, most = found
