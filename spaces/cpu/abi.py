@@ -44,6 +44,10 @@ PAGE = 4096
 """Bytes of a page of memory: the arrays and the workers of a workspace begin at whole ones."""
 LINE_BYTES = 64
 """Bytes of a line of a cache."""
+FLOAT = 4
+"""Bytes of float32, of which most registers and all scratch memory are."""
+LINE = LINE_BYTES // FLOAT
+"""Floats of a line."""
 
 
 class Code(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cpu.abi import ABI_PRELUDE
+from spaces.cpu.abi import ABI_PRELUDE, FLOAT
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors import simd, vector_math
 from spaces.workloads.contraction import Contraction
@@ -17,7 +17,7 @@ from spaces.workloads.contraction import Contraction
 @lru_cache(maxsize=64)
 def prelude(workload: Contraction, target: CpuTarget) -> str:
     """The declarations of the calling convention, vector types and epilogue functions."""
-    lanes = target.lanes(4)
+    lanes = target.lanes(FLOAT)
     text = ABI_PRELUDE + simd.prelude(target.isa, lanes, target.bf16_dot)
     if workload.epilogue is not None:
         selecting = {"select"} if workload.epilogue.selects else set()

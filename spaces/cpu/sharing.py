@@ -8,6 +8,9 @@ from typing import Any
 
 from spaces.template import Rule
 
+LEAST_WORK = 2.0**20
+"""Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
+
 
 def enough_threads(threads: int, reads: Sequence[str]) -> Rule:
     """No more workers than threads, where the workers of kinds ``reads`` multiply."""

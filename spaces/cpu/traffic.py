@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import LINE_BYTES, PAGE
+from spaces.cpu.abi import LINE, LINE_BYTES, PAGE
 from spaces.cpu.target import CpuTarget
 
 USABLE = 0.75
@@ -49,11 +49,18 @@ def middle_reach(run: Any, apart: int) -> Any:
 def line_turns(cpu: CpuTarget, rows: Any, apart: int) -> Any:
     """How often a line comes to L1 while floats of ``rows`` rows, ``apart`` bytes from one to the
     next, are read column by column: once, or for each float if other rows take its set."""
-    return np.where(rows <= lines_held(cpu, apart), 1, LINE_BYTES // 4)
+    return np.where(rows <= lines_held(cpu, apart), 1, LINE)
+
+
+def rows_without_conflict(cpu: CpuTarget, apart: int) -> int:
+    """Of how many rows, ``apart`` bytes from one to the next, L1 can hold a line at a time: a way
+    is a page, so that rows a multiple of a page apart all fall into one set, which has as many
+    lines as there are ways."""
+    return cpu.l1_bytes // PAGE * (PAGE // gcd(apart, PAGE))
 
 
 def lines_held(cpu: CpuTarget, apart: int) -> Any:
-    """Of how many rows, ``apart`` bytes from one to the next, L1 holds a line at a time."""
+    """How many of them it holds while other data streams through."""
     return USABLE * cpu.l1_bytes * near_reach(LINE_BYTES, apart) / LINE_BYTES
 
 

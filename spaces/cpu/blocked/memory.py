@@ -8,7 +8,7 @@ from functools import cached_property
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import Strided, row_major
-from spaces.cpu.abi import PAGE
+from spaces.cpu.abi import FLOAT, LINE, PAGE
 from spaces.cpu.blocked.ahead import Ahead
 from spaces.cpu.blocked.blocking import Blocking
 from spaces.cpu.blocked.packing import LeftBlock, RightBlock
@@ -97,9 +97,9 @@ class Memory:
         """Floats of a worker's left block, right block and sums, each in whole cache lines."""
         blocks = (self.left_block, self.right_block)
         sizes = [block.layout.size + self.lanes if block else 0 for block in blocks]
-        return [round_up(size, 16) for size in (*sizes, self.sums.size if self.sums else 0)]
+        return [round_up(size, LINE) for size in (*sizes, self.sums.size if self.sums else 0)]
 
     @property
     def floats(self) -> int:
         """Scratch memory of one worker, in floats."""
-        return round_up(sum(self.block_sizes), PAGE // 4)
+        return round_up(sum(self.block_sizes), PAGE // FLOAT)

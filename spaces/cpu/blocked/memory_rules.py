@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import PAGE
 from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.rule_context import Context, TileContext
+from spaces.cpu.traffic import rows_without_conflict
 from spaces.template import Rule
 
-"""Bytes of a page, and of one way of an L1 cache that is indexed by virtual addresses."""
 ROWS_FOR_DOT = 16
 """Rows from which packing pairs is sure to pay."""
 ROWS_PER_PACKED = 512
@@ -203,10 +202,9 @@ def packed_block(
 
 
 def _rows_without_conflict(context: Context) -> int:
-    """How many rows of the unpacked left operand L1 holds at the same depth: rows a multiple of a
-    page apart all fall into one set, which has as many lines as the cache has ways."""
+    """How many rows of the unpacked left operand L1 holds at the same depth."""
     product = context.product
     if not product.left_runs_deep:
         return product.rows
     apart = product.left.stride(product.row) * product.left.element.bytes
-    return context.target.l1_bytes // PAGE * (PAGE // gcd(apart, PAGE))
+    return rows_without_conflict(context.target, apart)

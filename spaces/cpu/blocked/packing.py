@@ -21,7 +21,7 @@ from spaces.algebra.index import Index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Layout, Strided, column_major, row_major
 from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.tiles.register_tile import LINE
+from spaces.cpu.abi import LINE
 from spaces.cpu.tiles.steps import Stream
 from spaces.cpu.vectors.simd import C_TYPES
 

@@ -11,10 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cpu.abi import FLOAT
 from spaces.cpu.target import CpuTarget
 from spaces.workloads.product import Product
-
-FLOAT = 4
 
 
 class Extents(Protocol):
@@ -29,6 +28,14 @@ class Extents(Protocol):
     def columns(self) -> int:
         """The most columns of a tile."""
         ...
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Extents of what is no whole product, such as a line of it."""
+
+    rows: int
+    columns: int
 
 
 @dataclass(frozen=True)

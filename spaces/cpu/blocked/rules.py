@@ -20,7 +20,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.memory_rules import ahead_rules, cache_rules, layout_rules, packing_rules
 from spaces.cpu.blocked.rule_context import Context, TileContext, registers
-from spaces.cpu.sharing import enough_threads, idle_batch_workers, idle_threads
+from spaces.cpu.sharing import LEAST_WORK, enough_threads, idle_batch_workers, idle_threads
 from spaces.cpu.target import CpuTarget
 from spaces.template import Decision, Rule
 from spaces.workloads.product import Product
@@ -31,8 +31,6 @@ third of them must accumulate."""
 LEAST_INTENSITY = 1.5
 """FMAs per load, for cores that start as many loads as FMAs a cycle, with room for misses; with
 few registers, three quarters of the best there is."""
-LEAST_WORK = 2.0**20
-"""Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
 TILE = ("tile_rows", "tile_vectors")
 WORKERS = ("row_workers", "column_workers", "batch_workers")
 

@@ -11,13 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cpu.abi import c_kernel
+from spaces.cpu.abi import FLOAT, c_kernel
 from spaces.cpu.blocked.code import ContractionCode
 from spaces.cpu.blocked.rules import contraction_rules
 from spaces.cpu.blocked.traffic import contraction_quantities
 from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS
+from spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
@@ -26,14 +27,9 @@ from spaces.workloads.contraction import Contraction
 from spaces.workloads.product import orient, product_of
 from spaces.workloads.workload import Workload
 
-FLOAT = 4
 DTYPES = ("float32", "bfloat16")
 PANEL_WIDTH = 32
 """Columns of a typical panel, which is to be as deep as L1 holds, and at most half of L2."""
-MANY_REGISTERS = 32
-"""Registers from which a tile has work enough in one step that much unrolling gains nothing."""
-TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
-TILE_VECTORS = (1, 2, 3, 4)
 
 
 class BlockedTemplate(Template):
@@ -48,7 +44,7 @@ class BlockedTemplate(Template):
         super().__init__(workload, target)
         self.cpu = target
         self.product = orient(workload)
-        self.lanes = target.lanes(4)
+        self.lanes = target.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = contraction_rules(self.product, target, self.decisions)
 
@@ -102,7 +98,7 @@ class BlockedTemplate(Template):
             Decision("block_depth", depths),
             Decision("block_rows", _geometric(32, cpu.l2_bytes // (FLOAT * least_depth))),
             Decision("block_columns", _geometric(64, cpu.l3_bytes // (4 * 1024))),
-            Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
+            Decision("unroll", unrolls(cpu)),
             Decision("prefetch", (False, True)),
         )
 

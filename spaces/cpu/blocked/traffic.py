@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import LINE_BYTES
+from spaces.cpu.abi import FLOAT, LINE_BYTES
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.traffic import (
@@ -27,7 +27,6 @@ from spaces.template import Columns
 from spaces.workloads.contraction import Operand
 from spaces.workloads.product import Product
 
-FLOAT = 4
 TOTALS = {
     *("flops", "useful_flops", "instructions", "register_bytes", "near_bytes", "middle_bytes"),
     *("packing_bytes", "epilogue_elements", "tile_visits"),

@@ -2,7 +2,8 @@
 
 A block of rows meets one tile of keys after the other. Scores of a tile, from ``score_rows`` times
 ``score_vectors`` register tiles, become weights in place; sums gather ``value_rows`` times
-``value_vectors`` at a time.
+``value_vectors`` at a time. Rows of both are a line of the cache more than a power of two apart, or
+all of them would compete for the same sets.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.abi import LINE
 from spaces.cpu.chained.chain import weight_tiles
 from spaces.derivation.chained.view import Chained
 
-LINE = 16
-"""Floats of a cache line. Rows of scores and sums are that much apart from a power of two, or all
-of them would compete for the same sets of the cache."""
 PANELS, DOTS, STEPS = "panels", "dots", "steps"
 DEPTH_STEP = 512
 """Terms of scores that are packed at a time where a tile of keys is packed in ``STEPS``."""

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.abi import buffer_variables, entry_function
+from spaces.cpu.abi import LINE, buffer_variables, entry_function
 from spaces.cpu.chained.access import Access, copied_row
-from spaces.cpu.chained.blocks import LINE, Blocks
+from spaces.cpu.chained.blocks import Blocks
 from spaces.cpu.chained.chain import RowChain, weight_tiles
 from spaces.cpu.chained.finish import outputs_of_row
 from spaces.cpu.chained.keys import Keys

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from spaces.algebra.integers import round_up
+from spaces.cpu.abi import LINE
 from spaces.cpu.chained import places
-from spaces.cpu.chained.blocks import LINE, Blocks
+from spaces.cpu.chained.blocks import Blocks
 from spaces.cpu.chained.chain import corrected, finite_states
 from spaces.cpu.rows.scopes import VectorScope
 from spaces.cpu.vectors.reducers import EXTREMES, identity, joined

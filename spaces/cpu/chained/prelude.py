@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
-from spaces.cpu.abi import MOST
+from spaces.cpu.abi import FLOAT, MOST
 from spaces.cpu.isa import power, unordered, used
 from spaces.cpu.rows import prelude as rows
 from spaces.cpu.target import CpuTarget
@@ -43,7 +43,7 @@ def prelude(functions: Set[str], target: CpuTarget) -> str:
 def own(target: CpuTarget) -> str:
     """The part of it that no other kernels have."""
     extremes = (bare.removeprefix("tw_") for bare in BARE.values())
-    turned = "".join(across(name, f"tw_{name}(x, y)", target.lanes(4)) for name in extremes)
+    turned = "".join(across(name, f"tw_{name}(x, y)", target.lanes(FLOAT)) for name in extremes)
     instructions = used(target.isa) + unordered(target.isa)
     return instructions + turned + decay(target.isa) + _ANY
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cpu.abi import c_kernel
+from spaces.cpu.abi import FLOAT, c_kernel
 from spaces.cpu.chained.blocks import COPIED, DEPTH_STEP, DOTS, IN_PLACE, PANELS, STEPS, Blocks
 from spaces.cpu.chained.code import ChainedCode
 from spaces.cpu.chained.prelude import prelude
@@ -60,7 +60,7 @@ class ChainedTemplate(Template):
         assert isinstance(found, Chained)
         self.chained = with_scaled_scores(found)
         self.meetings = Meetings(self.chained)
-        self.lanes = target.lanes(4)
+        self.lanes = target.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = chained_rules(self)
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.chained.blocks import LINE, Blocks
+from spaces.cpu.abi import LINE
+from spaces.cpu.chained.blocks import Blocks
 from spaces.cpu.chained.rules import block_bytes
 from spaces.cpu.rows.work import CALL
 from spaces.cpu.traffic import even_shares, footprints
@@ -29,7 +30,7 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
     """Every quantity, one float64 array each."""
     cpu, b = template.cpu, template.blocks(columns)
     passes = _Passes.of(template, b)
-    quantities = _work(template, passes, columns)
+    quantities = _work(template, passes)
     quantities |= _memory(template, passes, columns)
     middle = block_bytes(template, columns) + 4.0 * b.keys * (
         b.depth * (1 - b.stepped) + passes.width
@@ -103,7 +104,7 @@ class _Passes:
         )
 
 
-def _work(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dict[str, Any]:
+def _work(template: ChainedTemplate, passes: _Passes) -> dict[str, Any]:
     """Operations, instructions and registers."""
     b, lanes, scores = passes.blocks, template.lanes, passes.scores
     chain, chained = _operations(template), template.chained

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cpu.abi import ABI_PRELUDE
-from spaces.cpu.maps.registers import FLOAT, registers_of
+from spaces.cpu.abi import ABI_PRELUDE, FLOAT
+from spaces.cpu.maps.registers import registers_of
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors import moves, simd, turning, vector_math, words
 from spaces.derivation.maps.served import cached_plane

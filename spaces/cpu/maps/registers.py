@@ -10,20 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from spaces.cpu.abi import FLOAT
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.vectors.words import WORD_TYPES, WORDS
 from spaces.derivation.maps.plane import Plane
 
-FLOAT = 4
-"""Bytes of a float; what is moved and as long passes for one."""
 LEAST_SIDE = 16
 """Bytes of the least vector that blocks are transposed in."""
 
 
 @dataclass(frozen=True)
 class Registers:
-    """Vectors of elements of ``bytes`` each, in registers of which there are ``count``."""
+    """Vectors of elements of ``bytes`` each, in registers of which there are ``count``. What is
+    only moved passes for floats where it is as long."""
 
     bytes: int
     vector_bytes: int

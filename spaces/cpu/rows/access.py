@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from spaces.algebra.index import Index
 from spaces.cpu.abi import ARRAY_TYPES
 from spaces.cpu.rows.columns import Vector
+from spaces.cpu.vectors.vector_code import loaded
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import Rows
 from spaces.language.tree import Read
@@ -98,14 +99,7 @@ class RowAccess:
         return f"{start} + {shift}" if shift else start
 
     def _load(self, place: Place, where: str, left: str | None) -> str:
-        dtype, step = self._dtype(place), self._lane_step(place)
-        if step == 0:
-            return f"tw_splat_{dtype}({where})"
-        if step != 1:
-            return f"tw_gather_{dtype}({where}, {step}, {left or 'TW_LANES'})"
-        if left:
-            return f"tw_load_most_{dtype}({where}, {left})"
-        return f"tw_load_{dtype}({where})"
+        return loaded(self._dtype(place), where, self._lane_step(place), left)
 
     def _start(self, place: Place) -> str:
         """C text of where the row begins."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
-from spaces.cpu.abi import ABI_PRELUDE
+from spaces.cpu.abi import ABI_PRELUDE, FLOAT
 from spaces.cpu.isa import extremes
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors import doubles, moves, simd, vector_math
@@ -29,7 +29,7 @@ def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
         lanes = target.lanes(8)
         parts = [doubles.prelude(lanes), across.prelude(lanes, "double"), moves.numbers(lanes)]
         return "".join([ABI_PRELUDE, *parts])
-    lanes = target.lanes(4)
+    lanes = target.lanes(FLOAT)
     return "".join(
         [
             ABI_PRELUDE,

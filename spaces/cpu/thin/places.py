@@ -10,14 +10,12 @@ from spaces.algebra.index import Index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
+from spaces.cpu.abi import LINE
 from spaces.cpu.thin.blocking import ThinBlocking
 from spaces.cpu.tiles.steps import PAIR, Stream, stream
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.schedule import Value
 from spaces.workloads.product import Product
-
-LINE = 16
-"""Floats in a cache line."""
 
 
 @dataclass(frozen=True)

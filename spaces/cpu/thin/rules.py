@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from math import gcd
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.abi import PAGE
-from spaces.cpu.sharing import enough_threads, idle_batch_workers, idle_threads
+from spaces.cpu.sharing import LEAST_WORK, enough_threads, idle_batch_workers, idle_threads
 from spaces.cpu.thin.blocking import CHUNK_UNIT
+from spaces.cpu.traffic import rows_without_conflict
 from spaces.template import Rule
 from spaces.workloads.product import Product
 
@@ -29,8 +28,6 @@ LEAST_DEPTH = 32
 """Terms of a block below which more than a few rows wait for the traffic of their sums."""
 REUSE = 0.75
 """Share of the most multiply-adds a load that a tile of dot products is to reach."""
-LEAST_WORK = 2.0**20
-"""Multiply-adds that are worth waking a thread for."""
 
 
 def thin_rules(template: Thin) -> tuple[Rule, ...]:
@@ -209,7 +206,7 @@ def _packing_rules(template: Thin) -> list[Rule]:
     useful = needed or wide or thin.rows > 1
     name = thin.left.name
     stride = thin.left.stride(thin.row) * thin.left.element.bytes
-    ways = template.cpu.l1_bytes // PAGE * (PAGE // gcd(stride, PAGE))
+    ways = rows_without_conflict(template.cpu, stride)
     height = max(1, ways // 2) if deep else thin.rows
     return [
         Rule(

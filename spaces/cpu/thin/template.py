@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import c_kernel
+from spaces.cpu.abi import FLOAT, c_kernel
 from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
@@ -34,7 +34,6 @@ from spaces.workloads.workload import Workload
 FEW_ROWS = 3
 """Rows up to which memory is all that counts: then a few rows of the right operand at a time are
 swept by whole, and prefetched by whole."""
-FLOAT = 4
 
 
 class Thin(Template):

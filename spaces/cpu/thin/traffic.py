@@ -9,24 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import PAGE
+from spaces.cpu.abi import FLOAT
 from spaces.cpu.blocked.traffic import TOTALS
 from spaces.cpu.thin.blocking import ThinBlocking
-from spaces.cpu.traffic import USABLE, footprints, shares
+from spaces.cpu.traffic import USABLE, footprints, rows_without_conflict, shares
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.product import Product
 
 if TYPE_CHECKING:
     from spaces.cpu.thin.template import Thin
-
-FLOAT = 4
 
 
 def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
@@ -214,14 +211,13 @@ class _Traffic:
 
     def _tile_stays(self) -> Any:
         """Whether L1 keeps a tile of the right operand for all tiles of rows."""
-        l1 = self.template.cpu.l1_bytes
-        fits = self.tile <= USABLE * l1
+        fits = self.tile <= USABLE * self.template.cpu.l1_bytes
         if self.template.dots:
             return fits
         # Rows of the right operand a page apart compete for the lines of one set.
         right = self.product.right
         stride = right.stride(self.product.depth) * right.element.bytes
-        return fits & (self.b.block_depth <= l1 // PAGE * (PAGE // gcd(stride, PAGE)))
+        return fits & (self.b.block_depth <= rows_without_conflict(self.template.cpu, stride))
 
     def kept(self) -> dict[str, Any]:
         """What has to have room."""

@@ -8,7 +8,7 @@ from spaces.algebra.index import Index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import repeat, spatial
 from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.vectors.vector_code import VectorCode
+from spaces.cpu.vectors.vector_code import VectorCode, loaded
 from spaces.epilogue.expression import SUM
 from spaces.language.text import Written
 from spaces.workloads.contraction import Operand
@@ -72,10 +72,4 @@ def _value(product: Product, i: Index, j: Index) -> str:
 def _load(product: Product, operand: Operand, i: Index, j: Index) -> str:
     """The elements of an operand beside a vector of sums."""
     place = f"{operand_name(operand.name)} + {product.layout(operand).emit(i, j)}"
-    match operand.stride(product.column):
-        case 0:
-            return f"tw_splat_{operand.dtype}({place})"
-        case 1:
-            return f"tw_load_most_{operand.dtype}({place}, left)"
-        case stride:
-            return f"tw_gather_{operand.dtype}({place}, {stride}, left)"
+    return loaded(operand.dtype, place, operand.stride(product.column), "left")

@@ -14,11 +14,9 @@ from functools import cached_property, lru_cache
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Layout, Strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.cpu.abi import LINE, LINE_BYTES
 from spaces.cpu.tiles.steps import PAIR, element_bytes, multiply_add
 from spaces.cpu.vectors.simd import C_TYPES
-
-LINE = 16
-"""Floats in a cache line."""
 
 REMEMBERED = 512  # texts of tiles
 
@@ -159,7 +157,7 @@ class RegisterTile:
 
     @property
     def _ahead_line(self) -> int:
-        return 4 * LINE // element_bytes(self.ahead_dtype)
+        return LINE_BYTES // element_bytes(self.ahead_dtype)
 
     def _ask(
         self, lines: TaskMapping, fetch: Callable[..., str], step: Index, steps: int
@@ -247,7 +245,7 @@ class RegisterTile:
         multiple of a page apart, so L2 gets it. Prefetching the last element of a
         line also covers a line shared by two misaligned tiles.
         """
-        line = 4 * LINE // element_bytes(self.right_dtype)
+        line = LINE_BYTES // element_bytes(self.right_dtype)
         if column % line or not (self.prefetch or self.prefetch_columns):
             return []
         hint, last = (", 0, 2", line - 1) if self.prefetches_far else ("", 0)

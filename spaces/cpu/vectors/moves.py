@@ -1,5 +1,5 @@
-"""What maps need beside :mod:`spaces.cpu.vectors.simd`: lanes from anywhere, numbers of lanes, and
-stores past the caches.
+"""What programs need beside :mod:`spaces.cpu.vectors.simd`: lanes from anywhere, numbers of lanes,
+and stores past the caches.
 
 - ``tw_ramp(start)``: the whole numbers from ``start`` on, a lane each (``vi``);
   ``tw_numbers(x)`` are whole numbers as floats, ``tw_choose(mask, a, b)`` is ``a`` where the lanes

@@ -27,3 +27,14 @@ class VectorCode(Infix):
     def call(self, function: str, arguments: Sequence[Written]) -> Written:
         """By the function's name with ``tw_`` before it."""
         return Written(f"tw_{function}({', '.join(map(str, arguments))})")
+
+
+def loaded(dtype: str, place: str, step: int, left: str | None = None) -> str:
+    """C of a vector of elements of ``dtype`` that lie ``step`` apart from ``place`` on, by the
+    functions of :mod:`spaces.cpu.vectors.simd`. There are ``left`` of them, enough if that is
+    None."""
+    if step == 0:
+        return f"tw_splat_{dtype}({place})"
+    if step != 1:
+        return f"tw_gather_{dtype}({place}, {step}, {left or 'TW_LANES'})"
+    return f"tw_load_most_{dtype}({place}, {left})" if left else f"tw_load_{dtype}({place})"

@@ -8,7 +8,7 @@ from spaces.algebra.index import Index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import repeat, spatial
 from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.vectors.vector_code import VectorCode
+from spaces.cpu.vectors.vector_code import VectorCode, loaded
 from spaces.cpu.windows.nest import OUTPUT, Nest, Turns
 from spaces.derivation.products.view import PlacedProduct
 from spaces.language.text import Written
@@ -61,13 +61,7 @@ def fused_value(product: PlacedProduct, column: Turns, place: Callable[[Read], s
     def load(number: int, read: Read) -> str:
         dtype = product.program.operand[read.name].dtype
         at = f"{read_name(number)} + {place(read)}"
-        match column.strides[read]:
-            case 0:
-                return f"tw_splat_{dtype}({at})"
-            case 1:
-                return f"tw_load_most_{dtype}({at}, left)"
-            case stride:
-                return f"tw_gather_{dtype}({at}, {stride}, left)"
+        return loaded(dtype, at, column.strides[read], "left")
 
     known: dict[Expression, Written] = {product.sum: Written("x")}
     known |= {read: Written(load(n, read)) for n, read in enumerate(product.places)}

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from spaces.algebra.integers import round_up
 from spaces.algebra.layout import Strided, row_major, strided
-from spaces.cpu.abi import PAGE
+from spaces.cpu.abi import FLOAT, LINE, PAGE
 from spaces.cpu.windows.blocking import Blocking
 from spaces.cpu.windows.copies.packing import PackedBlock
 from spaces.cpu.windows.copies.patches import Patches, patches
@@ -37,7 +37,7 @@ class Memory:
     def copy_starts(self) -> list[int]:
         """Bytes from the start to each padded copy, and to what follows them. A vector more may be
         read of each than there is."""
-        sizes = [round_up(copy.bytes + 4 * self.lanes, PAGE) for copy in self.view.copies]
+        sizes = [round_up(copy.bytes + FLOAT * self.lanes, PAGE) for copy in self.view.copies]
         return [0, *accumulate(sizes)]
 
     @property
@@ -48,8 +48,8 @@ class Memory:
     @property
     def worker_bytes(self) -> int:
         """Bytes that a worker has."""
-        patch = 4 * self.patches.elements if self.patches else 0
-        return round_up(4 * (self.packed_floats + self.sums_floats) + patch, PAGE)
+        patch = FLOAT * self.patches.elements if self.patches else 0
+        return round_up(FLOAT * (self.packed_floats + self.sums_floats) + patch, PAGE)
 
     @cached_property
     def packed(self) -> PackedBlock | None:
@@ -69,7 +69,7 @@ class Memory:
     @cached_property
     def packed_floats(self) -> int:
         """The size of that block."""
-        return round_up(self.packed.floats, 16) if self.packed else 0
+        return round_up(self.packed.floats, LINE) if self.packed else 0
 
     @property
     def own_sums(self) -> bool:
@@ -88,7 +88,7 @@ class Memory:
     @property
     def sums_floats(self) -> int:
         """The size of sums of their own."""
-        return round_up(self.sums.size, 16) if self.own_sums else 0
+        return round_up(self.sums.size, LINE) if self.own_sums else 0
 
     @cached_property
     def patches(self) -> Patches | None:

@@ -13,8 +13,8 @@ from math import prod
 
 from spaces.algebra.index import Index
 from spaces.cpu.thin.blocking import THIN_ROWS
+from spaces.cpu.windows.copies.gathered import GatheredRows
 from spaces.cpu.windows.copies.padded import PaddedCopy, padded_copy
-from spaces.cpu.windows.gathered import GatheredRows
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.loops import Loop, loops
 from spaces.derivation.products.splitting import Part

@@ -12,25 +12,16 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cpu.abi import FLOAT
 from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.memory_rules import packed_block
-from spaces.cpu.blocked.rule_context import TileContext
+from spaces.cpu.blocked.rule_context import Cut, TileContext
 from spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
 from spaces.cpu.sharing import idle_batch_workers
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.copies.patches import patches
 from spaces.cpu.windows.nest import Windows
 from spaces.template import Decision, Rule
-
-FLOAT = 4
-
-
-@dataclass(frozen=True)
-class _Line:
-    """What tiles are cut from."""
-
-    rows: int
-    columns: int
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,7 @@ def window_rules(
     """All rules of the template; ``in_place`` is the view whose left operand has patches."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
     nest = view.nest(True)
-    line = _Line(view.most_rows, nest.column.extent)
+    line = Cut(view.most_rows, nest.column.extent)
     context = _Context(line, target, values, view)
     return (
         *tile_rules(context),

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from spaces.cpu.kept.prelude import prelude as kept_prelude
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.windows.gathered import why_no_gathered
+from spaces.cpu.windows.copies.gathered import why_no_gathered
 from spaces.cpu.windows.nest import OUTPUT, Windows, windows
 from spaces.derivation.products.view import PlacedProduct, placed_product_of
 from spaces.errors import InputError

@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.algebra.integers import doubled
-from spaces.cpu.abi import c_kernel
-from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
+from spaces.cpu.abi import FLOAT, c_kernel
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
 from spaces.cpu.windows.code import WindowsCode
 from spaces.cpu.windows.copies.patches import in_place
 from spaces.cpu.windows.rules import window_rules
@@ -47,7 +47,7 @@ class WindowsTemplate(Template):
         self.cpu = target
         self.view = cached_windows(product)
         self.in_place = in_place(self.view)
-        self.lanes = target.lanes(4)
+        self.lanes = target.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = window_rules(self.view, self.in_place, target, self.decisions)
 
@@ -92,5 +92,5 @@ class WindowsTemplate(Template):
             Decision("order", ("columns_outer", "rows_outer")),
             Decision("block_depth", doubled(LEAST_DEPTH, nest.terms)),
             Decision("block_columns", doubled(self.lanes, nest.column.extent)),
-            Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
+            Decision("unroll", unrolls(cpu)),
         )

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cpu.abi import FLOAT
 from spaces.cpu.blocked.blocking import blocks_of
-from spaces.cpu.blocked.rule_context import TileContext
+from spaces.cpu.blocked.rule_context import Cut, TileContext
 from spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.winograd.blocking import Blocking, blocking, squares_of
@@ -22,18 +23,9 @@ from spaces.derivation.products.short_windows import MOST_READS, short_windows
 from spaces.numerics.adding import error_of_sum
 from spaces.template import Decision, Rule
 
-FLOAT = 4
 DEVIATIONS = 16.0
 """Standard deviations of an output's error that must be allowed: the worst of 10**5 outputs was off
 by some 6, at 4 to 512 channels and images of any size."""
-
-
-@dataclass(frozen=True)
-class _Cut:
-    """What tiles are cut from."""
-
-    rows: int
-    columns: int
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ def winograd_rules(
 ) -> tuple[Rule, ...]:
     """All rules of the template."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
-    cut = _Cut(view.square_count(LEAST_OUTPUTS), view.column.extent)
+    cut = Cut(view.square_count(LEAST_OUTPUTS), view.column.extent)
     context = _Context(cut, target, values, view)
     columns = ("tile_vectors", "column_workers")
     return (

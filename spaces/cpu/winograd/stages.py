@@ -16,7 +16,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.tiles.register_tile import LINE
+from spaces.cpu.abi import LINE
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.finish import fused_value, read_name
 from spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key

@@ -16,9 +16,9 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.algebra.integers import doubled
-from spaces.cpu.abi import c_kernel
-from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
+from spaces.cpu.abi import FLOAT, c_kernel
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
 from spaces.cpu.windows.served import prelude
 from spaces.cpu.winograd.code import WinogradCode
 from spaces.cpu.winograd.rules import winograd_rules
@@ -50,7 +50,7 @@ class WinogradTemplate(Template):
         view = square_windows_of(product)
         assert not isinstance(view, str)
         self.cpu, self.view = target, view
-        self.lanes = target.lanes(4)
+        self.lanes = target.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = winograd_rules(view, target, self.decisions)
 
@@ -88,5 +88,5 @@ class WinogradTemplate(Template):
             Decision("column_workers", cpu.even_workers),
             Decision("block_squares", doubled(LEAST_SQUARES, view.square_count(LEAST_OUTPUTS))),
             Decision("block_columns", doubled(self.lanes, view.column.extent)),
-            Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
+            Decision("unroll", unrolls(cpu)),
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.blocked.traffic import FLOAT
+from spaces.cpu.abi import FLOAT
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.traffic import USABLE, footprints, packing_passes, shares
 from spaces.cpu.winograd.blocking import Blocking, blocking
