@@ -1,34 +1,25 @@
 """Work and memory traffic of a product of placed operands, for whole populations at once.
 
-As for plain products (``spaces.cpu.blocked.traffic``): a panel of the right operand stays in L1
-while rows stream past it, or the rows of a tile while panels do. Padded copies and packed blocks
-are written once and read again. Names and units are those of ``spaces.quantities``.
+Padded copies and packed blocks are written once and read again; see ``spaces.cpu.windows.caches``
+for what caches hold. Names and units are those of ``spaces.quantities``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.blocked.traffic import FLOAT
+from spaces.cpu.abi import FLOAT
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles.dot_panel import columns_at_once
-from spaces.cpu.traffic import (
-    USABLE,
-    footprints,
-    line_turns,
-    middle_reach,
-    near_reach,
-    packing_passes,
-    shares,
-)
+from spaces.cpu.traffic import footprints, packing_passes, shares
 from spaces.cpu.windows.blocking import Blocking, blocking
+from spaces.cpu.windows.caches import CacheTraffic
 from spaces.cpu.windows.copies.patches import patches
-from spaces.cpu.windows.nest import LEFT, RIGHT, Windows
+from spaces.cpu.windows.nest import Windows
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 
@@ -134,68 +125,24 @@ def _traffic(
     values: Columns,
     copied: tuple[Any, Any],
 ) -> dict[str, np.ndarray]:
-    nest = view.nest(True)
-    rows, terms = float(nest.line_count) * b.rows, float(nest.terms)
+    caches = CacheTraffic(view, b, target, values)
     numbers = np.asarray(b.numbers, np.float64)
-    rows_outer = values["order"] == "rows_outer"
-    row_tiles, column_tiles = b.row_tiles, ceil_div(b.columns, b.tile_columns)
-    left, right = FLOAT * terms * rows, FLOAT * terms * b.columns
-    tile = FLOAT * b.block_terms
-    left_tile, panel = tile * b.tile_rows, tile * b.tile_columns
-    staying = np.where(rows_outer, left_tile, panel)
-    streaming = np.where(rows_outer, right * row_tiles, left * column_tiles)
-    once = np.where(rows_outer, left * b.column_blocks, right)
-    again = np.where(rows_outer, left * column_tiles, right * row_tiles)
-    sums = 2.0 * FLOAT * rows * b.columns * b.depth_blocks
-    panels = _right_reach(view, near_reach, b.tile_columns, values)
-    stays = staying <= USABLE * target.l1_bytes * np.where(rows_outer, 1.0, panels)
-    turns = line_turns(target, b.tile_rows, FLOAT * abs(nest.row.strides[LEFT]))
-    near = streaming + np.where(stays, once, again) + left * column_tiles * (turns - 1) + sums
-    # A window's elements are read many times, but come only once from where they lie.
-    source = float(_bytes(view, left=True))
-    block = np.where(rows_outer, tile * b.block_columns, source * b.block_terms / terms)
-    streamed = np.where(rows_outer, right * row_tiles, source * column_tiles)
-    block_once = np.where(rows_outer, right, source * b.column_blocks)
-    panels, blocks = (
-        _right_reach(view, middle_reach, width, values)
-        for width in (b.tile_columns, b.block_columns)
-    )
-    fits = block <= USABLE * target.l2_bytes * np.where(rows_outer, blocks, 1.0)
-    returns = panel <= USABLE * target.l2_bytes * panels
-    rights = np.where(returns, right, right * row_tiles)
-    middle = np.where(fits, block_once, streamed) + np.where(rows_outer, source, rights) + sums
     moved, copies = copied
-    passes = packing_passes(target, tile * b.block_columns)
-    packing = moved + passes * right * numbers * b.row_workers * values["pack_right"]
-    footprint = b.workers * tile * b.block_columns + copies / 2
+    passes = packing_passes(target, caches.tile * b.block_columns)
+    packing = moved + passes * caches.right * numbers * b.row_workers * values["pack_right"]
+    footprint = b.workers * caches.tile * b.block_columns + copies / 2
     everything = float(sum(array.bytes for array in view.product.program.operands))
     everything += view.product.output.bytes
     return {
-        "near_bytes": numbers * near,
-        "middle_bytes": numbers * middle,
+        "near_bytes": numbers * caches.near(),
+        "middle_bytes": numbers * caches.middle(),
         "main_bytes": everything + np.where(copies > target.l3_bytes, copies, 0.0),
         "packing_bytes": packing,
-        **footprints(target, left_tile + panel, block + staying),
+        **footprints(target, caches.left_tile + caches.panel, caches.block + caches.staying),
         "far_fraction": footprint / target.l3_bytes,
         "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
         / target.vector_registers,
     }
-
-
-def _right_reach(
-    view: Windows, reach: Callable[[Any, int], Any], width: np.ndarray, values: Columns
-) -> np.ndarray:
-    """The share of a cache that ``width`` columns of the right operand find."""
-    size, depth = view.right.factor.operand.element.bytes, view.nest(False).depth
-    apart = size * max(abs(loop.strides[RIGHT]) for loop in depth)
-    found: np.ndarray = np.where(values["pack_right"], 1.0, reach(size * width, apart))
-    return found
-
-
-def _bytes(view: Windows, left: bool) -> int:
-    """Bytes of an operand as it is reached."""
-    source = view.left if left else view.right
-    return source.padded.bytes if source.padded else source.factor.operand.bytes
 
 
 def _workers(b: Blocking, target: CpuTarget) -> dict[str, np.ndarray]:
