@@ -199,7 +199,7 @@ def tune(
     All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
     path or URL. ``executor`` takes the place of this machine; ``model``, or the model at that
     path, leads the search until enough is measured. ``search`` is one of
-    ``scheduler.strategies.SEARCHES``. See :meth:`Tuner.run` for the budgets.
+    ``scheduler.strategies.registry.SEARCHES``. See :meth:`Tuner.run` for the budgets.
     The time counts from this call. Raises :class:`InputError` for bad input.
     """
     began = time.monotonic()

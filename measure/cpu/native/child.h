@@ -11,7 +11,7 @@ typedef struct {
   reply_kind kind;
   int calls;             /* checked calls made: 1 or 2 */
   double seconds[2];     /* their times, or that of one call as ordered */
-  char error[24];        /* kind of error, as measure.measurement.ErrorKind spells it */
+  char error[24];        /* kind of error, as ErrorKind of measure.records.measurement spells it */
   char text[512];
 } reply;
 
