@@ -72,6 +72,10 @@ DTYPES = {
 }
 
 
+EXACT = 2**24
+"""Whole numbers up to which float32 has all."""
+
+
 def dtype(name: str) -> DType:
     """The element type called ``name``; :class:`InputError` if there is none."""
     try:

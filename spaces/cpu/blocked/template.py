@@ -19,6 +19,7 @@ from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS
 from spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
+from spaces.cpu.vectors.simd import FLOATS
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
@@ -27,7 +28,6 @@ from spaces.workloads.contraction import Contraction
 from spaces.workloads.product import orient, product_of
 from spaces.workloads.workload import Workload
 
-DTYPES = ("float32", "bfloat16")
 PANEL_WIDTH = 32
 """Columns of a typical panel, which is to be as deep as L1 holds, and at most half of L2."""
 
@@ -55,8 +55,8 @@ class BlockedTemplate(Template):
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         for operand in workload.operands:
-            if operand.dtype not in DTYPES:
-                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(DTYPES)}"
+            if operand.dtype not in FLOATS:
+                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
         product = product_of(workload)
         if isinstance(product, str):
             return product

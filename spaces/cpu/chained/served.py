@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from spaces.cpu.vectors.moves import TABLE_TYPES
+from spaces.cpu.vectors.simd import FLOATS
 from spaces.derivation.chained.view import Chained, chained_of
+from spaces.dtypes import EXACT
 from spaces.language.tree import Read
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-
-FLOATS = ("float32", "bfloat16")
-MOST_KEYS = 2**24
-"""Keys up to which float32 tells their numbers apart."""
 
 
 def why_not_chained(workload: Workload) -> str | None:
@@ -33,8 +31,8 @@ def _why_no_array(chained: Chained) -> str | None:
             allowed = ("int32",)
         if array.dtype not in allowed:
             return f"{array.name} is {array.dtype}; allowed: {', '.join(allowed)}"
-    if chained.key.extent > MOST_KEYS:
-        return f"there are {chained.key.extent} keys; allowed: up to {MOST_KEYS}"
+    if chained.key.extent > EXACT:
+        return f"there are {chained.key.extent} keys; allowed: up to {EXACT}"
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spaces.cpu.kept.prelude import prelude
-from spaces.cpu.rows.served import FLOATS
+from spaces.cpu.rows.served import ELEMENTS
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors import doubles
 from spaces.derivation.kept.served import why_no_array, why_no_place
@@ -25,4 +25,4 @@ def why_not_kept(workload: Workload, target: CpuTarget) -> str | None:
     if workload.accumulator == "float64":
         for name in doubles.unknown(workload.functions):
             return f"{name} is no function of float64 kernels"
-    return why_no_array(view, FLOATS[workload.accumulator]) or why_no_place(view)
+    return why_no_array(view, ELEMENTS[workload.accumulator]) or why_no_place(view)

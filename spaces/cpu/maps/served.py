@@ -6,18 +6,15 @@ from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.maps.registers import only_moved
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors.moves import TABLE_TYPES
+from spaces.cpu.vectors.simd import FLOATS
 from spaces.derivation.maps.plane import ANYWHERE, Plane
 from spaces.derivation.maps.served import cached_plane, why_no_array
 from spaces.derivation.products.forms import Form, span
-from spaces.dtypes import DTYPES
+from spaces.dtypes import DTYPES, EXACT
 from spaces.errors import InputError
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
-FLOATS = ("float32", "bfloat16")
-"""Dtypes of elements that are computed with; what is only moved may have any."""
-EXACT = 2**24
-"""Whole numbers up to which float32 has all."""
 MOST_OFFSET = 2**31
 """Elements that offsets of single lanes may reach."""
 

@@ -8,20 +8,20 @@ from math import prod
 
 from spaces.cpu.vectors import doubles
 from spaces.cpu.vectors.moves import TABLE_TYPES
+from spaces.cpu.vectors.simd import FLOATS
 from spaces.derivation.rows.passes import expressions
 from spaces.derivation.rows.served import why_product
 from spaces.derivation.rows.view import RowOutput, Rows, rows_of
+from spaces.dtypes import EXACT
 from spaces.errors import InputError
 from spaces.language.kinds import is_whole
 from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
-FLOATS = {"float32": ("float32", "bfloat16"), "float64": ("float64", "float32")}
+ELEMENTS = {"float32": FLOATS, "float64": ("float64", "float32")}
 """Dtypes of elements, by the one that they have in registers."""
 MOST_COLUMNS = 2**31 - 1
-EXACT = 2**24
-"""Whole numbers up to which float32 has all."""
 
 cached_rows = lru_cache(maxsize=64)(rows_of)
 
@@ -38,9 +38,9 @@ def why_no_rows(workload: Workload) -> str | None:
         return "nothing is reduced"
     reasons = (
         why_product(rows.program),
-        _why_no_array(rows, FLOATS[workload.accumulator]),
+        _why_no_array(rows, ELEMENTS[workload.accumulator]),
         _why_no_place(rows),
-        _why_no_value(rows, FLOATS[workload.accumulator]),
+        _why_no_value(rows, ELEMENTS[workload.accumulator]),
         _why_no_function(workload),
     )
     return next((reason for reason in reasons if reason), None)

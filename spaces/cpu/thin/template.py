@@ -22,7 +22,7 @@ from spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
 from spaces.cpu.thin.code import ThinCode
 from spaces.cpu.thin.rules import thin_rules
 from spaces.cpu.thin.traffic import thin_quantities
-from spaces.cpu.vectors.simd import C_TYPES
+from spaces.cpu.vectors.simd import FLOATS
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
@@ -66,8 +66,8 @@ class Thin(Template):
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         for operand in workload.operands:
-            if operand.dtype not in C_TYPES:
-                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(C_TYPES)}"
+            if operand.dtype not in FLOATS:
+                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
         product = product_of(workload)
         if isinstance(product, str):
             return product

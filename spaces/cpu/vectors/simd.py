@@ -30,6 +30,8 @@ from collections.abc import Iterator
 from spaces.cpu.isa import BFLOAT16_DOT, keep, partial_access
 from spaces.cpu.vectors.exchanges import Exchanges
 
+FLOATS = ("float32", "bfloat16")
+"""Dtypes in memory whose elements are float32 in registers."""
 C_TYPES = {
     "float32": "float",
     "bfloat16": "unsigned short",

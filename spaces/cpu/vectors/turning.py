@@ -10,9 +10,7 @@
 from __future__ import annotations
 
 from spaces.cpu.vectors.exchanges import Exchanges
-from spaces.cpu.vectors.simd import C_TYPES
-
-DTYPES = ("float32", "bfloat16")
+from spaces.cpu.vectors.simd import C_TYPES, FLOATS
 
 
 def prelude(lanes: int) -> str:
@@ -20,7 +18,7 @@ def prelude(lanes: int) -> str:
     whole = _whole(Exchanges(lanes, 4, "vf", "tw_shuffle"))
     text = "".join(
         text.replace("@D@", dtype).replace("@T@", C_TYPES[dtype])
-        for dtype in DTYPES
+        for dtype in FLOATS
         for text in (_for_floats(whole), _FLOATS + _ANY)
     )
     return text.replace("@Q@", "float").replace("@LANES@", str(lanes))

@@ -6,14 +6,13 @@ from functools import lru_cache
 
 from spaces.cpu.kept.prelude import prelude as kept_prelude
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.vectors.simd import FLOATS
 from spaces.cpu.windows.copies.gathered import why_no_gathered
 from spaces.cpu.windows.nest import OUTPUT, Windows, windows
 from spaces.derivation.products.view import PlacedProduct, placed_product_of
 from spaces.errors import InputError
 from spaces.language.tree import Binary, Comparison, Expression, Read, Select
 from spaces.workloads.workload import Workload
-
-DTYPES = ("float32", "bfloat16")
 
 
 def prelude(workload: Workload, target: CpuTarget) -> str:
@@ -47,8 +46,8 @@ def why_no_windows(workload: Workload, target: CpuTarget) -> str | None:
 def _why_no_array(product: PlacedProduct) -> str | None:
     program = product.program
     for array in (*program.operands, *program.outputs):
-        if array.dtype not in DTYPES and array not in product.tables:
-            return f"{array.name} is {array.dtype}; allowed: {', '.join(DTYPES)}"
+        if array.dtype not in FLOATS and array not in product.tables:
+            return f"{array.name} is {array.dtype}; allowed: {', '.join(FLOATS)}"
     for factor in (product.left, product.right):
         if factor.place.bounds and factor.operand.leading is not None:
             return f"{factor.operand.name} is a slice of a larger array; borders need whole ones"

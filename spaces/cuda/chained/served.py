@@ -6,11 +6,9 @@ from spaces.cuda.abi import C_TYPES
 from spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of, rounded_too_far
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
+from spaces.dtypes import EXACT
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-
-MOST_KEYS = 2**24
-"""Keys up to which float32 tells their numbers apart."""
 
 
 def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:
@@ -32,8 +30,8 @@ def _why_no_array(chained: Chained, target: CudaTarget) -> str | None:
             return f"{array.name} is {array.dtype}; allowed: {allowed}"
         if array.dtype in FLOAT8 and not target.has("mma_fp8"):
             return f"{target.name} does not convert {array.dtype} (mma_fp8)"
-    if chained.key.extent > MOST_KEYS:
-        return f"there are {chained.key.extent} keys; allowed: up to {MOST_KEYS}"
+    if chained.key.extent > EXACT:
+        return f"there are {chained.key.extent} keys; allowed: up to {EXACT}"
     return None
 
 

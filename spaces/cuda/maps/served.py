@@ -8,6 +8,7 @@ from spaces.cuda.target import CudaTarget
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.served import cached_plane, why_no_array
 from spaces.derivation.products.forms import span
+from spaces.dtypes import EXACT
 from spaces.errors import InputError
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -15,8 +16,6 @@ from spaces.workloads.workload import Workload
 FLOATS = ("float32", "float16", "bfloat16")
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
 TABLES = ("int32", "int8")
-EXACT = 2**24
-"""Whole numbers up to which float32 has all."""
 
 
 def why_no_map(workload: Workload, target: CudaTarget) -> str | None:

@@ -93,6 +93,12 @@ def test_refusals_say_what_is_needed(template, parameters, words):
     assert words in template.refuses(w, detect_cpu())
 
 
+@pytest.mark.parametrize("template", [ThinStream, ThinDots])
+def test_a_refused_dtype_comes_with_those_that_arrays_may_have(template):
+    w = workload("matmul", m=4, n=64, k=64, dtype="float16")
+    assert template.refuses(w, detect_cpu()).endswith("is float16; allowed: float32, bfloat16")
+
+
 @pytest.mark.parametrize("b", ["row", "col"])
 @pytest.mark.parametrize("m", range(1, 17))
 def test_a_thin_template_serves_every_shape_that_the_blocked_one_refuses(m, b):
