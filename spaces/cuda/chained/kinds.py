@@ -15,13 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.derivation.chained.view import Chained
+from spaces.derivation.chains.separation import EXPONENTIALS
 from spaces.derivation.rounding.reductions import dtypes_of_factors
 from spaces.dtypes import dtype
 from spaces.language.tree import Binary, Call, Expression, Read
 
 HALVES = ("float16", "bfloat16")
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
-_EXPONENTIALS = ("exp", "exp2")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _dtype(chained: Chained, factor: Expression) -> str | None:
 
 def _is_bounded(chained: Chained, weight: Expression) -> bool:
     """Whether it is at most one: the exponential of a number less the maximum of all of them."""
-    if not (isinstance(weight, Call) and weight.function in _EXPONENTIALS):
+    if not (isinstance(weight, Call) and weight.function in EXPONENTIALS):
         return False
     (power,) = weight.arguments
     tops = [(r.element, r.state) for r in chained.scalars if r.reducer == "max"]

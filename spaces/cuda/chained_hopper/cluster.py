@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.sizes import GROUP
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.merging import PartMerging
 from spaces.cuda.chains.rooms import Crew, cluster_room
 from spaces.cuda.chains.splitting import own_pairs
+from spaces.cuda.warpgroups import GROUP
 
 MET = ("tw::sync_warp();", "tw::sync_cluster();")
 """What all threads of all blocks do before parts are read: those that load nothing more, too."""

@@ -22,8 +22,8 @@ from spaces.cuda.chained_hopper.cluster import LEFT, MET
 from spaces.cuda.chained_hopper.fetching.loading import Loading
 from spaces.cuda.chained_hopper.multiplying import Multiplying
 from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.sizes import GROUP
 from spaces.cuda.chains import access, lanes
+from spaces.cuda.warpgroups import GROUP
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 
 

@@ -10,9 +10,9 @@ from spaces.cuda.chained_hopper.fetching.tiles import row_place
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows, each_row
-from spaces.cuda.chained_hopper.sizes import GROUP
 from spaces.cuda.chained_hopper.walk import Walk
 from spaces.cuda.chains.finish import Finish
+from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.view import ChainedOutput
 
 

@@ -12,8 +12,9 @@ from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows
-from spaces.cuda.chained_hopper.sizes import GROUP, TERMS
+from spaces.cuda.chained_hopper.sizes import TERMS
 from spaces.cuda.chained_hopper.walk import Walk
+from spaces.cuda.warpgroups import GROUP
 
 ALL, STATES = 1, 2
 """What must run ``beside`` sums, of a tile's chain: all, or its first loop, which finds states."""

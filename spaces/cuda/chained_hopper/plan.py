@@ -18,7 +18,7 @@ from spaces.cuda.chained_hopper.fetching.operands import (
     right_boxes,
 )
 from spaces.cuda.chained_hopper.fetching.tiles import Boxes
-from spaces.cuda.chained_hopper.sizes import GROUP, MOVED, ChainedSizes
+from spaces.cuda.chained_hopper.sizes import MOVED, ChainedSizes
 from spaces.cuda.chains.access import Access
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.merging import PartMerging
@@ -26,6 +26,7 @@ from spaces.cuda.chains.rooms import Crew
 from spaces.cuda.chains.spans import Spans
 from spaces.cuda.chains.splitting import SplitKeys
 from spaces.cuda.target import CudaTarget
+from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.view import Chained
 from spaces.schedule import Value
 

@@ -10,6 +10,7 @@ from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.chains.splitting import CLUSTER, cluster_rule, split_rules
 from spaces.cuda.target import CudaTarget
+from spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
 from spaces.rules.early import foresee
 from spaces.template import Decision, Rule
 
@@ -18,8 +19,6 @@ FULL = 4
 _REGISTERS = ("warpgroups", "residency", "keys", "overlap", "queries")
 _MEMORY = ("warpgroups", "residency", "keys", "query_buffers", "stages")
 """What decides on registers and on shared memory, in the order in which it is decided."""
-INSTRUCTION_REGISTERS = 26
-"""What ptxas needs beside the sums that one wgmma writes, of the registers at launch."""
 
 
 def chained_rules(
@@ -79,11 +78,11 @@ def _resource_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "shared_memory",
             ("warpgroups", "residency", "keys", "stages", "query_buffers"),
-            lambda c: sizes.shared_bytes(c) <= sizes.most_shared(c, target),
+            lambda c: sizes.shared_bytes(c) <= most_shared(target, c["residency"]),
             lambda c: (
                 f"{c['stages']} stages of {c['keys']} keys and {c['query_buffers']} times the rows "
                 f"take {sizes.shared_bytes(c)} bytes of shared memory; one of {c['residency']} "
-                f"blocks may have {sizes.most_shared(c, target)}"
+                f"blocks may have {most_shared(target, c['residency'])}"
             ),
         ),
     ]

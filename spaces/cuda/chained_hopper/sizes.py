@@ -10,11 +10,9 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained_hopper.fetching.tiles import PANEL, PANEL_BYTES, SLICE
 from spaces.cuda.chains.leaving import SHARERS, row_words
-from spaces.cuda.residency import BLOCK_SHARED
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.warpgroups import GROUP, launch_registers
 from spaces.derivation.chained.view import Chained
 
-GROUP, WARPS = 128, 4
 TERMS = 16
 """Terms of 16 bits that one wgmma multiplies."""
 SPARE_REGISTERS = 32
@@ -25,15 +23,10 @@ MOVED = {2: (240, 24), 3: (160, 32), 4: (112, 24)}
 ``warpgroups``; one warpgroup keeps what it starts with."""
 
 
-def launch_registers(warpgroups: int, residency: int) -> int:
-    """Registers that each thread has at launch."""
-    return min(65536 // residency // ((warpgroups + 1) * GROUP) // 8 * 8, 255)
-
-
 def group_registers(warpgroups: int, residency: int) -> int:
     """Registers that a multiplying thread may have; 0 where so many blocks leave too few."""
     if warpgroups == 1:
-        return launch_registers(warpgroups, residency)
+        return launch_registers((warpgroups + 1) * GROUP, residency)
     return MOVED[warpgroups][0] if residency == 1 else 0
 
 
@@ -97,7 +90,8 @@ class ChainedSizes:
 
     def launch_registers(self, c: Any) -> Any:
         """Registers that each thread has at launch."""
-        return np.vectorize(launch_registers, otypes=[np.int64])(c["warpgroups"], c["residency"])
+        threads = (c["warpgroups"] + 1) * GROUP
+        return np.vectorize(launch_registers, otypes=[np.int64])(threads, c["residency"])
 
     @property
     def region_bytes(self) -> int:
@@ -137,8 +131,3 @@ class ChainedSizes:
         and a word of each warpgroup."""
         buffers = c["query_buffers"] * c["warpgroups"]
         return buffers * (self.region_bytes + 16) + c["stages"] * (self.stage_bytes(c) + 32) + 56
-
-    def most_shared(self, c: Any, target: CudaTarget) -> Any:
-        """Shared memory that a block may have."""
-        share = target.shared_per_multiprocessor // c["residency"] - BLOCK_SHARED
-        return np.minimum(share, target.shared_per_block)

@@ -16,8 +16,8 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.blocks.finish import signature
 from spaces.cuda.hopper.consumer import Consumer, corner
 from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.sizes import GROUP, WARPS
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.cuda.warpgroups import GROUP, WARPS
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 START = 15

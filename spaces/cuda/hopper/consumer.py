@@ -11,8 +11,9 @@ from spaces.cuda.blocks.finish import parts
 from spaces.cuda.blocks.segments import number_of
 from spaces.cuda.hopper.multiply import MainLoop
 from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.sizes import GROUP, group_registers
+from spaces.cuda.hopper.sizes import group_registers
 from spaces.cuda.hopper.tile import BLOCK
+from spaces.cuda.warpgroups import GROUP
 
 
 @dataclass(frozen=True)

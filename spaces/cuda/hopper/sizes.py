@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import drawn_row_tiles, most_rows, segments_of
 from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.segments import list_bytes
 from spaces.cuda.hopper.storing.store import CHUNK
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
-from spaces.cuda.residency import BLOCK_SHARED
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.warpgroups import GROUP, launch_registers
 
-GROUP = 128
-WARPS = 4
 TILE = ("block_m", "block_n", "swapped")
 """Decisions that say how large a tile of the output is."""
 CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
@@ -30,12 +27,6 @@ SKEWED = 3
 SPARE_REGISTERS, SPARE_FOR_EPILOGUE = 40, 8
 """What a multiplying thread needs beside its sums, and what more where there is an epilogue:
 measured on hundreds of kernels, the least that lets them all but one compile without spills."""
-
-
-def launch_registers(threads: int, residency: int = 1) -> int:
-    """Registers each thread of a block may have, ``residency`` blocks being on a multiprocessor.
-    They lie in four banks, a warp's in one, so that a lone warp costs as much as four."""
-    return int(min(65536 // residency // int(round_up(threads, GROUP)) // 8 * 8, 255))
 
 
 def group_registers(consumers: int, producer_registers: int, residency: int = 1) -> int:
@@ -171,11 +162,6 @@ class HopperSizes:
     def shared_bytes(self, c: Any) -> Any:
         """All shared memory of a block."""
         return self.ring_bytes(c) + self.exchange_bytes(c)
-
-    def most_shared(self, c: Any, target: CudaTarget) -> Any:
-        """Shared memory that a block may have."""
-        share = target.shared_per_multiprocessor // c["residency"] - BLOCK_SHARED
-        return np.minimum(share, target.shared_per_block)
 
 
 def promotes(product: Tiled) -> bool:

@@ -16,10 +16,10 @@ from spaces.algebra.integers import round_up
 from spaces.algebra.layout import Layout, row_major
 from spaces.algebra.mapping import repeat
 from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.warpgroups import GROUP
 
 WAYS = ("add", "cluster")
 """``add``: atomics in global memory. ``cluster``: distributed shared memory."""
-THREADS = 128
 VECTOR = 4
 """Sums sent at a time."""
 _ALIGNMENT = 256
@@ -49,7 +49,7 @@ class SharedDepth:
         """
         if self.parts == 1:
             return body
-        sync = f"tw::sync_named(1 + group, {THREADS});"
+        sync = f"tw::sync_named(1 + group, {GROUP});"
         return [
             f"const int member = (int)({tile}) * {self.members} + {member};",
             "u32 *const ticket = (u32 *)workspace + member;",
@@ -73,14 +73,14 @@ class SharedDepth:
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             block, register = indices
-            place = self._layout.index([index("member"), block, register, index("thread", THREADS)])
+            place = self._layout.index([index("member"), block, register, index("thread", GROUP)])
             return line(f"whole + {place.text}", f"sums[{block.text}][{register.text}]")
 
         return unrolled(repeat(self.blocks, self.registers // 8) * repeat(1, 8), 0, body, prefix)
 
     @property
     def _layout(self) -> Layout:
-        return row_major(self.tiles * self.members, self.blocks, self.registers, THREADS)
+        return row_major(self.tiles * self.members, self.blocks, self.registers, GROUP)
 
     @property
     def _ticket_bytes(self) -> int:
@@ -194,7 +194,7 @@ class ClusterDepth:
     def _place(self, before: Index, block: Index, vector: Index) -> Index:
         """Bytes to where a thread finds a vector of one of the other blocks: ``before`` come in
         between, as ranks go round."""
-        thread = index("thread", THREADS)
+        thread = index("thread", GROUP)
         return self._layout.index([before, index("group"), block, vector, thread, Index()]) * 4
 
     @property
@@ -206,4 +206,4 @@ class ClusterDepth:
     def _layout(self) -> Layout:
         """Neighbouring threads' vectors are neighbours, which keeps clear of bank conflicts."""
         vectors = self._slice // VECTOR
-        return row_major(self.parts - 1, self.members, self.blocks, vectors, THREADS, VECTOR)
+        return row_major(self.parts - 1, self.members, self.blocks, vectors, GROUP, VECTOR)

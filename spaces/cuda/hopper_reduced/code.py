@@ -15,10 +15,10 @@ from spaces.cuda import scalar_math
 from spaces.cuda.chains import access, lanes
 from spaces.cuda.hopper.code import HopperCode
 from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.sizes import GROUP
 from spaces.cuda.hopper.tile import BLOCK
 from spaces.cuda.hopper_reduced.product import ReducedProduct
 from spaces.cuda.hopper_reduced.store import ReducedStore, SliceRows
+from spaces.cuda.warpgroups import GROUP
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.workloads.workload import Workload
 

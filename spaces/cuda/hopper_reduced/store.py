@@ -18,9 +18,9 @@ from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
 from spaces.cuda.chains.merging import PartMerging
 from spaces.cuda.chains.rooms import Crew
-from spaces.cuda.hopper.sizes import GROUP
 from spaces.cuda.hopper.storing.store import TileStore
 from spaces.cuda.hopper.tile import BLOCK
+from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.text import split
 from spaces.derivation.chained.view import Chained
 from spaces.language.tree import Expression

@@ -20,7 +20,8 @@ MOST_OUTPUTS = 56
 """Accumulators of a thread."""
 LEAST_FOR_PARTS = 64
 """Turns of the outermost loop from which on it is worth sharing."""
-MOST_BLOCKS = 2**31 - 1
+MOST_THREADS = 2**31 - 1
+"""Threads of a launch, which 32 bits number."""
 MOST_WORKSPACE = 1 << 28
 BOOKKEEPING = 24
 """Registers of a thread that hold no elements."""
@@ -180,7 +181,7 @@ def _room_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
             "grid",
             SIZES,
             lambda c: (
-                (sizes(c).blocks * c["threads"] <= MOST_BLOCKS)
+                (sizes(c).blocks * c["threads"] <= MOST_THREADS)
                 & (sizes(c).workspace_bytes <= MOST_WORKSPACE)
             ),
             lambda c: (

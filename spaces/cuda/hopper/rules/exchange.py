@@ -11,9 +11,10 @@ from spaces.cuda.hopper.sizes import HopperSizes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.storing.filling import MATRIX
 from spaces.cuda.target import CudaTarget
+from spaces.cuda.warpgroups import most_shared
 from spaces.template import Rule
 
-MOST_BLOCKS = 8
+CLUSTER_BLOCKS = 8
 """Blocks of a cluster that every Hopper can launch."""
 
 
@@ -38,8 +39,8 @@ def _cluster_rules() -> list[Rule]:
         Rule(
             "cluster_parts",
             ("splits", "exchange"),
-            lambda c: _elsewhere(c) | (c["splits"] <= MOST_BLOCKS),
-            lambda c: f"{c['splits']} parts are no cluster; it has up to {MOST_BLOCKS} blocks",
+            lambda c: _elsewhere(c) | (c["splits"] <= CLUSTER_BLOCKS),
+            lambda c: f"{c['splits']} parts are no cluster; it has up to {CLUSTER_BLOCKS} blocks",
         ),
         Rule(
             "cluster_sums",
@@ -65,6 +66,9 @@ def _room_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         narrow = sizes.product.output.element.bytes == 2
         return np.where((c["staging"] > 0) & narrow, MATRIX, 8)
 
+    def allowed(c: Any) -> Any:
+        return most_shared(target, c["residency"])
+
     return [
         Rule(
             "slices",
@@ -81,10 +85,10 @@ def _room_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
                 *("block_m", "block_n", "swapped", "exchange", "consumers"),
                 *("residency", "depth", "staging", "stages", "splits"),
             ),
-            lambda c: _elsewhere(c) | (sizes.shared_bytes(c) <= sizes.most_shared(c, target)),
+            lambda c: _elsewhere(c) | (sizes.shared_bytes(c) <= allowed(c)),
             lambda c: (
                 f"sums from other blocks take {sizes.exchange_bytes(c)} bytes of shared memory, "
-                f"all of it {sizes.shared_bytes(c)}; {sizes.most_shared(c, target)} are allowed"
+                f"all of it {sizes.shared_bytes(c)}; {allowed(c)} are allowed"
             ),
         ),
     ]

@@ -7,11 +7,8 @@ from typing import Any
 from spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
 from spaces.cuda.hopper.tile import BLOCK
 from spaces.cuda.target import CudaTarget
+from spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
 from spaces.template import Rule
-
-INSTRUCTION_REGISTERS = 26
-"""What ptxas needs beside the sums that one wgmma writes (its message C7602); it counts the
-registers a thread has at launch, before setmaxnreg."""
 
 
 def role_rules(sizes: HopperSizes) -> list[Rule]:
@@ -74,11 +71,11 @@ def resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "shared_memory",
             (*TILE, "depth", "consumers", "residency", "stages", "staging"),
-            lambda c: sizes.ring_bytes(c) <= sizes.most_shared(c, target),
+            lambda c: sizes.ring_bytes(c) <= most_shared(target, c["residency"]),
             lambda c: (
                 f"{c['stages']} stages of {sizes.stage_bytes(c)} bytes and the staging buffers "
                 f"take {sizes.ring_bytes(c)} bytes of shared memory; one of {c['residency']} "
-                f"blocks on a multiprocessor may have {sizes.most_shared(c, target)}"
+                f"blocks on a multiprocessor may have {most_shared(target, c['residency'])}"
             ),
         ),
         Rule(

@@ -13,9 +13,9 @@ from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, Job
-from spaces.cuda.hopper.sizes import launch_registers
 from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.target import cuda_target
+from spaces.cuda.warpgroups import launch_registers
 from spaces.operators import workload
 from spaces.schedule import Value
 from spaces.space import Space
