@@ -17,7 +17,7 @@ import numpy as np
 
 from costmodel.dataset import Group
 from costmodel.draft import drafted
-from experiments.search.results import write
+from experiments.search.results import RESULTS, write
 from scheduler.defaults import blended_model, default_search, only
 from scheduler.machine import roofline
 from spaces.operators import workload
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1000, help="outcomes known at the start")
     parser.add_argument("--trials", type=int, default=256)
     parser.add_argument("--batch", default="8,64")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("cost.json"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "cost.json")
     options = parser.parse_args()
     target = detect_target("cpu", 1)
     space = space_for(workload(WORKLOAD), target)

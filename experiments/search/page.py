@@ -1,6 +1,6 @@
 """Tables and plots of the committed results: ``python -m experiments.search.page [--out FOLDER]``.
 
-Writes page.md and its plots; nothing is measured for them. See README.md.
+Writes results/page.md and its plots; nothing is measured for them. See README.md.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.search.results import Found, curve, lines_of, read
+from experiments.search.results import RESULTS, Found, curve, lines_of, read
 from scheduler.replay.intervals import TAIL, mean
 
-HERE = Path(__file__).parent
 POINTS = (16, 64, 128, 256)
 RUNS = {
     "ours": ("near_batch_8", "evolutionary"),
@@ -222,18 +221,18 @@ def _save(figure: Any, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     folder = parser.parse_args().out
     known = {name: read(*place) for name, place in RUNS.items()}
     ranking, warm, shapes = (
-        json.loads((HERE / f"{name}.json").read_text()) for name in ("ranking", "warm", "shapes")
+        json.loads((RESULTS / f"{name}.json").read_text()) for name in ("ranking", "warm", "shapes")
     )
     plot_curves(known, folder / "curves.svg")
     plot_ranking(ranking, folder / "ranking.svg")
     plot_predicted(lines_of("predicted"), folder / "predicted.svg")
     (folder / "page.md").write_text(
         "# What the committed results say\n\n"
-        "Written by `python -m experiments.search.page`; what the words mean is in README.md.\n\n"
+        "Written by `python -m experiments.search.page`; what the words mean is in ../README.md.\n\n"
         f"## Searches\n\nMeans of {len(known['ours'].spaces)} spaces; the median run's "
         f"evaluations.\n\n{searches(known)}\n![best so far](curves.svg)\n\n"
         f"## Ours on each space, batch 8\n\n{spaces(known['ours'])}\n"

@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from costmodel.dataset import Group
+from experiments.search.results import RESULTS
 from scheduler.defaults import blended_model
 from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
-
-HERE = Path(__file__).parent
 
 
 def main() -> None:
@@ -28,7 +27,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--rows", type=int, default=256, help="random schedules the model has seen")
     parser.add_argument("--points", type=int, default=200, help="random others of each space")
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "predicted.jsonl.gz")
+    parser.add_argument("--out", type=Path, default=RESULTS / "predicted.jsonl.gz")
     options = parser.parse_args()
     recordings = [made for file in options.files for made in read_recordings(file, print)]
     with gzip.GzipFile(options.out, "wb", mtime=0) as out:

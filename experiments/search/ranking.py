@@ -17,7 +17,7 @@ import numpy as np
 
 from costmodel.dataset import Group
 from costmodel.evaluating.metrics import pairwise_accuracy, recall, top
-from experiments.search.results import estimate, write
+from experiments.search.results import RESULTS, estimate, write
 from scheduler.defaults import blended_model
 from scheduler.replay.forked import shared_out
 from scheduler.replay.formats.reading import read_recordings
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--rows", default="256,1024", help="random schedules that a model has seen")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("ranking.json"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "ranking.json")
     options = parser.parse_args()
     recordings = [made for file in options.files for made in read_recordings(file, print)]
     results: dict[str, object] = {"draws": options.draws}

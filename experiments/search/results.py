@@ -17,7 +17,7 @@ import numpy as np
 
 from scheduler.replay.intervals import mean
 
-HERE = Path(__file__).parent
+RESULTS = Path(__file__).parent / "results"
 SHARE_OF_FASTEST = 0.99
 
 
@@ -68,7 +68,7 @@ def read(file: str, search: str) -> Found:
 
 def lines_of(file: str) -> list[dict[str, Any]]:
     """What a file of ``results`` holds."""
-    with gzip.open(HERE / "results" / f"{file}.jsonl.gz", "rt") as text:
+    with gzip.open(RESULTS / f"{file}.jsonl.gz", "rt") as text:
         return [json.loads(line) for line in text]
 
 

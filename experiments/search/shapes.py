@@ -1,6 +1,6 @@
 """Searches of our own CPU spaces that begin with what was measured of other shapes, and without.
 
-    python -m experiments.search.shapes --logs FILE [--repeats 40] [--jobs N] [--out FILE]
+    python -m experiments.search.shapes [--logs FILE] [--repeats 40] [--jobs N] [--out FILE]
 
 See README.md.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.search.results import write
+from experiments.search.results import RESULTS, write
 from experiments.search.subspaces import SUBSPACES
 from experiments.search.warm import summary
 from measure.database import Database
@@ -30,19 +30,19 @@ from spaces.errors import InputError
 
 TRIALS = (16, 48, 64, 128)
 BATCH = 8
-HERE = Path(__file__).parent
+LOGS = RESULTS / "shapes.jsonl.gz"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--logs", type=Path, required=True, help="an export of other shapes")
+    parser.add_argument("--logs", type=Path, default=LOGS, help="an export of other shapes")
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--out", type=Path, default=HERE / "shapes.json")
+    parser.add_argument("--out", type=Path, default=RESULTS / "shapes.json")
     options = parser.parse_args()
     spaces: dict[str, object] = {}
     both = []
-    records = [HERE / f"{name}.jsonl.gz" for name in SUBSPACES]
+    records = [RESULTS / f"{name}.jsonl.gz" for name in SUBSPACES]
     for recording in (made for file in records for made in read_recordings(file, print)):
         one = partial(regrets, recording, of_other_shapes(recording, options.logs))
         both.append(np.array(list(shared_out(one, range(options.repeats), options.jobs))))

@@ -19,6 +19,7 @@ from time import time
 
 from experiments.search.kernels import Kernels
 from experiments.search.passes import PROTOCOL, timed
+from experiments.search.results import RESULTS
 from measure.cpu.runner import CRunner
 from measure.records.jsonl import write_lines
 from measure.records.record import Record
@@ -109,7 +110,7 @@ def main() -> None:
     if options.build:
         print(f"{options.name}: {kernels.build()} kernels built")
         return
-    out = options.out or Path(__file__).with_name(f"{options.name}.jsonl.gz")
+    out = options.out or RESULTS / f"{options.name}.jsonl.gz"
     print(f"{options.name}: {record(kernels, options.seconds, out)}")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from costmodel.dataset import Group
 from costmodel.predictors.council import council
-from experiments.search.results import estimate, write
+from experiments.search.results import RESULTS, estimate, write
 from scheduler.defaults import default_search
 from scheduler.replay.forked import shared_out
 from scheduler.replay.formats.reading import read_recordings
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1024, help="random schedules of each sibling")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("warm.json"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "warm.json")
     options = parser.parse_args()
     recordings = [made for file in options.files for made in read_recordings(file, print)]
     spaces: dict[str, object] = {}

@@ -66,6 +66,6 @@ def test_a_strategy_that_cannot_be_run_is_told_of(peer, capsys):
 def test_the_page_follows_from_the_committed_results(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["page", "--out", str(tmp_path)])
     page.main()
-    assert (tmp_path / "page.md").read_text() == (page.HERE / "page.md").read_text()
+    assert (tmp_path / "page.md").read_text() == (page.RESULTS / "page.md").read_text()
     plots = {"curves.svg", "ranking.svg", "predicted.svg"}
     assert {path.name for path in tmp_path.iterdir()} == {"page.md", *plots}
