@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import comb, sqrt
 
 import numpy as np
 
-BLOCK = 1024
 DECILE = 0.1
 PEAK = 32  # schedules of a batch that a search might measure
 
@@ -44,18 +44,24 @@ class Metric:
 def pairwise_accuracy(predicted: np.ndarray, score: np.ndarray) -> float:
     """Share of pairs with different measured scores that are predicted in the right order.
 
-    A predicted tie counts half. NaN if no two measured scores differ.
+    A predicted tie counts half. NaN if no two measured scores differ. By way of Kendall's tau-b,
+    which takes n log n steps: it is how many more pairs are in the right order than in the wrong
+    one, over the geometric mean of those that differ in either.
     """
-    right = pairs = 0.0
-    for start in range(0, len(score), BLOCK):
-        rows = slice(start, start + BLOCK)
-        truth = np.sign(score[rows, None] - score[None, :])
-        guess = np.sign(predicted[rows, None] - predicted[None, :])
-        differ = truth != 0
-        pairs += np.count_nonzero(differ)
-        right += np.count_nonzero(differ & (guess == truth))
-        right += 0.5 * np.count_nonzero(differ & (guess == 0))
-    return right / pairs if pairs else float("nan")
+    from scipy.stats import kendalltau
+
+    differ, told_apart = _different_pairs(score), _different_pairs(predicted)
+    if not differ:
+        return float("nan")
+    if not told_apart:
+        return 0.5
+    surplus = kendalltau(predicted, score).statistic * sqrt(differ * told_apart)
+    return float(0.5 + 0.5 * round(surplus) / differ)
+
+
+def _different_pairs(values: np.ndarray) -> int:
+    _, counts = np.unique(values, return_counts=True)
+    return comb(len(values), 2) - sum(comb(count, 2) for count in counts.tolist())
 
 
 def best_pairwise_accuracy(

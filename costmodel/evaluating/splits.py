@@ -90,11 +90,16 @@ def _part(group: Group, split: Split) -> str:
 
 
 def _seen(model: XGBoostModel, groups: Sequence[Group], split: Split) -> set[str]:
-    """The parts that ``model`` may have learned from."""
-    if split is Split.WORKLOAD:
-        return {workload.key for workload in model.workloads}
-    if split is Split.OPERATOR:
-        return {workload.operator for workload in model.workloads}
+    """The parts that ``model`` may have learned from.
+
+    Of a workload the model keeps the text. Other texts may mean the same workload, and there are
+    such as only this data can read: of an operator that this version does not have.
+    """
+    if split is not Split.DEVICE:
+        texts = {text for text, _ in model.trained_on}
+        here = (group.space.workload for group in groups)
+        learned = [*model.workloads, *(workload for workload in here if str(workload) in texts)]
+        return {w.key if split is Split.WORKLOAD else w.operator for w in learned}
     devices = {group.name[1]: _part(group, split) for group in groups}
     targets = {target for _, target in model.trained_on}
     if targets - devices.keys():  # a target that is not here may be of any device

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,20 @@ def test_a_workload_is_seen_in_whatever_spelling_it_was_learned():
     parts = evaluated(trained(known), again).parts
     assert [part.protocol for part in parts] == ["left out"] * 2
     assert 'epilogue="max(b[n] + x, 0)"' in parts[1].name
+
+
+@pytest.mark.parametrize("split", [Split.WORKLOAD, Split.OPERATOR])
+def test_a_workload_is_seen_although_nobody_reads_its_text_any_more(split):
+    """As of an operator that another version of this program had."""
+    known = measured(512) + measured(384)
+    old = [
+        replace(e, workload=replace(e.workload, operator=f"old_{e.workload.extents['m']}"))
+        for e in known
+    ]
+    model = trained(old)
+    assert model.workloads == []
+    parts = evaluated(model, old, split).parts
+    assert [part.protocol for part in parts] == ["left out"] * 2
 
 
 def test_a_workload_on_two_devices_is_held_out_on_both():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -51,11 +52,16 @@ def test_pairwise_accuracy_of_the_best_includes_ties_and_no_failure(both, share)
     assert found == pytest.approx(counted(best), nan_ok=True)
 
 
-def test_pairwise_accuracy_does_not_depend_on_blocks():
+def test_pairwise_accuracy_of_many_schedules_is_exact_and_takes_little_memory():
+    """A hundred thousand of one workload make five billion pairs."""
     generator = np.random.default_rng(0)
-    score = generator.random(2500)
-    assert pairwise_accuracy(score**3, score) == 1.0
-    assert pairwise_accuracy(-score, score) == 0.0
+    score = generator.random(20_000)
+    tracemalloc.start()
+    found = [pairwise_accuracy(predicted, score) for predicted in (score**3, -score, 0.0 * score)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == [1.0, 0.0, 0.5]
+    assert peak < 32 << 20
 
 
 def test_top_is_the_share_of_the_best_speed_reached():
