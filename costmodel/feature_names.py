@@ -13,8 +13,8 @@ DECISION = "decision"
 
 @dataclass(frozen=True)
 class Described:
-    """``kind`` is what a feature tells of: the schedule's quantities, the roofline, the workload,
-    the target, the template, or a decision as it was made."""
+    """``kind`` is what a feature tells of: the schedule's quantities, others that its template
+    reports, the roofline, the workload, the target, the template, or a decision as it was made."""
 
     kind: str
     unit: str
@@ -26,6 +26,8 @@ def describe(name: str) -> Described:
     kind, _, rest = name.partition(".")
     if kind == "schedule":
         return Described(kind, _schedule_unit(rest), _schedule_meaning(rest))
+    if kind == "reported":
+        return Described(kind, COMPRESSED, f"reported by the template: {rest}")
     if kind == "roofline":
         meaning = "estimated latency" + (", over the workload's least" if rest != "seconds" else "")
         return Described(kind, "log2 s" if rest == "seconds" else "log2", meaning)

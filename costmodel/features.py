@@ -1,16 +1,15 @@
 """Physical features of (workload, schedule, target), whole populations at a time.
 
 Names are stable and say what they are: ``schedule.*`` from the template's quantities,
-``roofline.*`` from the analytic estimate, ``workload.*``, ``target.*``, and the decisions
-themselves as ``<template>.<decision>``. Sizes come as base-2 logarithms, traffic per useful
-FLOP (``Workload.work``: per element moved where there are none), so that one model can serve many
-shapes and devices. A model keeps the list of names it was trained on and asks for them; a name that
-a space does not have is NaN there.
+``reported.*`` from those that it has beside them, ``roofline.*`` from the analytic estimate,
+``workload.*``, ``target.*``, and the decisions themselves as ``<template>.<decision>``. Sizes come
+as base-2 logarithms, traffic per useful FLOP (``Workload.work``: per element moved where there are
+none), so that one model can serve many shapes and devices. A model keeps the list of names it was
+trained on and asks for them; a name that a space does not have is NaN there.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
@@ -20,11 +19,11 @@ import numpy as np
 
 from costmodel.roofs.peaks import peaks_for
 from costmodel.roofs.roofline import ideal_seconds, roofline_seconds
-from spaces.cpu.target import CpuTarget
-from spaces.cuda.target import CudaTarget
+from spaces.backends import backend, kinds
 from spaces.quantities import QUANTITIES
 from spaces.space import Population, Space
 from spaces.target import Target
+from spaces.validation.text import is_plain
 from spaces.workloads.contraction import Contraction
 from spaces.workloads.workload import Workload
 
@@ -78,13 +77,16 @@ def as_matrix(columns: Mapping[str, Column], names: Sequence[str], rows: int) ->
 def is_feature(name: str) -> bool:
     """Whether a space of this version may have a feature called ``name``.
 
-    Those of schedules, rooflines and targets are known; what axes, operands, templates and
-    decisions are called is theirs.
+    Those of schedules, rooflines and all kinds of targets are known; what axes, operands,
+    templates, decisions and what templates report beside all that are called is theirs.
     """
     kind, _, rest = name.partition(".")
+    if kind == "target":
+        classes = (backend(kind).part("target") for kind in kinds())
+        return any(field.name == rest for known in classes for field in fields(known))
     if kind in _KNOWN:
         return rest in _KNOWN[kind]
-    return re.fullmatch(r"\w+(\.\w+)+", name) is not None and len(name) <= LONGEST_NAME
+    return bool(kind and rest) and is_plain(name, LONGEST_NAME)
 
 
 @lru_cache
@@ -140,15 +142,17 @@ def _schedule_features(
         elif name not in PLAIN:
             values = _compress(values)
         if name != "useful_flops":
-            columns[f"schedule.{_schedule_name(name)}"] = values
+            columns[_schedule_name(name)] = values
     return columns
 
 
 def _schedule_name(quantity: str) -> str:
     """What the feature of a quantity is called."""
+    if quantity not in QUANTITIES:
+        return f"reported.{quantity}"
     if quantity in PER_FLOP:
-        return f"{quantity}_per_flop"
-    return "epilogue_waste" if quantity == "epilogue_elements" else quantity
+        return f"schedule.{quantity}_per_flop"
+    return f"schedule.{'epilogue_waste' if quantity == 'epilogue_elements' else quantity}"
 
 
 def _roofline_features(quantities: Mapping[str, np.ndarray], space: Space) -> dict[str, Column]:
@@ -178,7 +182,10 @@ def _compress(values: np.ndarray) -> np.ndarray:
 
 
 _KNOWN = {
-    "schedule": {_schedule_name(name) for name in QUANTITIES} - {"useful_flops"},
+    "schedule": {
+        _schedule_name(name).removeprefix("schedule.")
+        for name in QUANTITIES
+        if name != "useful_flops"
+    },
     "roofline": {"seconds", "slowdown"},
-    "target": {field.name for kind in (CpuTarget, CudaTarget) for field in fields(kind)},
 }

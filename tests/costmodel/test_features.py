@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
 import numpy as np
 
 from costmodel.features import (
@@ -11,7 +15,9 @@ from costmodel.features import (
     workload_features,
 )
 from costmodel.testing.toys import TileTemplate, points, product, toy_space
+from spaces import backends
 from spaces.space import Space
+from spaces.target import Target
 from spaces.testing.targets import made_up_cpu
 from spaces.workloads.contraction import Axis, Contraction, Operand
 
@@ -113,7 +119,22 @@ def test_differences_of_workload_and_target_show():
     assert target_features(made_up_cpu(threads=2)) != target_features(made_up_cpu())
 
 
-def test_names_of_features_are_dotted_words_of_some_length():
+def test_names_of_features_are_of_a_kind_and_of_some_length():
     longest = "axis." + "n" * (LONGEST_NAME - 5)
     assert is_feature(longest)
-    assert not any(map(is_feature, (longest + "n", "axis", "axis.", "axis.n;", "roofline.magic")))
+    others = (longest + "n", "axis", "axis.", ".n", "axis.n\n", "roofline.magic", "target.color")
+    assert not any(map(is_feature, others))
+
+
+def test_features_of_a_further_kind_of_target_are_known(monkeypatch):
+    @dataclass(frozen=True)
+    class Abacus(Target):
+        kind: ClassVar[str] = "abacus"
+        beads: int
+
+    assert not is_feature("target.beads")
+    monkeypatch.setattr(backends, "_BACKENDS", dict(backends._BACKENDS))
+    monkeypatch.setattr(sys.modules[__name__], "Abacus", Abacus, raising=False)
+    backends.register(replace(backends.backend("cpu"), kind="abacus", target=f"{__name__}:Abacus"))
+    assert set(target_features(Abacus(7))) == {"target.beads"}
+    assert is_feature("target.beads")
