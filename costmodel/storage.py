@@ -42,6 +42,10 @@ Contents = tuple[
 by workload and fingerprint."""
 
 
+class _OtherVersionError(ValueError):
+    """A model of ours that another version of this program wrote."""
+
+
 def write_model(
     path: Path,
     booster: xgboost.Booster,
@@ -90,6 +94,8 @@ def read_model(path: Path, threads: int) -> Contents:
         raise InputError(f"cannot read model {path}: {error.strerror}") from None
     except InputError:
         raise
+    except _OtherVersionError as error:
+        raise InputError(f"model {path} is of another version: {error}; train it anew") from None
     except UnicodeError:
         raise InputError(f"{path} is not a Tilewright model: its bytes are no text") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -101,7 +107,9 @@ def _contents(data: Any, threads: int) -> Contents:
         raise ValueError("it does not say that it is one")
     for name, known in (("format_version", FORMAT_VERSION), ("feature_version", FEATURE_VERSION)):
         if data.get(name) != known:
-            raise ValueError(f"{name} is {shown(data.get(name))}; this version reads {known}")
+            raise _OtherVersionError(
+                f"{name} is {shown(data.get(name))}; this version reads {known}"
+            )
     if data.pop("sha256", None) != _digest(data):
         raise ValueError("its SHA-256 is another: the file is damaged")
     names, scale = _names(data["features"]), data["error_scale"]
@@ -120,7 +128,7 @@ def _names(names: Any) -> list[str]:
         raise ValueError(f"its features are no list of 1 to {MOST_NAMES} names")
     for name in names:
         if not isinstance(name, str) or not is_feature(name):
-            raise ValueError(f"{shown(name)} is no feature of this version")
+            raise _OtherVersionError(f"{shown(name)} is no feature of this one")
     if len(set(names)) < len(names):
         raise ValueError("it names a feature twice")
     return names

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 MOST_TREES = 1 << 14
 MOST_NODES = 1 << 14  # nodes of one tree, at most
 MOST_OUTPUTS = 256
+MOST_DEPTH = 64
+"""Levels of one tree, at most: what explains a prediction takes time by the square of them."""
 LEAF = -1
 UNREACHED = 1e-6  # weight of a leaf that no row reaches
 LARGEST = float(np.finfo(np.float32).max)
+LARGEST_LEAF = 1e30  # that many trees may add up without end
 _ROOT_PARENT = 2**31 - 1
 _VERSION = [2, 1, 0]
 """Of XGBoost's own format: what we write is read by this version and all later ones."""
@@ -129,11 +132,24 @@ def _tree(tree: object, number: int, features: int) -> dict[str, np.ndarray]:
         raise ValueError(f"a node of tree {number} does not come after the one above it")
     if not np.array_equal(np.sort(children), np.arange(1, size)):
         raise ValueError(f"a node of tree {number} is not below one other node")
+    if _depth(left, right) > MOST_DEPTH:
+        raise ValueError(f"tree {number} has more than {MOST_DEPTH} levels")
     if (feature[inner] < 0).any() or (feature[inner] >= features).any():
         raise ValueError(f"a feature of tree {number} is none of {features}")
+    if (np.abs(checked["value"][left == LEAF]) > LARGEST_LEAF).any():
+        raise ValueError(f"a leaf of tree {number} is beyond {LARGEST_LEAF:g}")
     if (checked["missing_left"] >> 1).any():
         raise ValueError(f"missing_left of tree {number} is neither 0 nor 1")
     return checked
+
+
+def _depth(left: np.ndarray, right: np.ndarray) -> int:
+    """Levels of a tree whose nodes come after those above them, ``MOST_DEPTH`` + 1 if more."""
+    level, depth = np.zeros(1, dtype=np.int64), 0
+    while len(level) and depth <= MOST_DEPTH:
+        inner = level[left[level] != LEAF]
+        level, depth = np.concatenate([left[inner], right[inner]]), depth + 1
+    return depth
 
 
 def _numbers(values: object, name: str, whole: bool = False) -> np.ndarray:

@@ -158,4 +158,5 @@ def _scales(values: Sequence[Value]) -> Iterator[np.ndarray]:
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
-    return (values - values.min()) / (values.max() - values.min())
+    """From 0 to 1; all 0 where they are too large to be told apart."""
+    return (values - values.min()) / (np.ptp(values) or 1.0)

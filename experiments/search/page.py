@@ -232,7 +232,7 @@ def main() -> None:
     plot_predicted(lines_of("predicted"), folder / "predicted.svg")
     (folder / "page.md").write_text(
         "# What the committed results say\n\n"
-        "Written by `python -m experiments.search.page`; what the words mean is in ../README.md.\n\n"
+        "Written by `python -m experiments.search.page`; ../README.md explains the words.\n\n"
         f"## Searches\n\nMeans of {len(known['ours'].spaces)} spaces; the median run's "
         f"evaluations.\n\n{searches(known)}\n![best so far](curves.svg)\n\n"
         f"## Ours on each space, batch 8\n\n{spaces(known['ours'])}\n"

@@ -12,10 +12,14 @@ import sys
 import numpy as np
 import pytest
 
+from costmodel.explaining.explanation import explain
 from costmodel.model import Settings, XGBoostModel
 from costmodel.storage import read_model
-from costmodel.testing.toys import examples, points, product, toy_space
+from costmodel.testing.toys import TileTemplate, examples, points, product, toy_space
+from costmodel.trees import LARGEST_LEAF, MOST_DEPTH
 from spaces.errors import InputError
+from spaces.space import Space
+from spaces.template import Decision
 from spaces.testing.targets import made_up_cpu
 from spaces.validation.canonical import canonical_json
 
@@ -72,6 +76,32 @@ def test_large_trees_are_read_back_to_the_bit(space, tmp_path):
     assert again.trained_on == model.trained_on
 
 
+class OwnTemplate(TileTemplate):
+    """A user's, who names things as they like and reports more than is asked for."""
+
+    decisions = (*TileTemplate.decisions, Decision("loop-order (outer)", ("mn", "nm")))
+
+    def quantities(self, columns):
+        wasted = 1.0 - np.asarray(columns["rows"]) / 16
+        return {**super().quantities(columns), "rows wasted, share": wasted}
+
+
+def own_space(work, machine):
+    return Space(work, machine, [OwnTemplate(work, machine)])
+
+
+def test_a_model_of_a_users_template_is_read_back(tmp_path):
+    space = own_space(product(), made_up_cpu())
+    model = XGBoostModel(space_for=own_space)
+    model.fit(examples(space, points(space, 200)))
+    assert {"tile.loop-order (outer)", "reported.rows wasted, share"} <= set(model.trained.names)
+    path = tmp_path / "model.json"
+    model.save(path)
+    rows = points(space, 50, seed=1)
+    again = XGBoostModel.load(path, space_for=own_space)
+    np.testing.assert_array_equal(model.predict(space, rows), again.predict(space, rows))
+
+
 def test_a_changed_byte_is_found(saved):
     data = bytearray(saved.read_bytes())
     at = data.index(b'"error_scale":') + len('"error_scale":')
@@ -116,7 +146,7 @@ def test_numbers_that_are_none_are_refused(saved, constant):
         ({"features": "names"}, "no list"),
         ({"features": None}, "no list"),
         ({"features": []}, "no list"),
-        ({"features": [1]}, "no feature"),
+        ({"features": [1]}, "no feature of this one; train it anew"),
         ({"error_scale": "x"}, "error scale"),
         ({"error_scale": 0}, "error scale"),
         ({"error_scale": True}, "error scale"),
@@ -129,7 +159,7 @@ def test_numbers_that_are_none_are_refused(saved, constant):
         ({"boosted": {}}, "no object of outputs"),
         ({"validity": 3}, "no object of outputs"),
         ({"validity": {}}, "no object of outputs"),
-        ({"format_version": 2}, "format_version is 2; this version reads 3"),
+        ({"format_version": 2}, "format_version is 2; this version reads 3; train it anew"),
     ],
 )
 def test_a_changed_description_is_refused(saved, change, words):
@@ -148,7 +178,7 @@ def test_a_feature_that_this_version_does_not_have_is_refused(saved, name):
     data = json.loads(saved.read_text())
     data["features"][0] = name
     put(saved, data)
-    with pytest.raises(InputError, match="no feature of this version"):
+    with pytest.raises(InputError, match=r"of another version: .* is no feature of this one"):
         XGBoostModel.load(saved)
 
 
@@ -238,24 +268,41 @@ def test_a_model_that_saw_no_failure_is_read_back(space, tmp_path):
     np.testing.assert_array_equal(model.predict(space, rows), again.predict(space, rows))
 
 
-def test_the_deepest_tree_that_is_read_predicts(saved, space):
-    """One long chain is no tree that we grow, but a sound one, and nothing recurses down it."""
-    data = json.loads(saved.read_text())
-    inner = 8000
+def chained(path, inner: int, leaf: float = 0.5) -> None:
+    """Put one long chain of so many decisions into the model at ``path``, as every tree."""
+    data = json.loads(path.read_text())
+    size = 2 * inner + 1
     chain = {
-        "left": [*range(1, 2 * inner, 2), *[-1] * (inner + 1)],
-        "right": [*range(2, 2 * inner + 1, 2), *[-1] * (inner + 1)],
-        "feature": [0] * (2 * inner + 1),
-        "value": [0.5] * (2 * inner + 1),
-        "missing_left": [1] * (2 * inner + 1),
+        "left": [*range(1, inner + 1), *[-1] * (inner + 1)],
+        "right": [*range(inner + 1, size), *[-1] * (inner + 1)],
+        "feature": [0] * size,
+        "value": [0.5] * inner + [leaf] * (inner + 1),
+        "missing_left": [1] * size,
     }
-    for i in range(inner):  # node i's left child is i + 1's place in the chain
-        chain["left"][i], chain["right"][i] = i + 1, inner + 1 + i
-    chain["right"][inner - 1], chain["left"][inner - 1] = 2 * inner, inner
-    data["boosted"]["trees"] = [chain] * data["boosted"]["outputs"]
-    put(saved, data)
+    data["boosted"]["trees"] = [chain] * len(data["boosted"]["trees"])
+    put(path, data)
+
+
+def test_the_deepest_trees_with_the_largest_leaves_are_explained(saved, space):
+    """They are none that we grow, but sound ones."""
+    chained(saved, MOST_DEPTH - 1, LARGEST_LEAF)
     model = XGBoostModel.load(saved, space_for=toy_space)
-    assert np.isfinite(model.predict(space, points(space, 20))[0]).all()
+    rows = points(space, 20)
+    assert np.isfinite(model.predict(space, rows)).all()
+    found, _ = explain(model, [(space, rows)])
+    assert np.isfinite(found.contributions).all()
+
+
+def test_trees_that_would_take_for_ever_to_explain_are_refused(saved):
+    chained(saved, 8000)
+    with pytest.raises(InputError, match=f"tree 0 has more than {MOST_DEPTH} levels"):
+        XGBoostModel.load(saved)
+
+
+def test_leaves_whose_sum_is_no_number_are_refused(saved):
+    chained(saved, 3, 3e38)
+    with pytest.raises(InputError, match=r"a leaf of tree 0 is beyond 1e\+30"):
+        XGBoostModel.load(saved)
 
 
 @pytest.mark.parametrize("place", ["", ".", "/dev/full", "/dev/zero", "pipe"])

@@ -71,7 +71,7 @@ def foreign_recording(
     decisions, columns = [], []
     for parameter in configurations[0]:
         values = _as_values([configuration[parameter] for configuration in configurations])
-        domain = tuple(sorted(set(values), key=_order))
+        domain = tuple(sorted(set(values), key=by_size))
         if len(domain) > 1:
             decisions.append(Decision(parameter, domain))
             columns.append(values)
@@ -92,12 +92,14 @@ def _as_values(values: Sequence[Any]) -> Sequence[Value]:
     return [str(value) for value in values]
 
 
-def _order(value: Value) -> tuple[float, str]:
-    """Numbers, also those that stand as text, by size, and other text after them."""
+def by_size(value: Value) -> tuple[float, str]:
+    """What sorts values: numbers, also those that stand as text, by size, other text after them. No
+    two values are alike, so that the order is the same in every process."""
     try:
-        return float(value), ""
+        number = float(value)
     except (ValueError, OverflowError):
-        return np.inf, str(value)
+        number = np.inf
+    return np.inf if np.isnan(number) else number, str(value)
 
 
 def _workload(kernel: str) -> Contraction:

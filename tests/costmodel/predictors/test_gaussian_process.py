@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from costmodel.predictors.gaussian_process import FLOOR, ROWS_AT_ONCE, GaussianProcess, likeliest
-from costmodel.testing.toys import points, product, toy_space, true_latency
+from costmodel.testing.toys import TileTemplate, points, product, toy_space, true_latency
+from spaces.space import Space
+from spaces.template import Decision
 from spaces.testing.targets import made_up_cpu
 
 
@@ -82,3 +84,17 @@ def test_outcomes_that_are_all_the_same_are_believed(space):
     rows = points(space, 20)
     said = GaussianProcess(space, rows, np.full(len(rows), 0.5)).predict(rows)
     np.testing.assert_allclose(said, 0.5, atol=1e-5)
+
+
+class HugeTemplate(TileTemplate):
+    """Its last decision has numbers that no float tells apart."""
+
+    decisions = (*TileTemplate.decisions, Decision("huge", (2**62, 2**62 + 1)))
+
+
+def test_numbers_too_large_to_be_told_apart_leave_the_rest_as_it_is():
+    work, machine = product(), made_up_cpu()
+    space = Space(work, machine, [HugeTemplate(work, machine)])
+    rows = points(space, 60)
+    said = GaussianProcess(space, rows, scores(space, rows)).predict(rows)
+    assert np.corrcoef(said, scores(space, rows))[0, 1] > 0.7

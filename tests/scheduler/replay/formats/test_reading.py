@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from costmodel.features import features
+from scheduler.replay.formats.foreign import by_size
 from scheduler.replay.formats.reading import read_recordings
 from spaces.errors import InputError
 from tests.scheduler.replay.toys import CACHE, T4
@@ -116,6 +118,13 @@ def test_parameters_of_any_type_are_decisions(write):
         "huge": ("1", "2", str(2**70)),
     }
     assert set(recording.space.enumerate()) == set(recording.outcomes)
+
+
+def test_values_have_one_order_in_whatever_order_they_come():
+    """A set of texts has another one in each process."""
+    values = ["1", "1.0", "nan", "-2", "word", "inf"]
+    orders = {tuple(sorted(each, key=by_size)) for each in permutations(values)}
+    assert orders == {("-2", "1", "1.0", "inf", "nan", "word")}
 
 
 def test_a_space_of_many_parameters(write):
