@@ -17,7 +17,7 @@ from costmodel.dataset import Group, SpaceFor
 from costmodel.evaluating.bootstrap import LEAST_GROUPS, interval
 from costmodel.evaluating.metrics import METRICS, Metric, Ranking, pairwise_accuracy
 from costmodel.evaluating.parts import Split
-from costmodel.evaluating.splits import MOST_ROWS, HeldOut, held_out
+from costmodel.evaluating.splits import FOLDS, MOST_ROWS, PROTOCOLS, HeldOut, held_out
 from costmodel.model import XGBoostModel
 from costmodel.roofs.analytic import AnalyticModel
 from spaces.registry import space_for
@@ -66,9 +66,16 @@ class Evaluation:
     left_out: list[str]
     verdict: str
 
+    @property
+    def protocols(self) -> dict[str, str]:
+        """What the protocols of its parts mean, in words."""
+        known = {part.protocol for part in self.parts}
+        return {name: meaning for name, meaning in PROTOCOLS.items() if name in known}
+
     def to_json(self) -> dict[str, Any]:
         """The evaluation as a JSON object."""
-        return asdict(self) | {"meaning": {m.name: m.meaning for m in METRICS}}
+        meaning = {metric.name: metric.meaning for metric in METRICS}
+        return asdict(self) | {"meaning": meaning, "protocols": self.protocols}
 
 
 def evaluate(
@@ -103,7 +110,7 @@ def evaluate(
         roofline=roofline,
         gain=gain,
         left_out=_left_out(held, split),
-        verdict=_verdict(figures["pairwise"], roofline, gain, split),
+        verdict=_verdict(figures["pairwise"], roofline, gain, split, held[0].protocol == FOLDS),
     )
 
 
@@ -154,24 +161,23 @@ def _left_out(held: Sequence[HeldOut], split: Split) -> list[str]:
             f"a model that was trained anew has learned from about {MOST_ROWS} of the schedules, "
             "drawn at random"
         )
-    if any(part.protocol == "folds" for part in held):
-        said.append(
-            "what a model knows of other workloads is left out: the one there is was predicted by "
-            "what other schedules of its own teach"
-        )
     return said
 
 
-def _verdict(pairwise: Figure, roofline: Figure, gain: Figure, split: Split) -> str:
-    """Whether the model is of use, in a sentence."""
+def _verdict(pairwise: Figure, roofline: Figure, gain: Figure, split: Split, lone: bool) -> str:
+    """Whether the model is of use, in a sentence; a ``lone`` workload is not one that it has not
+    seen."""
+    unseen = f"{split}s that it has not seen"
+    if lone:
+        unseen = f"schedules that it has not seen, of the one {split} there is,"
     found = (
-        f"on {split}s that it has not seen it orders {_percent(pairwise.mean)} of pairs rightly, "
+        f"on {unseen} it orders {_percent(pairwise.mean)} of pairs rightly, "
         f"and the roofline, which needs no data, {_percent(roofline.mean)}"
     )
     if pairwise.interval is None or gain.interval is None:
         return (
-            f"Not known to be of use: {found}; too few {split}s to tell that from luck: tune more, "
-            "and train again."
+            f"Not known to be of use: {found}; too few {split}s to tell that from luck: tune "
+            f"{LEAST_GROUPS} or more, and train again."
         )
     low, high = gain.interval
     if pairwise.interval[0] <= CHANCE:

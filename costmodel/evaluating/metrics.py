@@ -114,13 +114,13 @@ METRICS = (
     ),
     Metric(
         "top-1",
-        "speed of the predicted best, of the fastest's",
+        "speed of the predicted best, where the fastest has 100 %",
         2,
         lambda r: top(r.predicted, r.score, 1),
     ),
     Metric(
         "top-5",
-        "speed of the best among the 5 predicted best, of the fastest's",
+        "speed of the fastest of the 5 predicted best, where the fastest of all has 100 %",
         10,
         lambda r: top(r.predicted, r.score, 5),
     ),
@@ -132,19 +132,19 @@ METRICS = (
     ),
     Metric(
         f"a-peak@{PEAK}",
-        f"speed of the best so far when the {PEAK} predicted best are tried in turn, their mean",
+        f"mean speed of the best so far while the {PEAK} predicted best are tried in turn",
         2 * PEAK,
         lambda r: average_peak(r.predicted, r.score, PEAK),
     ),
     Metric(
         "within 1 sd",
-        "scores within 1 predicted standard deviation; calibrated is 68 %, less is too sure",
+        "scores within 1 predicted standard deviation: 68 % is right, less is too sure of itself",
         20,
         lambda r: coverage(r, 1.0),
     ),
     Metric(
         "within 2 sd",
-        "scores within 1.96 predicted standard deviations; calibrated is 95 %",
+        "scores within 1.96 predicted standard deviations: 95 % is right",
         20,
         lambda r: coverage(r, 1.96),
     ),

@@ -20,6 +20,16 @@ from costmodel.evaluating.parts import Split, part_of
 from costmodel.model import XGBoostModel
 from spaces.errors import InputError, shown
 
+HELD_OUT, LEFT_OUT, FOLDS = "held out", "left out", "folds"
+PROTOCOLS = {
+    HELD_OUT: "ranked by the model itself, which has not learned from it",
+    LEFT_OUT: "the model itself has learned from it, so another ranks it, which learned from the "
+    "others alone",
+    FOLDS: "the model itself has learned from it, and there are no others, so each fifth of its "
+    "schedules is ranked by another that learned from the rest",
+}
+"""Who ranks a part, by the name of each way, in words."""
+
 ROW_FOLDS = 5
 PART_FOLDS = 5  # models trained, at most, however many parts there are
 MOST_ROWS = 4096  # schedules that each of them learns from at most: a report is to take no hours
@@ -27,7 +37,7 @@ MOST_ROWS = 4096  # schedules that each of them learns from at most: a report is
 
 @dataclass(frozen=True)
 class HeldOut:
-    """One part, its groups, and a ranking of each; ``protocol`` says who made it."""
+    """One part, its groups, and a ranking of each; ``protocol`` says who ranks (``PROTOCOLS``)."""
 
     part: str
     protocol: str
@@ -58,7 +68,7 @@ def held_out(
         )
     seen = sorted(parts.keys() & _seen(model, groups, split))
     found = [
-        HeldOut(part, "held out", members, [_ranking(model, group) for group in members])
+        HeldOut(part, HELD_OUT, members, [_ranking(model, group) for group in members])
         for part, members in parts.items()
         if part not in seen
     ]
@@ -82,7 +92,7 @@ def _left_out(
         other = _retrained(model, others, space_for)
         for part in away:
             rankings = [_ranking(other, group) for group in parts[part]]
-            yield HeldOut(part, "left out", parts[part], rankings)
+            yield HeldOut(part, LEFT_OUT, parts[part], rankings)
 
 
 def _part(group: Group, split: Split) -> str:
@@ -111,7 +121,7 @@ def _by_rows(
     model: XGBoostModel, part: str, groups: Sequence[Group], space_for: SpaceFor
 ) -> HeldOut:
     rankings = [_filled_in(model, group, space_for) for group in groups]
-    return HeldOut(part, "folds", list(groups), rankings)
+    return HeldOut(part, FOLDS, list(groups), rankings)
 
 
 def _filled_in(model: XGBoostModel, group: Group, space_for: SpaceFor) -> Ranking:

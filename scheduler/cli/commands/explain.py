@@ -39,7 +39,11 @@ def explain_command(
     file: ProgramFile = None,
     db: Annotated[
         str | None,
-        typer.Option("--db", help="The tuning database.", show_default="tuning.db of a workload"),
+        typer.Option(
+            "--db",
+            help="The tuning database.",
+            show_default="tuning.db for a workload, none for a model",
+        ),
     ] = None,
     workload: Annotated[
         str | None, typer.Option(help="Explain a model for this workload alone.")
@@ -133,18 +137,26 @@ def _print_model(path: Path, found: ModelExplained) -> None:
     said = found.to_json()
     print(plain(_title(path, found)))
     mean = f"{said['mean_prediction']:.3f}"
-    print(f"mean predicted score (best latency over latency) of what runs: {mean}")
-    _print_features(said["features"][:SHOWN_FEATURES], "score", "faster", "slower")
+    print(f"score: the speed of a schedule that runs, of the fastest one's; the mean is {mean}")
+    _print_features(said["features"], SHOWN_FEATURES, "score", "faster", "slower")
     if said["validity"] is not None:
         print("\nWhether a schedule builds, runs and is right:")
-        _print_features(said["validity"]["features"][:SHOWN_RISKS], "log-odds", "safer", "riskier")
-    print("A feature moves a prediction by its mean absolute SHAP value, from the mean prediction.")
+        risks = said["validity"]["features"]
+        _print_features(risks, SHOWN_RISKS, "log-odds", "safer", "riskier")
+    print(
+        "A feature moves a prediction, up or down from the mean one, by its SHAP value; these are\n"
+        "means of their sizes."
+    )
 
 
-def _print_features(features: Sequence[Mapping[str, Any]], what: str, *ways: str) -> None:
+def _print_features(
+    features: Sequence[Mapping[str, Any]], most: int, what: str, *ways: str
+) -> None:
     from scheduler.cli.output import percent, print_table
+    from scheduler.cli.text import counted
     from scheduler.explaining import in_words
 
+    moving = [each for each in features if each["mean_absolute_contribution"] > 0]
     rows = [
         (
             each["feature"],
@@ -154,11 +166,12 @@ def _print_features(features: Sequence[Mapping[str, Any]], what: str, *ways: str
             each["unit"],
             each["meaning"],
         )
-        for each in features
-        if each["mean_absolute_contribution"] > 0
+        for each in moving[:most]
     ]
     columns = ("feature", f"#moves {what} by", "#share", "goes with", "unit", "what it is")
     print_table(columns, rows)
+    if len(moving) > most:
+        print(f"{counted(len(moving) - most, 'other feature')}, each of which moves it less.")
 
 
 def _print_workload(found: WorkloadExplained) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,8 +36,10 @@ def train_command(
     if format is Format.JSON:
         print(json.dumps({"model": str(out), **report.to_json()}))
     else:
-        print(f"{out}: {_learned(report)}")
-        if report.quality is not None:
+        print("\n".join(_learned(out, report)))
+        if report.quality is None:
+            print("How good it is, is not known: no two schedules of a workload differ in speed.")
+        else:
             _print_figures(report.quality)
 
 
@@ -65,23 +68,24 @@ def evaluate_command(
         _print_figures(found)
 
 
-def _learned(report: Training) -> str:
-    words = [
-        f"{report.schedules} schedules of {counted(report.workloads, 'workload')}",
-        f"{report.failures} failed",
-        counted(len(report.operators), "operator"),
-        counted(len(report.devices), "device"),
-    ]
+def _learned(out: Path, report: Training) -> Iterator[str]:
+    """The lines of what a model was trained on."""
+    from scheduler.cli.text import plain
+
+    schedules = counted(report.schedules, "schedule")
+    workloads = counted(report.workloads, "workload")
+    yield f"{out}: trained on {schedules} of {workloads}, of which {report.failures} failed"
     if report.skipped:
-        words.append(f"{report.skipped} more are in their spaces no longer")
-    return ", ".join(words)
+        yield f"{counted(report.skipped, 'more schedule')} left out: in their spaces no longer"
+    yield plain(f"operators: {', '.join(report.operators)}")
+    yield plain(f"devices: {', '.join(report.devices)}")
 
 
 def _print_parts(found: Evaluation) -> None:
     from scheduler.cli.output import percent, print_table
 
     names = list(found.figures)
-    columns = (str(found.split), "protocol", "#rows", *(f"#{name}" for name in names))
+    columns = (str(found.split), "protocol", "#schedules", *(f"#{name}" for name in names))
     rows = [
         (
             part.name,
@@ -104,9 +108,11 @@ def _print_figures(found: Evaluation) -> None:
         for metric in METRICS
         if metric.name in found.figures
     ]
-    meaning = "pairs that the analytic model orders rightly, which needs no data"
+    meaning = "pairs that the roofline, which needs no data, predicts in the right order"
     rows.append(("pairwise, roofline", *_shown(found.roofline), meaning))
     print_table(columns, rows)
+    for name, words in found.protocols.items():
+        print(f"{name}: {words}")
     for sentence in found.left_out:
         print(sentence)
     print(found.verdict)

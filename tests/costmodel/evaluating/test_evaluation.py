@@ -107,6 +107,18 @@ def test_a_lone_workload_is_evaluated_by_folds_and_not_by_memory():
     assert chance.figures["recall@1%"] < 0.5
 
 
+def test_what_is_said_of_a_lone_workload_is_not_said_of_others():
+    known = measured(512, 60)
+    lone = evaluated(trained(known), known)
+    assert "on schedules that it has not seen, of the one workload there is, it" in lone.verdict
+    assert lone.to_json()["protocols"].keys() == {"folds"}
+    seen = known + measured(384, 60)
+    two = evaluated(trained(seen), seen + measured(256, 60))
+    assert "on workloads that it has not seen it orders" in two.verdict
+    assert "tune 5 or more" in two.verdict
+    assert two.to_json()["protocols"].keys() == {"held out", "left out"}
+
+
 def test_workloads_that_never_ran_are_left_out_of_the_report():
     space = toy_space(product(m=64), made_up_cpu())
     dead = examples(space, points(space, 20), failing=1)

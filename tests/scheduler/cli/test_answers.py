@@ -153,7 +153,9 @@ def test_databases_are_merged_measured_and_vacuumed(tuned, tmp_path, capsys):
 def test_train_reports_what_it_learned_from_and_evaluate_how_well(tuned, tmp_path, capsys):
     model, db = str(tmp_path / "model.json"), str(tuned[0])
     text = ask(capsys, "train", "--db", db, "--out", model)
-    assert f"{2 * TRIALS} schedules of 2 workloads, 0 failed, 1 operator, 1 device" in text
+    assert f"trained on {2 * TRIALS} schedules of 2 workloads, of which 0 failed\n" in text
+    assert "operators: matmul\ndevices: cpu " in text
+    assert "left out: the model itself has learned from it, so another ranks it" in text
     assert "Not known to be of use" in text
     report = json.loads(ask(capsys, "train", "--db", db, "--out", model, "--format", "json"))
     assert (report["schedules"], report["operators"]) == (2 * TRIALS, ["matmul"])
