@@ -1,4 +1,5 @@
-"""Every block of code in README.md runs, from top to bottom, in one folder."""
+"""Every block of code in README.md runs, from top to bottom, in one folder; results that pages of
+experiments name are there."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCK = re.compile(r"(<!-- not run by tests: [^>]+ -->\n)?```(\w+)\n(.*?)\n```", re.DOTALL)
+RESULT = re.compile(r"`((?:[\w./]*\bresults/)?[\w-]+\.(?:json|svg|jsonl\.gz))`")
 PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
 
 
@@ -58,6 +60,15 @@ def test_every_block_runs(tmp_path, version):
 def test_no_block_is_written_another_way():
     assert not re.search(r"^    \S", README, re.MULTILINE)
     assert README.count("```") == 2 * len(BLOCK.findall(README))
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("experiments/*/README.md")), ids=lambda page: page.parent.name
+)
+def test_the_results_that_a_page_names_are_there(page):
+    for name in RESULT.findall(page.read_text()):
+        places = (page.parent, page.parent / "results", ROOT)
+        assert any((place / name).is_file() for place in places), name
 
 
 def test_the_targets_of_make_are_there():
