@@ -160,6 +160,23 @@ def test_the_command_fails_where_a_kernel_is_wrong(capsys, broken):
     assert "first failure: wrong_result:" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_the_command_fails_where_nothing_could_be_checked(tmp_path, capsys, monkeypatch, form):
+    """As on a machine without memory for its compiler."""
+    compiler = tmp_path / "killed"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *unit*) kill -9 $$;; esac\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    assert (
+        run(["verify", "matmul", "m=64", "n=64", "k=64", "--schedules", "1", "--format", form]) == 1
+    )
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "tilewright: nothing could be checked: the compiler was killed by SIGKILL"
+    )
+    assert said.count("\n") == 1
+
+
 def test_the_command_prints_json(capsys):
     assert run([*WORDS, "--schedules", "1", "--format", "json"]) == 0
     outcome = json.loads(capsys.readouterr().out)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
+from scheduler.cli.codes import NO_KERNEL
 from scheduler.cli.options import (
     Format,
     TargetName,
     Threads,
 )
-from scheduler.cli.text import counted, plain
+from scheduler.cli.text import counted, plain, say
 from spaces.target import detect_target
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def verify_command(
 
     Kernels of a named GPU, such as cuda:sm_90a, are emulated on the CPU, asynchrony included: no
     GPU is needed, and large shapes are shortened. Those of cpu and cuda run for real. The exit
-    code is 1 if any is wrong.
+    code is 1 if any is wrong, or none could be checked.
 
     \b
     Example:
@@ -70,8 +71,7 @@ def verify_command(
         for verdict in _wrong(verdicts)[:1]:
             print(plain(f"first failure: {verdict.error_kind}: {verdict.error_text}"))
             print(f"  of {verdict.schedule}")
-    if _wrong(verdicts):
-        raise typer.Exit(1)
+    raise typer.Exit(_code(verdicts))
 
 
 def _all(found: Iterator[Verdict], count: int, quiet: bool) -> list[Verdict]:
@@ -86,6 +86,16 @@ def _all(found: Iterator[Verdict], count: int, quiet: bool) -> list[Verdict]:
     finally:
         lines.end()
     return verdicts
+
+
+def _code(verdicts: Sequence[Verdict]) -> int:
+    """The exit code; where nothing could be checked, it is said why."""
+    if any(verdict.right for verdict in verdicts):
+        return NO_KERNEL if _wrong(verdicts) else 0
+    if not _wrong(verdicts):
+        refusals = [verdict.error_text for verdict in verdicts] or ["no schedule was drawn"]
+        say(f"nothing could be checked: {refusals[0]}")
+    return NO_KERNEL
 
 
 def _wrong(verdicts: Sequence[Verdict]) -> list[Verdict]:
