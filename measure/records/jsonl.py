@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +28,8 @@ from spaces.validation.files import output_file
 
 FORMAT = "tilewright-measurements"
 VERSION = 3
+MOST_NESTED = 100
+"""Values in values that are read: nothing of ours comes near, and what reads them calls itself."""
 GZIP = b"\x1f\x8b"
 """What compressed files begin with."""
 
@@ -120,11 +123,32 @@ def _read_line(data: Any, version: int) -> Run | Record:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The JSON value that ``text`` holds; :class:`InputError` if it is none, NaN included."""
+    """The JSON value that ``text`` holds; :class:`InputError` if it is none, NaN included, or nests
+    too deep."""
     try:
-        return _DECODER.decode(text if isinstance(text, str) else str(text, "utf-8"))
+        text = text if isinstance(text, str) else str(text, "utf-8")
+        value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}") from None
+    if text.count("[") + text.count("{") > MOST_NESTED and _nests_deep(value):
+        raise InputError(f"values lie more than {MOST_NESTED} deep in each other")
+    return value
+
+
+def _nests_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MOST_NESTED):
+        level = list(chain.from_iterable(map(_inside, level)))
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """The values in a JSON value."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _malformed(path: Path, number: int, error: InputError) -> InputError:

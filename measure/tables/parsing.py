@@ -129,7 +129,8 @@ class _Reader:
         assert self._process.stdout is not None
         with self._process.stdout as said:
             for line in said:
-                self._lines.put(line)
+                if line.endswith(b"\n"):  # the last one of a process that was killed is torn
+                    self._lines.put(line)
                 if self._closed:
                     return
         self._lines.put(b"")

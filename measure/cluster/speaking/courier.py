@@ -242,8 +242,10 @@ def main() -> None:
 
 
 def _read_commands(inbox: queue.Queue[Command | Answer | None]) -> None:
+    """Up to the driver's end; a command that it did not finish is none."""
     for line in sys.stdin:
-        inbox.put(json.loads(line))
+        if line.endswith("\n"):
+            inbox.put(json.loads(line))
     inbox.put(None)
 
 

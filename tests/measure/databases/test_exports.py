@@ -1,6 +1,7 @@
 """Exported measurements of all versions, torn and compressed ones too."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,22 @@ def test_a_last_line_torn_anywhere_is_left_out(tmp_path):
         torn = last < end < len(whole) - 1
         assert found == (good if end >= len(whole) - 1 else good[:-1])
         assert said == ([f"line 7 of {path} is torn and was left out"] if torn else [])
+
+
+@pytest.mark.parametrize("depth", [101, 900, 980, 984, 987, 990, 50_000])
+@pytest.mark.parametrize("nest", [("[", "]"), ('{"a":', "}")], ids=["lists", "objects"])
+@pytest.mark.parametrize("name", ["target", "info", "samples"])
+def test_values_that_lie_deep_in_each_other_are_malformed(tmp_path, name, nest, depth):
+    """Whatever of what reads them would run out of calls first."""
+    before, after = nest
+    deep = before * depth + "0" + after * depth
+    *_, record = (GOLDEN / "measurements_v3.jsonl").read_text().splitlines()
+    record = json.dumps({**json.loads(record), name: "DEEP"}).replace('"DEEP"', deep)
+    path = tmp_path / "deep.jsonl"
+    path.write_text(f'{{"format": "tilewright-measurements", "version": 3}}\n{record}\n')
+    refused = r"line 2 of .* is malformed: (values lie more than 100 deep|not JSON)"
+    with Database(tmp_path / "new.db") as database, pytest.raises(InputError, match=refused):
+        database.import_jsonl(path)
 
 
 def test_compressed_files_are_read_as_what_they_hold(tmp_path):

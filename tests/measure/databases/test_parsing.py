@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import chain, islice
 from pathlib import Path
 
@@ -51,6 +53,26 @@ def test_what_stands_before_a_malformed_line_is_imported(tmp_path, export, recor
         with pytest.raises(InputError, match=r"line 1501 of .* is malformed: .*'clock' is missing"):
             database.import_jsonl(export, pytest.fail)
         assert list(database.records()) == records[:1499]
+
+
+KILLED = """
+import os, signal
+print('{"pairs": []}\\n{"pairs": [', end="", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_is_killed_while_it_speaks_ends_the_import(export, monkeypatch):
+    start = subprocess.Popen
+    monkeypatch.setattr(
+        "measure.tables.parsing.subprocess.Popen",
+        lambda _, **options: start([sys.executable, "-c", KILLED], **options),
+    )
+    with parsing._Reader(export, 0, 2) as reader:
+        chunks = reader.chunks()
+        assert next(chunks) == parsing.Chunk()
+        with pytest.raises(RuntimeError, match="ended with exit code -9"):
+            next(chunks)
 
 
 def test_a_process_that_fails_ends_the_import(export):

@@ -55,7 +55,7 @@ def test_two_suites_on_one_executor_each_get_their_own_results(database: Databas
                 spaces=spaces,
                 make_search=blind,
             )
-            found[session] = tuner.run(trials=96, seconds=60)
+            found[session] = tuner.run(trials=96, seconds=600)
 
         threads = [threading.Thread(target=tune, args=half) for half in halves]
         for thread in threads:
