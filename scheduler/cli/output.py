@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, TextIO
 
 from scheduler.cli.text import plain
@@ -115,8 +116,8 @@ def seconds(value: float) -> str:
 
 
 def clock(value: float) -> str:
-    """Minutes and seconds."""
-    return f"{int(value) // 60}:{int(value) % 60:02d}"
+    """Minutes and seconds, or a dash where there is no end of them."""
+    return f"{int(value) // 60}:{int(value) % 60:02d}" if isfinite(value) else "-"
 
 
 def moment(value: float) -> str:

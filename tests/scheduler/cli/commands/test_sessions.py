@@ -12,6 +12,7 @@ import pytest
 
 from measure.database import Database
 from measure.records.run import CHECKED, Run, run_from_json
+from measure.testing.made_up import a_run
 from scheduler.cli.app import run
 from scheduler.cli.known_clusters import remember
 from scheduler.tuning.task import UNTUNED
@@ -103,6 +104,12 @@ def test_an_unknown_session(here, capsys):
     Database("tuning.db").close()
     assert run(("resume", "5f2c91ab")) == 2
     assert "there is no session '5f2c91ab'" in one_line(capsys.readouterr().err)
+
+
+def test_times_that_are_none_are_listed_all_the_same(here, capsys):
+    with Database("tuning.db") as database:
+        database.begin_run(a_run(started_at=-1.7e308, heartbeat=1.7e308))
+    assert " - " in line_of("nightly", capsys)
 
 
 def lost_on(executor: object, address: object) -> None:
