@@ -79,15 +79,17 @@ class NvrtcBuilder:
         if refusal := _too_much_shared(shared, self._target):
             return failed(ErrorKind.REJECTED, refusal)
         try:
-            compilation = self._compiled(device_text(source.text) + source.text)
+            text = device_text(source.text) + source.text
         except InputError as error:  # an intrinsic that does not exist
             return failed(ErrorKind.COMPILE, str(error))
-        except (OSError, RuntimeError) as error:  # of this machine: a full disk, no memory
+        try:
+            compilation = self._compiled(text)
+        except (InputError, OSError, RuntimeError) as error:  # of this machine: a full disk
             return failed(ErrorKind.COMPILER_LOST, f"cannot compile: {error}")
         if compilation.cubin is None:
             late = f"compiling took longer than {self._time_limit:g} s"
-            text = late if compilation.stopped else compilation.log
-            return failed(compile_failure(text, compilation.stopped), text)
+            words = late if compilation.stopped else compilation.log
+            return failed(compile_failure(words, compilation.stopped), words)
         facts = [read_cubin(compilation.cubin, call.function(each)) for each in call.launches]
         info = _resources(facts, compilation.log, call, self._version)
         if refusal := _refusal(compilation.log, info, facts, call, self._target):

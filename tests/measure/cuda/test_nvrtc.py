@@ -212,6 +212,15 @@ def test_a_damaged_cubin_is_compiled_again(own_cache):
         assert CachedFile("cubins", kept.name).read() is not None, "it is whole again"
 
 
+def test_a_cache_that_nobody_may_use_is_no_fault_of_a_kernel(own_cache):
+    builder = NvrtcBuilder(HOPPER)
+    own_cache.parent.chmod(0o777)
+    [built] = builder.build([candidate(simt().kernel)])
+    builder.close()
+    assert built.error_kind is ErrorKind.COMPILER_LOST
+    assert "cannot compile: everybody can write to the cache folder" in built.error_text
+
+
 def test_a_cubin_is_read_for_every_architecture():
     for target in (AMPERE, cuda_target("sm_86"), cuda_target("sm_89"), HOPPER):
         info = build(tensor_core().kernel, target).info
