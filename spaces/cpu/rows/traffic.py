@@ -14,7 +14,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.rows.held import outputs_by_element
-from spaces.cpu.rows.work import registers, steps
+from spaces.cpu.rows.work import FORMS, registers, steps
 from spaces.cpu.traffic import USABLE, even_shares, footprints, stays_far
 from spaces.derivation.rows.place import Place
 from spaces.quantities import filled
@@ -23,68 +23,26 @@ from spaces.template import Columns
 if TYPE_CHECKING:
     from spaces.cpu.rows.template import RowsTemplate
 
-FORMS = ("online", "plain")
-
 
 def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
-    rows, target, lanes = template.rows, template.cpu, template.lanes
-    element = template.element.bytes
-    count, width = float(rows.row_count), float(rows.column_count)
-    across = columns["lanes"] == "rows"
-    inner = np.where(across, rows.rows[-1].extent, rows.columns[-1].extent)
-    vectors = count * width / inner * ceil_div(inner, lanes)
-    unroll, workers = columns["unroll"], columns["workers"]
-    held = columns["held"] != "again"
-    found = _Walks(template, columns)
-    walks, loads, stores = found.count, found.total("loads"), found.total("stores")
-    operations = found.total("operations") + found.total("once") / np.where(across, 1, unroll)
-
-    written = outputs_by_element(rows)
-    places = {place for place in rows.places.values() if place.by_column}
-    read_row = sum(_row_bytes(template, place) for place in places)
-    written_row = sum(output.array.bytes for output in written) / count
-    together = np.where(across, np.minimum(unroll * lanes, rows.rows[-1].extent), 1)
-    row = together * (read_row + element * width * held)
-    near = np.where(row <= USABLE * target.l1_bytes, 1, walks) * read_row
-    near = near + 2 * held * element * width * (row > USABLE * target.l1_bytes) + written_row
-    middle = np.where(row <= USABLE * target.l2_bytes, 1, walks) * read_row + written_row
-    least = float(template.workload.least_bytes)
-    allocated = written_row * count * (columns["stores"] == "cached")
-    resident = stays_far(target, least)
-    items = count / rows.rows[-1].extent * ceil_div(rows.rows[-1].extent, together)
-    quantities: dict[str, Any] = {
-        "flops": vectors * lanes * operations,
-        "useful_flops": count * width * found.least_operations,
-        "instructions": vectors * (operations + loads + stores) + 8 * walks * items,
-        "register_bytes": element * lanes * vectors * (loads + stores),
-        "near_bytes": count * near,
-        "middle_bytes": count * middle,
-        "main_bytes": least + allocated * (not resident),
-        "packing_bytes": 0.0,
-        "epilogue_elements": 0.0,
-        "registers": registers(template, columns),
-        "register_fraction": registers(template, columns) / target.vector_registers,
-        "far_fraction": least / target.l3_bytes,
-        "independent_chains": unroll,
-        "vector_fraction": count * width / (vectors * lanes),
-        "intensity": operations / np.maximum(loads, 1),
-        "main_loop_trips": np.where(across, width, np.maximum(1, inner // (unroll * lanes))),
-        "tile_visits": items * (walks + len(places) * np.logical_not(columns["ahead"])),
-        "synchronisations": workers > 1,
-        **footprints(target, row, row + together * written_row),
-        **even_shares(target, workers, items),
-    }
-    return filled(quantities, unroll.shape)
+    walks = _Walks(template, columns)
+    quantities = {**_executed(walks), **_moved(walks), **_shared(walks)}
+    return filled(quantities, columns["unroll"].shape)
 
 
 class _Walks:
-    """Sums over the walks along a row, by the values of ``passes`` and ``held``."""
+    """The walks along a row, by the values of decisions: what is summed up over them, and how many
+    rows and columns there are."""
 
     def __init__(self, template: RowsTemplate, columns: Columns) -> None:
+        self.template, self.columns = template, columns
+        self.rows = rows = template.rows
+        self.row_count, self.width = float(rows.row_count), float(rows.column_count)
+        self.across = columns["lanes"] == "rows"
+        self.held = columns["held"] != "again"
+        self.places = {place for place in rows.places.values() if place.by_column}
         self._online = columns["passes"] == "online"
-        self._held = columns["held"] != "again"
-        rows = template.rows
         self._steps = {
             (form, holds): steps(rows, template.passes(form), template.held if holds else None)
             for form in FORMS
@@ -107,9 +65,91 @@ class _Walks:
 
     def _chosen(self, of: Any) -> Any:
         values: dict[tuple[str, bool], float] = {k: of(walks) for k, walks in self._steps.items()}
-        online = np.where(self._held, values["online", True], values["online", False])
-        plain = np.where(self._held, values["plain", True], values["plain", False])
+        online = np.where(self.held, values["online", True], values["online", False])
+        plain = np.where(self.held, values["plain", True], values["plain", False])
         return np.where(self._online, online, plain).astype(np.float64)
+
+    @property
+    def inner(self) -> Any:
+        """Elements that lanes run along."""
+        return np.where(self.across, self.rows.rows[-1].extent, self.rows.columns[-1].extent)
+
+    @property
+    def vectors(self) -> Any:
+        """Vectors of all elements."""
+        lanes = self.template.lanes
+        return self.row_count * self.width / self.inner * ceil_div(self.inner, lanes)
+
+    @property
+    def together(self) -> Any:
+        """Rows of an item."""
+        most, unroll = self.rows.rows[-1].extent, self.columns["unroll"]
+        return np.where(self.across, np.minimum(unroll * self.template.lanes, most), 1)
+
+    @property
+    def items(self) -> Any:
+        """Rows that are walked along, or groups of them."""
+        last = self.rows.rows[-1].extent
+        return self.row_count / last * ceil_div(last, self.together)
+
+
+def _executed(walks: _Walks) -> dict[str, Any]:
+    """What cores do."""
+    template, columns, vectors = walks.template, walks.columns, walks.vectors
+    lanes, unroll = template.lanes, columns["unroll"]
+    loads, stores = walks.total("loads"), walks.total("stores")
+    once = walks.total("once") / np.where(walks.across, 1, unroll)
+    operations = walks.total("operations") + once
+    work, used = walks.row_count * walks.width, registers(template, columns)
+    turns = np.maximum(1, walks.inner // (unroll * lanes))
+    return {
+        "flops": vectors * lanes * operations,
+        "useful_flops": work * walks.least_operations,
+        "instructions": vectors * (operations + loads + stores) + 8 * walks.count * walks.items,
+        "register_bytes": template.element.bytes * lanes * vectors * (loads + stores),
+        "epilogue_elements": 0.0,
+        "registers": used,
+        "register_fraction": used / template.cpu.vector_registers,
+        "independent_chains": unroll,
+        "vector_fraction": work / (vectors * lanes),
+        "intensity": operations / np.maximum(loads, 1),
+        "main_loop_trips": np.where(walks.across, walks.width, turns),
+        "tile_visits": walks.items
+        * (walks.count + len(walks.places) * np.logical_not(columns["ahead"])),
+    }
+
+
+def _moved(walks: _Walks) -> dict[str, Any]:
+    """What goes from cache to cache, and to memory; and what has to have room."""
+    template, cpu, count = walks.template, walks.template.cpu, walks.row_count
+    read_row = sum(_row_bytes(template, place) for place in walks.places)
+    written = outputs_by_element(walks.rows)
+    written_row = sum(output.array.bytes for output in written) / count
+    element, held = template.element.bytes, walks.held
+    row = walks.together * (read_row + element * walks.width * held)
+    near = np.where(row <= USABLE * cpu.l1_bytes, 1, walks.count) * read_row
+    near = near + 2 * held * element * walks.width * (row > USABLE * cpu.l1_bytes) + written_row
+    middle = np.where(row <= USABLE * cpu.l2_bytes, 1, walks.count) * read_row + written_row
+    least = float(template.workload.least_bytes)
+    allocated = written_row * count * (walks.columns["stores"] == "cached")
+    resident = stays_far(cpu, least)
+    return {
+        "near_bytes": count * near,
+        "middle_bytes": count * middle,
+        "main_bytes": least + allocated * (not resident),
+        "packing_bytes": 0.0,
+        "far_fraction": least / cpu.l3_bytes,
+        **footprints(cpu, row, row + walks.together * written_row),
+    }
+
+
+def _shared(walks: _Walks) -> dict[str, Any]:
+    """How the work is divided."""
+    workers = walks.columns["workers"]
+    return {
+        "synchronisations": workers > 1,
+        **even_shares(walks.template.cpu, workers, walks.items),
+    }
 
 
 def _row_bytes(template: RowsTemplate, place: Place) -> float:

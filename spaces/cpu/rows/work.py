@@ -18,6 +18,8 @@ from spaces.language.tree import AxisValue, Call, Expression, Read
 if TYPE_CHECKING:
     from spaces.cpu.rows.template import RowsTemplate
 
+FORMS = ("online", "plain")
+"""Values of the decision ``passes``."""
 CALL = 16
 """Operations of a special function: a polynomial and what is around it."""
 CALL_REGISTERS = 5
@@ -59,7 +61,7 @@ def busiest(rows: Rows, passes: Iterable[Pass], held: Held | None) -> int:
 def registers(template: RowsTemplate, columns: Mapping[str, Any]) -> Any:
     """Vector registers of the hungriest walk: one for each vector in flight, the states, which
     every vector has of its own where lanes are rows, and what functions take."""
-    forms = {form: _registers(template, columns, form) for form in ("online", "plain")}
+    forms = {form: _registers(template, columns, form) for form in FORMS}
     return np.where(columns["passes"] == "online", forms["online"], forms["plain"])
 
 
