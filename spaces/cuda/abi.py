@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from spaces.kernel import Argument, Role
+from spaces.workloads.array import Array
 
 C_TYPES = {
     "float64": "double",
@@ -33,6 +34,15 @@ C_TYPES = {
     "int32": "i32",
 }
 """Spelling in generated kernels of each dtype; ``spaces/cuda/intrinsics`` defines the types."""
+
+
+LARGEST = 2**31
+"""Elements of an array up to which 32 bits say where they are."""
+
+
+def index_type(arrays: Iterable[Array]) -> str:
+    """The C type of what says where elements of dense ``arrays`` are: of 32 bits where they do."""
+    return "i64" if any(array.size >= LARGEST for array in arrays) else "int"
 
 
 def parameters(

@@ -13,6 +13,10 @@ from spaces.workloads.workload import Workload
 
 WARP = 32
 """Threads of a warp."""
+MOST_BLOCKS = 2**31 - 1
+"""Blocks of a launch along x at most."""
+SEGMENT = 64
+"""Bytes side by side that memory gives at a time."""
 _NO_DEVICE = (
     "target 'cuda' needs an NVIDIA GPU with its driver and the packages of "
     "`pip install 'tilewright[cuda]'` ({why}); without one, name the hardware, such as "

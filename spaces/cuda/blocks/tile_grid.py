@@ -17,11 +17,10 @@ from spaces.algebra.mapping import TaskMapping, spatial
 from spaces.cuda.blocks.batch import number_lines, product_number, x_numbers
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import drawn_row_tiles, row_tiles
+from spaces.cuda.target import MOST_BLOCKS
 from spaces.template import Decision, Rule
 
 RASTERS = ("along_columns", "along_rows")
-MOST_BLOCKS = 2**31 - 1
-"""Extent of a launch along x at most."""
 GROUPS = (1, 2, 4, 8, 16)
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 

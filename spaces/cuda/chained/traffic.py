@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.traffic import USABLE, Occupancy
+from spaces.cuda.occupancy import USABLE, Occupancy
 from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.traffic import USABLE
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import TERMS, ChainedSizes
 from spaces.cuda.chains.splitting import CLUSTER
+from spaces.cuda.occupancy import USABLE
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.work import share_inside
 from spaces.quantities import filled, widened

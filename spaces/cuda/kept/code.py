@@ -20,7 +20,7 @@ from functools import cached_property
 from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import parameters
+from spaces.cuda.abi import index_type, parameters
 from spaces.cuda.kept.sizes import TICKET, KeptSizes
 from spaces.cuda.kept.thread import Thread
 from spaces.cuda.maps.code import HELPERS
@@ -28,8 +28,6 @@ from spaces.derivation.kept.view import KeptView
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 from spaces.language.functions import REDUCERS
 
-LARGEST = 2**31
-"""Elements of an array up to which 32 bits say where they are."""
 FILL = """\
 template <int V, class T> TW_INLINE void tw_fill(T (&to)[V], T value) {
 #pragma unroll
@@ -102,7 +100,7 @@ class KeptCode:
     @property
     def integer(self) -> str:
         """C type of the loops' variables and of offsets."""
-        return "i64" if any(a.array.size >= LARGEST for a in self.arguments) else "int"
+        return index_type(argument.array for argument in self.arguments)
 
     # -- the entry ---------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.integers import ceil_div
+from spaces.algebra.integers import ceil_div, round_up
 from spaces.derivation.kept.cutting import Cutting
 from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.view import KeptView
@@ -86,7 +86,7 @@ class KeptSizes(Cutting):
     @property
     def ticket_bytes(self) -> Any:
         """The start of the workspace: a ticket for the blocks that share tasks."""
-        tickets = ceil_div(4 * self.task_blocks, TICKETS) * TICKETS
+        tickets = round_up(4 * self.task_blocks, TICKETS)
         return tickets * (self.values["split"] > 1)
 
     @property

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from spaces.cuda.blocks.rules import LEAST_THREADS
-from spaces.cuda.blocks.traffic import Occupancy
 from spaces.cuda.kept.rules import held_elements, registers
 from spaces.cuda.kept.sizes import KeptSizes, width
+from spaces.cuda.occupancy import Occupancy
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.kept.traffic import loads_by_turns
 from spaces.derivation.kept.view import KeptView

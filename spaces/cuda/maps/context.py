@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.index import Index
+from spaces.cuda.abi import index_type
 from spaces.cuda.maps.sizes import MapSizes
 from spaces.cuda.maps.values import ScalarValues
 from spaces.derivation.maps.nest import Loop
@@ -14,9 +15,6 @@ from spaces.derivation.maps.plane import SAME, Plane
 from spaces.derivation.maps.view import Access
 from spaces.kernel import Argument
 from spaces.schedule import Value
-
-LARGEST = 2**31
-"""Elements of an array up to which 32 bits say where they are."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class MapContext:
     @cached_property
     def integer(self) -> str:
         """C type of the loops' variables and of offsets."""
-        return "i64" if any(a.array.size >= LARGEST for a in self.arguments) else "int"
+        return index_type(argument.array for argument in self.arguments)
 
     @cached_property
     def pointers(self) -> dict[str, str]:

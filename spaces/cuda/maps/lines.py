@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spaces.algebra.index import Index, index
 from spaces.cuda.maps.context import MapContext
-from spaces.cuda.maps.sizes import LINE, SEGMENT, splits_sectors
+from spaces.cuda.maps.sizes import LINE, LINE_BYTES, splits_sectors
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.view import Access
 from spaces.derivation.products.forms import Form
@@ -34,7 +34,7 @@ class Lines:
 
     @property
     def _elements(self) -> int:
-        return SEGMENT // self.access.array.element.bytes
+        return LINE_BYTES // self.access.array.element.bytes
 
     def ahead(self) -> list[str]:
         """The line that sets :data:`AHEAD`, where the other loops' variables are set."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaces.cuda.maps.sizes import MapSizes, widest
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.maps.sizes import SECTOR, MapSizes, widest
+from spaces.cuda.target import MOST_BLOCKS, CudaTarget
 from spaces.derivation.maps.order import order_rule
 from spaces.derivation.maps.plane import Plane
 from spaces.template import Rule
 
-LEAST_SEGMENT = 32
-"""Bytes side by side that memory gives at a time."""
 MOST_BYTES = 512
 """Bytes of all arrays that one thread moves: more do not fit its registers at once."""
 LEAST_THREADS = 64
 """Of a block: a tile may be wider than the plane for their sake."""
-MOST_TILES = 2**31 - 1
 
 
 def map_rules(plane: Plane, target: CudaTarget) -> tuple[Rule, ...]:
@@ -57,8 +54,8 @@ def _extent_rules(plane: Plane) -> list[Rule]:
     tallest, broadest = _covering(plane.height), _covering(plane.width)
     written = max(output.array.element.bytes for output in plane.view.outputs)
     read = max((access.array.element.bytes for access in plane.turned), default=0)
-    least_rows = min(tallest, LEAST_SEGMENT // read) if read else 1
-    least_columns = min(broadest, LEAST_SEGMENT // written)
+    least_rows = min(tallest, SECTOR // read) if read else 1
+    least_columns = min(broadest, SECTOR // written)
     broadest = max(broadest, LEAST_THREADS // tallest)
     return [
         Rule(
@@ -125,7 +122,7 @@ def _thread_rules(plane: Plane, target: CudaTarget) -> list[Rule]:
         Rule(
             "grid",
             ("tile_rows", "tile_columns"),
-            lambda c: sizes(c).tiles <= MOST_TILES,
-            lambda c: f"{sizes(c).tiles} tiles are more blocks than a grid has: {MOST_TILES}",
+            lambda c: sizes(c).tiles <= MOST_BLOCKS,
+            lambda c: f"{sizes(c).tiles} tiles are more blocks than a grid has: {MOST_BLOCKS}",
         ),
     ]

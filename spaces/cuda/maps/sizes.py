@@ -20,8 +20,9 @@ from spaces.derivation.maps.view import Access
 
 WIDEST = 16
 """Bytes that a thread moves at once, at most."""
-SEGMENT = 128
-"""Bytes side by side that lanes of a warp write, if their tile is as wide."""
+LINE_BYTES = 128
+"""Bytes of a line of memory: lanes of a warp write as many side by side, if their tile is as
+wide."""
 FEW_TURNS = 4
 """Of a loop that a block may do by itself."""
 SECTOR = 32
@@ -78,10 +79,10 @@ class MapSizes:
 
     @property
     def lane_columns(self) -> Any:
-        """Lanes of a warp side by side along columns: as many as write a segment, or as there are
+        """Lanes of a warp side by side along columns: as many as write a line, or as there are
         rows too few for the others."""
         bytes = max(output.array.element.bytes for output in self.plane.view.outputs)
-        wanted = np.maximum(SEGMENT // (self.vector * bytes), 1)
+        wanted = np.maximum(LINE_BYTES // (self.vector * bytes), 1)
         least = np.maximum(WARP // self.rows, 1)
         return np.minimum(np.maximum(wanted, least), np.minimum(WARP, self.columns // self.vector))
 

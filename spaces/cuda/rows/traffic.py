@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.blocks.traffic import USABLE, Occupancy
+from spaces.cuda.occupancy import USABLE, Occupancy
 from spaces.cuda.rows.sizes import RowSizes
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.rows.place import Place

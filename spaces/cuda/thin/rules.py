@@ -12,7 +12,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.rules import MOST_THREADS, memory_rules
 from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
 from spaces.cuda.residency import block_threads, resident_threads
-from spaces.cuda.target import WARP, CudaTarget
+from spaces.cuda.target import SEGMENT, WARP, CudaTarget
 from spaces.cuda.thin.product import FRAGMENT
 from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.ways import by_way
@@ -21,8 +21,6 @@ from spaces.template import Decision, Rule
 
 MOST_PRODUCTS = 1024
 """Multiply-adds of a step that a thread writes out: more do not fit the instruction cache."""
-SEGMENT = 64
-"""Bytes side by side that memory gives at a time."""
 LEAST_FLIGHT = 16 * 1024
 """Bytes on their way to a multiprocessor that keep its share of memory busy, or nearly so."""
 MOST_WAVES = 8

@@ -14,9 +14,9 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.implicit import ImplicitProduct, tiled_product_of
-from spaces.cuda.blocks.traffic import Occupancy
 from spaces.cuda.mma.accumulators import STORES
 from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.occupancy import Occupancy
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.windows.code import WindowCode
 from spaces.cuda.windows.image import VECTOR_BYTES, Image

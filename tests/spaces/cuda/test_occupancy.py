@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spaces.cuda.blocks.traffic import Occupancy
+from spaces.cuda.occupancy import Occupancy
 from spaces.cuda.target import cuda_target
 
 TARGET = cuda_target("sm_80")

@@ -9,11 +9,9 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.target import WARP, CudaTarget
+from spaces.cuda.target import SEGMENT, WARP, CudaTarget
 from spaces.template import Decision, Rule
 
-SEGMENT = 64
-"""Bytes side by side that memory gives at a time."""
 ACROSS = 32
 """The same at least, where neighbours are of different rows."""
 LEAST_CLUSTER_BYTES = 8 * 1024

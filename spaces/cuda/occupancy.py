@@ -1,0 +1,73 @@
+"""How many blocks multiprocessors hold at a time, and what they then have in common, for whole
+populations at once. Names and units are those of ``spaces.quantities``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.residency import BLOCK_SHARED
+from spaces.cuda.target import WARP, CudaTarget
+
+USABLE = 0.75
+"""Share of L2 that holds on to data while other data streams through."""
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How ``blocks`` of many schedules fill the multiprocessors: of ``threads`` threads with so
+    many ``registers`` each and ``shared_bytes`` of shared memory, ``most_resident`` on a
+    multiprocessor at most."""
+
+    target: CudaTarget
+    blocks: Any
+    threads: Any
+    registers: Any
+    shared_bytes: Any
+    most_resident: Any = np.inf
+
+    @property
+    def resident(self) -> Any:
+        """Blocks that a multiprocessor holds at a time; registers come in eights a thread."""
+        target, threads = self.target, self.threads
+        by_registers = target.registers_per_multiprocessor // (
+            threads * ceil_div(self.registers, 8) * 8
+        )
+        by_shared = target.shared_per_multiprocessor // (self.shared_bytes + BLOCK_SHARED)
+        by_threads = target.threads_per_multiprocessor // threads
+        few = np.minimum(np.minimum(by_registers, by_shared), by_threads)
+        few = np.minimum(few, target.blocks_per_multiprocessor)
+        return np.clip(few, 1, self.most_resident)
+
+    @property
+    def slots(self) -> Any:
+        """Blocks that the device holds at a time."""
+        return self.resident * self.target.multiprocessors
+
+    def quantities(self, chains: Any) -> dict[str, Any]:
+        """Those of registers, shared memory and how evenly the blocks fill the multiprocessors;
+        ``chains`` are independent accumulations of a warp."""
+        target, resident = self.target, self.resident
+        share = self.blocks / target.multiprocessors
+        return {
+            "registers": self.registers,
+            "register_fraction": self.registers / target.registers_per_thread,
+            "near_footprint": self.shared_bytes,
+            "near_fraction": resident * self.shared_bytes / target.shared_per_multiprocessor,
+            "parallelism": np.minimum(self.blocks, self.slots),
+            "worker_fraction": np.minimum(share, 1.0),
+            "imbalance": np.where(share < 1, 1.0, np.ceil(share) / share),
+            "independent_chains": chains * resident * self.threads / WARP,
+        }
+
+    def flight(self, bytes: Any) -> dict[str, Any]:
+        """Quantities of L2, where the threads of a multiprocessor want so many bytes each."""
+        footprint = 1.0 * self.resident * self.threads * bytes
+        return {
+            "middle_footprint": footprint,
+            "middle_fraction": footprint / self.target.l2_bytes,
+        }
