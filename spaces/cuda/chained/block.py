@@ -10,7 +10,7 @@ from functools import cached_property
 from spaces.cuda.blocks.unrolled import THREAD
 from spaces.cuda.chained.kinds import FLOAT8
 from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chains.access import Access, key_number
+from spaces.cuda.chains.access import Access, leaves
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
 from spaces.cuda.chains.merging import PartMerging
@@ -18,7 +18,6 @@ from spaces.cuda.chains.rooms import SHARED, Crew, cluster_room
 from spaces.cuda.chains.spans import Spans
 from spaces.cuda.chains.splitting import SplitKeys, own_pairs
 from spaces.derivation.chained.view import Chained
-from spaces.language.tree import Expression
 from spaces.schedule import Value
 
 WIDE = 8
@@ -115,25 +114,13 @@ class Block(SplitKeys):
     @cached_property
     def chain(self) -> FragmentChain:
         """Writes the chain of slice ``f`` of a warp, whose scores are ``s[f]``."""
-        own = self.row.knowing({self.chained.key.name: "key"})
-
-        def row_leaf(node: Expression) -> str | None:
-            return None if self.chained.reads_key(node) else self.row.leaf(node)
-
-        def key_leaf(node: Expression) -> str | None:
-            if node == key_number(self.chained):
-                return "(float)first + (float)at"  # a conversion for the tile, not for each key
-            reads = self.chained.key.name in self.chained.indexing.reads(node)
-            return own.leaf(node) if reads else None
-
         return FragmentChain(
             self.chained,
             self.keys // 2,
             ROWS * self.slices,
             f"{ROWS} * f + h",
             lambda e: f"s[f][{e} / 4][{e} % 4]",
-            row_leaf,
-            key_leaf,
+            *leaves(self.row),
             self.spans.ends(self.keys),
             str(self.values["rescale"]),
         )

@@ -9,12 +9,11 @@ from functools import cached_property
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chains.access import key_number
+from spaces.cuda.chains.access import leaves
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
 from spaces.cuda.chains.tile_chain import Written
 from spaces.derivation.chained.text import split
-from spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)
@@ -27,20 +26,9 @@ class GroupRows:
     def chain(self) -> FragmentChain:
         """What writes the chain of a thread's rows."""
         plan, chained = self.plan, self.plan.chained
-        own = plan.row_access.knowing({chained.key.name: "key"})
-
-        def row_leaf(node: Expression) -> str | None:
-            return None if chained.reads_key(node) else plan.row_access.leaf(node)
-
-        def key_leaf(node: Expression) -> str | None:
-            if node == key_number(chained):
-                return "(float)first + (float)at"  # a conversion for the tile, not for each key
-            reads = chained.key.name in chained.indexing.reads(node)
-            return own.leaf(node) if reads else None
-
         return FragmentChain(
             chained, plan.keys // 2, ROWS, "h", lambda e: f"scores[{e}]",
-            row_leaf, key_leaf, plan.spans.ends(plan.keys), str(plan.values["rescale"]),
+            *leaves(plan.row_access), plan.spans.ends(plan.keys), str(plan.values["rescale"]),
         )  # fmt: skip
 
     def lines(self) -> list[str]:

@@ -10,6 +10,7 @@ from spaces.cuda.abi import C_TYPES
 from spaces.derivation.chained.text import FormText
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.products.forms import Form, span
+from spaces.derivation.scopes import Leaf
 from spaces.language.tree import AxisValue, Expression, Read
 
 HELPERS = """\
@@ -107,3 +108,19 @@ class Access:
     def _knows(self, form: Form) -> bool:
         limits = self.chained.indexing.limits
         return {axis for axis in form.axes if limits.get(axis) != 1} <= set(self.names)
+
+
+def leaves(row: Access) -> tuple[Leaf, Leaf]:
+    """What differs from row to row, of a row that is known, and what differs from key to key: of
+    the key ``key``, whose number is ``at`` after the lane's ``first``."""
+    chained, known = row.chained, row.knowing({row.chained.key.name: "key"})
+
+    def row_leaf(node: Expression) -> str | None:
+        return None if chained.reads_key(node) else row.leaf(node)
+
+    def key_leaf(node: Expression) -> str | None:
+        if node == key_number(chained):
+            return "(float)first + (float)at"  # a conversion for the tile, not for each key
+        return known.leaf(node) if chained.key.name in chained.indexing.reads(node) else None
+
+    return row_leaf, key_leaf

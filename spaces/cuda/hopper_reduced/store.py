@@ -12,7 +12,7 @@ from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.access import Access, key_number
+from spaces.cuda.chains.access import Access, leaves
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
@@ -23,7 +23,6 @@ from spaces.cuda.hopper.tile import BLOCK
 from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.text import split
 from spaces.derivation.chained.view import Chained
-from spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)
@@ -58,19 +57,9 @@ class SliceRows:
     def chain(self) -> FragmentChain:
         """What writes the chain of a thread's rows over a tile."""
         chained = self.chained
-        own = self.access.knowing({chained.key.name: "key"})
-
-        def row_leaf(node: Expression) -> str | None:
-            return None if chained.reads_key(node) else self.access.leaf(node)
-
-        def key_leaf(node: Expression) -> str | None:
-            if node == key_number(chained):
-                return "(float)first + (float)at"  # a conversion for the tile, not for each key
-            return own.leaf(node) if chained.key.name in chained.indexing.reads(node) else None
-
         return FragmentChain(
             chained, self.chunk // 2, ROWS, "h", lambda e: f"{self.score}[chunk + {e}]",
-            row_leaf, key_leaf, (False, self._has_tail),
+            *leaves(self.access), (False, self._has_tail),
         )  # fmt: skip
 
     def merging(self, slice_number: str) -> PartMerging:
