@@ -17,6 +17,23 @@ from spaces.workloads.contraction import Contraction, Operand
 from spaces.workloads.product import Product, product_of
 
 TILE, DEPTH = 64, 16
+"""Rows and columns of a block's tile, and terms of a step: a thread has 4 x 4 sums."""
+_MULTIPLIED = f"""\
+    tw::sync_block();
+    for (int k = 0; k < {DEPTH}; k++) {{
+      double x[4], y[4];
+      for (int i = 0; i < 4; i++) {{
+        x[i] = tw::load_shared<double>(left + 8 * (k * {TILE} + down + 16 * i));
+        y[i] = tw::load_shared<double>(right + 8 * (k * {TILE} + across + 16 * i));
+      }}
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum[i][j] += x[i] * y[j];
+    }}
+    tw::sync_block();
+"""
+"""A step: both tiles in shared memory are multiplied once all threads have stored them."""
 
 
 def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
@@ -43,20 +60,7 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({signature(opera
   for (i64 k0 = 0; k0 < {product.terms}; k0 += {DEPTH}) {{
 {left}
 {right}
-    tw::sync_block();
-    for (int k = 0; k < {DEPTH}; k++) {{
-      double x[4], y[4];
-      for (int i = 0; i < 4; i++) {{
-        x[i] = tw::load_shared<double>(left + 8 * (k * {TILE} + down + 16 * i));
-        y[i] = tw::load_shared<double>(right + 8 * (k * {TILE} + across + 16 * i));
-      }}
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) sum[i][j] += x[i] * y[j];
-    }}
-    tw::sync_block();
-  }}
+{_MULTIPLIED}  }}
 #pragma unroll
   for (int i = 0; i < 4; i++)
 #pragma unroll

@@ -13,6 +13,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import FLOAT
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.decisions import registers
 from spaces.workloads.product import Product
 
 
@@ -79,8 +80,3 @@ class Context(TileContext):
     """What all rules of plain products judge by."""
 
     product: Product
-
-
-def registers(rows: Any, vectors: Any) -> Any:
-    """Vector registers a tile takes: accumulators, a row of the right operand, a broadcast."""
-    return rows * vectors + vectors + 1

@@ -19,9 +19,10 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.memory_rules import ahead_rules, cache_rules, layout_rules, packing_rules
-from spaces.cpu.blocked.rule_context import Context, TileContext, registers
+from spaces.cpu.blocked.rule_context import Context, TileContext
 from spaces.cpu.sharing import LEAST_WORK, enough_threads, idle_batch_workers, idle_threads
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.decisions import registers
 from spaces.template import Decision, Rule
 from spaces.workloads.product import Product
 

@@ -14,6 +14,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import FLOAT, LINE_BYTES
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.decisions import registers
 from spaces.cpu.traffic import (
     USABLE,
     footprints,
@@ -87,7 +88,7 @@ def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[st
         "register_bytes": FLOAT * lanes * (broadcasts + loads + updates),
         "epilogue_elements": rows * vectors * lanes * has_epilogue,
         "independent_chains": chains,
-        "registers": chains + tile_vectors + 1,
+        "registers": registers(b.tile_rows, tile_vectors),
         "vector_fraction": columns / (vectors * lanes),
         "intensity": chains / (b.tile_rows + tile_vectors),
         "main_loop_trips": np.minimum(b.block_depth / _terms_a_step(values), steps)
@@ -138,7 +139,7 @@ def _near_and_middle(
         "middle_bytes": middle,
         "packing_bytes": packing,
         **footprints(target, near_footprint, block + staying),
-        "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
+        "register_fraction": registers(b.tile_rows, b.tile_columns // target.lanes(FLOAT))
         / target.vector_registers,
     }
 

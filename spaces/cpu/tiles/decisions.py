@@ -1,6 +1,9 @@
-"""What can be decided of a register tile, whatever template cuts a product into such."""
+"""What can be decided of a register tile, whatever template cuts a product into such, and the
+registers that it takes."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from spaces.cpu.target import CpuTarget
 
@@ -13,3 +16,8 @@ MANY_REGISTERS = 32
 def unrolls(cpu: CpuTarget) -> tuple[int, ...]:
     """Steps of the depth in a turn of the innermost loop."""
     return (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)
+
+
+def registers(rows: Any, vectors: Any) -> Any:
+    """Vector registers a tile takes: accumulators, a row of the right operand, a broadcast."""
+    return rows * vectors + vectors + 1

@@ -14,6 +14,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import FLOAT
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.decisions import registers
 from spaces.cpu.tiles.dot_panel import columns_at_once
 from spaces.cpu.traffic import footprints, packing_passes, shares
 from spaces.cpu.windows.blocking import Blocking, blocking
@@ -140,7 +141,7 @@ def _traffic(
         "packing_bytes": packing,
         **footprints(target, caches.left_tile + caches.panel, caches.block + caches.staying),
         "far_fraction": footprint / target.l3_bytes,
-        "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
+        "register_fraction": registers(b.tile_rows, b.tile_columns // target.lanes(FLOAT))
         / target.vector_registers,
     }
 

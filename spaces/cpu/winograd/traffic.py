@@ -12,6 +12,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import FLOAT
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.decisions import registers
 from spaces.cpu.traffic import USABLE, footprints, packing_passes, shares
 from spaces.cpu.winograd.blocking import Blocking, blocking
 from spaces.cpu.winograd.transforms import operations
@@ -57,7 +58,7 @@ def _work(view: SquareWindows, b: Blocking, lanes: int, values: Columns) -> dict
         "register_bytes": FLOAT * lanes * (broadcasts + loads + 2 * stores + transforms),
         "epilogue_elements": outputs * vectors * lanes * view.product.fused,
         "independent_chains": chains,
-        "registers": chains + b.tile_columns // lanes + 1,
+        "registers": registers(b.tile_rows, b.tile_columns // lanes),
         "vector_fraction": extent / (vectors * lanes),
         "intensity": chains / (b.tile_rows + b.tile_columns // lanes),
         "main_loop_trips": channels / values["unroll"],
@@ -114,7 +115,7 @@ def _traffic(
         "packing_bytes": moved,
         **footprints(target, tile, block + panel),
         "far_fraction": footprint / target.l3_bytes,
-        "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
+        "register_fraction": registers(b.tile_rows, b.tile_columns // target.lanes(FLOAT))
         / target.vector_registers,
     }
 
