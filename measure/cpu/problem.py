@@ -98,11 +98,6 @@ class _Judged:
         return f"{low} {high} {table} {kind} {count} {size} {poison} {array.name}"
 
 
-def in_memory_order(values: np.ndarray, operand: Array) -> np.ndarray:
-    """The elements of an array of the operand's shape as they lie in memory, one-dimensional."""
-    return np.ascontiguousarray(values.transpose(operand.order)).reshape(-1)
-
-
 def array_in(memory: np.ndarray, operand: Array) -> np.ndarray:
     """The operand's array at the start of ``memory`` (bytes), as a view."""
     size = operand.element.bytes

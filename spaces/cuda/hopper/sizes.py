@@ -84,11 +84,6 @@ class HopperSizes:
         whole = drawn_row_tiles(self.product, c["block_n"]) * c["block_n"]
         return np.where(part > 0, rows / whole, 1.0)
 
-    def launch_cluster(self, c: Any) -> Any:
-        """Blocks of a cluster: its tiles, or those that share the depth of one tile."""
-        m, n = self.cluster(c)
-        return m * n * np.where(c["exchange"] == "cluster", c["splits"], 1)
-
     def sides(self, c: Any) -> tuple[Any, Any]:
         """Extents of the product along m and n; of segments of rows, the most that is likely."""
         columns, swapped = self.product.columns, c["swapped"]

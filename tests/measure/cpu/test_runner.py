@@ -10,7 +10,7 @@ import pytest
 from measure.cpu import runner as cpu_runner
 from measure.cpu.builder import CBuilder
 from measure.cpu.cores import one_cpu_per_core, pinned_to
-from measure.cpu.problem import in_memory_order, index_of
+from measure.cpu.problem import index_of
 from measure.cpu.runner import CRunner
 from measure.records.measurement import ErrorKind, Status
 from measure.testing.runner import RunnerContract
@@ -103,7 +103,7 @@ static unsigned short rounded(float x) {
 def test_a_position_in_memory_is_turned_into_the_index():
     operand = Operand("T", "float32", (2, 3, 5), (2, 0, 1), axes=("a", "b", "c"))
     values = np.arange(30.0).reshape(2, 3, 5)
-    flat = in_memory_order(values, operand)
+    flat = values.transpose(operand.order).reshape(-1)
     for position, value in enumerate(flat):
         assert values[index_of(position, operand)] == value
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cpu.problem import in_memory_order as in_order
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.emulator import Emulator
 from measure.cuda.trusted import oracle
@@ -21,6 +20,11 @@ from spaces.workloads.contraction import Operand
 from tests.measure.cuda.cuda_kernels import output_of
 
 SEED = np.int32(12345)
+
+
+def in_order(values: np.ndarray, operand: Operand) -> np.ndarray:
+    """The elements of an array as they lie in memory."""
+    return np.ascontiguousarray(values.transpose(operand.order)).reshape(-1)
 
 
 @pytest.fixture(scope="module")
