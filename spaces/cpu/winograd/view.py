@@ -25,7 +25,7 @@ LEAST_OUTPUTS = 2
 
 
 @dataclass(frozen=True)
-class Windows:
+class WindowAxis:
     """One axis of windows: ``windows`` counts them, ``taps`` their elements."""
 
     windows: Part
@@ -37,7 +37,7 @@ class SquareWindows:
     """A product whose rows have windows along two ``axes``, of as many taps each."""
 
     product: PlacedProduct
-    axes: tuple[Windows, Windows]
+    axes: tuple[WindowAxis, WindowAxis]
     channels: Turns
     column: Turns
 
@@ -101,7 +101,7 @@ class Squares:
 def square_windows_of(product: PlacedProduct) -> SquareWindows | str:
     """The view of a product, or why there is none, in words."""
     axes = [
-        Windows(row, depth)
+        WindowAxis(row, depth)
         for depth in product.depth
         for row in product.rows
         if 1 < depth.extent <= MOST_READS - 1 and _step_alike(product, row, depth)
