@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +83,9 @@ class AnalyticModel:
                 raise ValueError
             model = cls(space_for=space_for)
             model._scale, model._spread = float(data["scale"]), float(data["spread"])
-        except (OSError, ValueError, KeyError, TypeError):
+            if not (0 < model._scale < inf and 0 < model._spread < inf):
+                raise ValueError
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise InputError(f"{path} is not a Tilewright model") from None
         return model
 

@@ -12,6 +12,7 @@ from costmodel.sizes import evenness
 from costmodel.testing.cost_model import CostModelContract
 from costmodel.testing.toys import examples, points, product, toy_space
 from spaces.cuda.target import cuda_target
+from spaces.errors import InputError
 from spaces.quantities import QUANTITIES
 from spaces.testing.targets import made_up_cpu
 
@@ -153,3 +154,12 @@ def test_a_saved_factor_is_a_number(tmp_path):
     path = tmp_path / "model.json"
     AnalyticModel().save(path)
     assert json.loads(path.read_text())["scale"] == 1.0
+
+
+@pytest.mark.parametrize("scale", ["NaN", "1e999", "0", "-1", "1" + "0" * 400, "[" * 100_000])
+def test_a_factor_that_is_none_is_refused(tmp_path, scale):
+    path = tmp_path / "model.json"
+    AnalyticModel(space_for=toy_space).save(path)
+    path.write_text(path.read_text().replace('"scale": 1.0', f'"scale": {scale}'))
+    with pytest.raises(InputError, match="is not a Tilewright model"):
+        AnalyticModel.load(path, toy_space)
