@@ -39,7 +39,7 @@ class ContractionCode:
 
     @cached_property
     def blocks(self) -> Blocking:
-        """All extents."""
+        """Extents of chunks, blocks and tiles."""
         return blocking(self.product, self.lanes, self.values)
 
     @cached_property

@@ -59,7 +59,7 @@ class RowBody:
         self.lanes = [self._lanes(number) for number in range(self.vectors)]
 
     def write(self, passes: Sequence[Pass]) -> None:
-        """All of it."""
+        """Add the lines of all passes in their order, and then of the outputs."""
         stored = False
         outputs = self.rows.outputs
         by_element = [o for o in outputs if o.place.by_column]

@@ -170,7 +170,7 @@ class ThinDots(Thin):
     dots: ClassVar[bool] = True
 
     def tile_columns(self, values: Mapping[str, Any]) -> Any:
-        """As decided."""
+        """As many as the decision of this name says."""
         return values["tile_columns"]
 
     def registers(self, values: Mapping[str, Any]) -> Any:

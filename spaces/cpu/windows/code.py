@@ -49,7 +49,7 @@ class WindowsCode:
 
     @cached_property
     def blocks(self) -> Blocking:
-        """All extents."""
+        """Extents of chunks, blocks and tiles."""
         return blocking(self.view, self.lanes, self.values)
 
     @cached_property

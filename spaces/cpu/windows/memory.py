@@ -30,7 +30,7 @@ class Memory:
 
     @property
     def bytes(self) -> int:
-        """All of it."""
+        """Bytes of the whole workspace."""
         return self.worker_start + self.blocks.workers * self.worker_bytes
 
     @cached_property

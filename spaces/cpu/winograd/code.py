@@ -45,7 +45,7 @@ class WinogradCode:
 
     @cached_property
     def blocks(self) -> Blocking:
-        """All extents."""
+        """Extents of chunks, blocks and tiles."""
         return blocking(self.view, self.lanes, self.values)
 
     @cached_property

@@ -55,8 +55,8 @@ class PlacedBeside:
 
 @dataclass(frozen=True)
 class ImplicitProduct:
-    """See the module; ``view`` has the roles and places, of a program that is equal to that of
-    ``workload``, whose arrays are meant."""
+    """The product of ``workload``. Its arrays are meant: ``view`` has the roles and places of a
+    program that is equal to its own."""
 
     workload: Computation
     view: PlacedProduct

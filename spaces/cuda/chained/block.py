@@ -26,7 +26,7 @@ WIDE = 8
 
 @dataclass(frozen=True)
 class Block(SplitKeys):
-    """Under the decisions ``values``."""
+    """A block of a kernel under the decisions ``values``, whose ``sizes`` these are."""
 
     sizes: ChainedSizes
     values: Mapping[str, Value]

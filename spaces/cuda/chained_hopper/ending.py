@@ -27,13 +27,13 @@ class PackedFinish(Finish):
 
 @dataclass(frozen=True)
 class Ending:
-    """Follows ``plan``, for the ``rows`` of a warpgroup."""
+    """What a warpgroup of a kernel that follows ``plan`` does with its ``rows`` in the end."""
 
     plan: ChainedPlan
     rows: GroupRows
 
     def lines(self) -> list[str]:
-        """All of it."""
+        """C lines of a multiplying thread after its last tile of keys."""
         plan, merging = self.plan, self.plan.merging(self.rows.chain)
         outputs = merging.put(self._inside) if plan.merges_later else self._outputs()
         if plan.begins_early:  # sooner, its blocks would crowd on the few multiprocessors left

@@ -23,7 +23,7 @@ _VALUES_ARE_THERE = "tw::mbarrier_wait(values_full + 8 * stage, phase);"
 
 @dataclass(frozen=True)
 class Multiplying:
-    """Follows ``plan``."""
+    """A warpgroup that multiplies, of a kernel that follows ``plan``."""
 
     plan: ChainedPlan
 
@@ -41,13 +41,13 @@ class Multiplying:
         return Ending(self.plan, self.rows)
 
     def merging(self) -> list[str]:
-        """All of the kernel that merges parts, of rows that know of no tiles."""
+        """C lines of the kernel that merges parts, of rows that know of no tiles."""
         return Ending(self.plan, GroupRows(self.plan)).merging_lines()
 
     # -- a block -----------------------------------------------------------------------------------
 
     def lines(self) -> list[str]:
-        """All of it."""
+        """C lines of its threads, for all tiles of rows of the block."""
         plan, sizes = self.plan, self.plan.sizes
         last, turns = plan.warpgroups - 1, bool(plan.values["ping_pong"])
         return [

@@ -13,8 +13,8 @@ _STEPS = PANEL // TERMS
 
 @dataclass(frozen=True)
 class Products:
-    """Follows ``plan``. Products are started here; they end with the waits of whoever starts
-    them."""
+    """The products of a warpgroup, of a kernel that follows ``plan``. They are started here, and
+    end with the waits of whoever starts them."""
 
     plan: ChainedPlan
 

@@ -113,7 +113,7 @@ class TileChain:
         return [*lines, "float largest[4] = {};", *largest, *by_size(limits, loops)]
 
     def written(self) -> Written:
-        """All lines."""
+        """The lines of all loops, and what they leave for sums to be multiplied by."""
         levels, chained = self.chain.levels, self.chain.chained
         if self.masked:
             self._ends(*self.chain.ends)

@@ -18,13 +18,14 @@ from spaces.cuda.warpgroups import GROUP
 
 @dataclass(frozen=True)
 class Consumer:
-    """Follows ``plan``; ``table`` is the C name of the order of tiles, where that is a table."""
+    """A warpgroup that multiplies, of a kernel that follows ``plan``. ``table`` is the C name of
+    the order of tiles, where that is a table."""
 
     plan: HopperPlan
     table: str
 
     def lines(self) -> list[str]:
-        """All of it, from the kernel's ``group`` and barriers on."""
+        """C lines of its threads, which know their ``group`` and the barriers."""
         plan = self.plan
         given = plan.number("producer_registers")
         registers = group_registers(plan.consumers, given)

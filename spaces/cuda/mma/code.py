@@ -41,7 +41,7 @@ PACKED = "mma_m16n8k16_f16_f16_f16"
 
 @dataclass(frozen=True)
 class MmaCode(BlockCode):
-    """See the module."""
+    """The kernel of one schedule, whose warps take fragments out of the ring and multiply them."""
 
     sizes: MmaSizes
 

@@ -93,7 +93,8 @@ class Merging:
         return [f"shared + {first + n * apart}" for n in range(BUFFERS)]
 
     def lines(self) -> list[str]:
-        """All of it."""
+        """C lines by which the threads of a row come to its whole states; all of a block's threads
+        run them."""
         if self.across:
             return self._across() if self.row_threads > 1 else []
         found = self._by_shuffles(min(self.row_threads, WARP), 1)

@@ -36,7 +36,8 @@ from spaces.workloads.array import Array
 
 @dataclass(frozen=True)
 class SimtCode(BlockCode):
-    """See the module."""
+    """The kernel of one schedule, whose threads take vectors out of the ring and multiply them
+    element by element."""
 
     sizes: SimtSizes
 

@@ -81,7 +81,8 @@ class WindowSizes(BlockSizes):
         return round_up(self.block(c)[1] * self.depth * self.element, ALIGNMENT)
 
     def shared_bytes(self, c: Any) -> Any:
-        """All of it."""
+        """Bytes of shared memory of a block: windows, the right factor's columns, the table of
+        terms."""
         windows = self.buffers(c) * self.window_bytes(c)
         return windows + self.right_bytes(c) + self.depth * OFFSET_BYTES
 

@@ -12,12 +12,12 @@ from spaces.cuda.chained_hopper.walk import Walk
 
 @dataclass(frozen=True)
 class Loading:
-    """Follows ``plan``."""
+    """The thread that loads, of a kernel that follows ``plan``."""
 
     plan: ChainedPlan
 
     def lines(self) -> list[str]:
-        """All of it."""
+        """Its C lines, for all tiles of rows of the block."""
         plan = self.plan
         some = "if (end_tile > first_tile) " if plan.split > 1 else ""
         body = [
