@@ -66,7 +66,8 @@ def process() -> Path:
 
 def unit(kernels: Sequence[Kernel]) -> str:
     """The translation unit of ``kernels``: each distinct prelude once, each source in a namespace
-    of its own, so that helpers may share names."""
+    of its own, so that helpers may share names. Entries have other names there, for one may be
+    called like a function of the C library, and C has no namespaces."""
     runtime, call = ((_NATIVE / name).read_text() for name in ("runtime.h", "call.h"))
     preludes = dict.fromkeys(kernel.source.prelude for kernel in kernels)
     parts = [
@@ -76,9 +77,11 @@ def unit(kernels: Sequence[Kernel]) -> str:
         *preludes,
     ]
     for i, kernel in enumerate(kernels):
-        names = [kernel.call.function(launch) for launch in kernel.call.launches]
-        entries = [f"TW_ENTRY({name})" for name in dict.fromkeys(names)]
-        parts += [f"namespace kernel_{i} {{", kernel.source.body, *entries, "}"]
+        names = dict.fromkeys(kernel.call.function(launch) for launch in kernel.call.launches)
+        renamed = [f"#define {name} tw_entry_{name}" for name in names]
+        entries = [f"TW_ENTRY({name})" for name in names]
+        back = [f"#undef {name}" for name in names]
+        parts += [f"namespace kernel_{i} {{", *renamed, kernel.source.body, *entries, *back, "}"]
     return "\n".join(parts)
 
 
