@@ -9,7 +9,7 @@ sums of columns are such programs. Loops and places are those of :mod:`spaces.de
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from spaces.derivation.algebra import factors
@@ -117,6 +117,7 @@ def kept_of(program: Program) -> KeptView:
     """The program seen so; :class:`InputError` says why it cannot be."""
     if program.conditions:
         raise InputError(f"the reduction is bounded by {program.conditions[0]}; windows are whole")
+    program = _with_own_axes(program)
     reduced = _reduction(program)
     outputs = written_stages(program)
     values = tuple(inlined(program, _body(stage), lambda _: True) for stage in outputs)
@@ -144,6 +145,25 @@ def kept_of(program: Program) -> KeptView:
 
 
 cached_kept = lru_cache(maxsize=64)(kept_of)
+
+
+def _with_own_axes(program: Program) -> Program:
+    """The program with other names for axes that are reduced where outputs have them, too: another
+    point of such an output is not another element of its reduction."""
+    reduced = _reduction(program)
+    used = {axis for output in program.outputs for axis in program.stage[output.name].axes}
+    names = {axis: f"{axis}'" for axis in reduced.over if axis in used}
+    if not names:
+        return program
+    body = reduced.body.at({axis: AxisValue(names.get(axis, axis)) for axis in program.extent})
+    over = tuple(names.get(axis, axis) for axis in reduced.over)
+    return replace(
+        program,
+        extents=(*program.extents, *((new, program.extent[old]) for old, new in names.items())),
+        stages=tuple(
+            replace(s, over=over, body=body) if s is reduced else s for s in program.stages
+        ),
+    )
 
 
 def _reduction(program: Program) -> Stage:

@@ -49,6 +49,9 @@ NAMED = {
         n=2, h=7, w=7, c=37,
     ),
     "float64": workload("x: float64; y[n, c] = sum[h](x[n, h, c])", n=2, h=7, c=37),
+    "an axis kept by one stage and reduced by the other": workload(
+        "s[i] = sum[j](x[j, i]); y[j] = 2 * s[j]", i=40, j=31
+    ),
     "two results": workload("s[c] = sum[r](x[r, c]); y[c] = s[c] / 2; -> s, y", r=9, c=20),
 }  # fmt: skip
 

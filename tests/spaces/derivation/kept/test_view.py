@@ -36,6 +36,12 @@ def test_results_may_have_other_names_for_their_axes():
     assert x.step(view.lane.name) == b.step(view.lane.name) == 1
 
 
+def test_an_output_may_be_along_an_axis_that_is_reduced():
+    view = kept_of(program("s[i] = sum[j](x[j, i]); y[j] = 2 * s[j]", i=5, j=4))
+    (kept,), (tap,), (x,) = view.kept, view.taps, view.reads.values()
+    assert (kept.extent, tap.extent, x.step(kept.name), x.step(tap.name)) == (4, 4, 1, 5)
+
+
 @pytest.mark.parametrize(
     ("text", "silences"),
     [
