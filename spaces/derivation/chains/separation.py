@@ -24,7 +24,11 @@ class UnderivableError(Exception):
 
 @dataclass(frozen=True)
 class Term:
-    """``number * f(u) * q * f(v) * c``, where f is ``exp``, ``exp2`` or missing."""
+    """``number * f(u) * q * f(v) * c``, where f is ``exp``, ``exp2`` or missing.
+
+    In the place of ``f(u) f(v)`` is 0 unless each of ``conditions`` holds, or does not if it is
+    paired with False: what is not asked for might be infinite, and 0 times it is no number.
+    """
 
     number: float = 1.0
     function: str | None = None
@@ -32,6 +36,7 @@ class Term:
     q: Expression = ONE
     v: Expression = ZERO
     c: Expression = ONE
+    conditions: tuple[tuple[Expression, bool], ...] = ()
 
     def times(self, other: Term) -> Term:
         """The product."""
@@ -42,10 +47,13 @@ class Term:
             times(self.q, other.q),
             plus(self.v, other.v),
             times(self.c, other.c),
+            self.conditions + other.conditions,
         )
 
     def over(self, other: Term) -> Term:
         """The quotient."""
+        if other.conditions:
+            raise UnderivableError("it divides by an exponential that is 0 for some elements")
         return Term(
             self.number / other.number,
             self._function(other),
@@ -53,6 +61,7 @@ class Term:
             over(self.q, other.q),
             minus(self.v, other.v),
             over(self.c, other.c),
+            self.conditions,
         )
 
     def _function(self, other: Term) -> str | None:
@@ -95,8 +104,8 @@ class Separation:
             case Binary("-", left, right):
                 return self.terms(left) + [_scaled(t, -1.0) for t in self.terms(right)]
             case Select(condition, then, otherwise) if not self.depends(condition):
-                chosen = [_where(condition, t, first=True) for t in self.terms(then)]
-                return chosen + [_where(condition, t, first=False) for t in self.terms(otherwise)]
+                chosen = [_where(condition, t, True) for t in self.terms(then)]
+                return chosen + [_where(condition, t, False) for t in self.terms(otherwise)]
         raise UnderivableError(
             f"{f} mixes results and elements, and no correction is known for that"
         )
@@ -128,20 +137,25 @@ def _scaled(term: Term, factor: float) -> Term:
     return replace(term, number=term.number * factor)
 
 
-def _where(condition: Expression, term: Term, *, first: bool) -> Term:
+def _where(condition: Expression, term: Term, holds: bool) -> Term:
     """The term where the condition holds (or does not), and 0 elsewhere."""
+    if term.function:
+        term = replace(term, conditions=(*term.conditions, (condition, holds)))
+        if term.c == ONE:
+            return term
+    return replace(term, c=_chosen(condition, term.c, holds))
 
-    def chosen(value: Expression) -> Expression:
-        return Select(condition, value, ZERO) if first else Select(condition, ZERO, value)
 
-    v = term.v if term.v == ZERO else chosen(term.v)
-    return replace(term, v=v, c=chosen(term.c))
+def _chosen(condition: Expression, value: Expression, holds: bool) -> Expression:
+    return Select(condition, value, ZERO) if holds else Select(condition, ZERO, value)
 
 
 def element(term: Term) -> Expression:
     """What is summed up of a term while its results are not final: all but ``q``."""
     exponent = plus(term.v, term.u)
-    factor = times(number(term.number), term.c)
-    if term.function is None or exponent == ZERO:
-        return factor
-    return times(Call(term.function, (exponent,)), factor)
+    power: Expression = ONE
+    if term.function and exponent != ZERO:
+        power = Call(term.function, (exponent,))
+    for condition, holds in term.conditions:
+        power = _chosen(condition, power, holds)
+    return times(power, times(number(term.number), term.c))

@@ -105,6 +105,10 @@ def test_in_float32_a_variance_far_from_zero_is_kept(name):
     assert error(subject(name, 1000.0), 4, 8, dtype=np.float32) < 1e-3
 
 
+def test_exponentials_that_are_not_selected_may_be_infinite():
+    assert error(subject("selected", -1000.0), 4, 8) < 1e-11
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_correction_is_refused_in_words_and_runs_in_another_pass(name):
     s = subject(name)
