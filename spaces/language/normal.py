@@ -2,10 +2,11 @@
 
 Sums, products, maxima and minima lose their grouping, differences become sums and quotients
 products, indices become sums of multiples, a minus that most terms of a factor have goes to the
-product, constants are folded (to 12 digits), and functions are spelt out where others suffice:
-``gelu`` in ``erf``, ``silu`` and ``sigmoid`` in ``exp``, ``relu`` in ``max``. An argument of more
-than ``MAX_ARGUMENT`` nodes is not repeated so: nested functions would double it each time. Rounding
-in a narrow type may differ between expressions of one form; what is computed does not.
+product, constants are folded (to 12 digits, whole ones to all that they have), and functions are
+spelt out where others suffice: ``gelu`` in ``erf``, ``silu`` and ``sigmoid`` in ``exp``, ``relu``
+in ``max``. An argument of more than ``MAX_ARGUMENT`` nodes is not repeated so: nested functions
+would double it each time. Rounding in a narrow type may differ between expressions of one form;
+what is computed does not.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from math import pi, prod, sqrt
 import numpy as np
 
 from spaces.language.affine import Affine, affine, differences
+from spaces.language.evaluation import EXACT
 from spaces.language.functions import FUNCTIONS
 from spaces.language.tree import (
     AxisValue,
@@ -80,7 +82,10 @@ def normal(expression: Expression) -> Form:
 
 def _number(value: float) -> Form:
     value += 0.0  # there is no minus zero
-    return Form(f"{value:.12g}", value=value)
+    label = f"{value:.12g}"
+    if abs(value) < EXACT and value.is_integer() and float(label) != value:
+        label = f"{value:.0f}"
+    return Form(label, value=value)
 
 
 def _constant(form: Form) -> bool:
