@@ -10,9 +10,12 @@ _KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
 """Functions that give whole numbers of whole numbers."""
 
 
-def is_whole(expression: Expression, whole: Set[str]) -> bool:
-    """Whether an expression gives whole numbers if the arrays ``whole`` hold them."""
+def is_whole(expression: Expression, whole: Set[str], floors: bool = False) -> bool:
+    """Whether an expression gives whole numbers if the arrays ``whole`` hold them; with ``floors``
+    what ``floor`` makes of any others is whole, too."""
     match expression:
+        case Call("floor") if floors:
+            return True
         case Number(value):
             return value.is_integer()
         case AxisValue():
@@ -20,11 +23,11 @@ def is_whole(expression: Expression, whole: Set[str]) -> bool:
         case Read(name, _, outside):
             return name in whole and (outside is None or outside.is_integer())
         case Negation(inner):
-            return is_whole(inner, whole)
+            return is_whole(inner, whole, floors)
         case Binary("/", _, _):
             return False
         case Binary(_, left, right) | Select(_, left, right):
-            return is_whole(left, whole) and is_whole(right, whole)
+            return is_whole(left, whole, floors) and is_whole(right, whole, floors)
         case Call(function, arguments):
-            return function in _KEEPING and all(is_whole(a, whole) for a in arguments)
+            return function in _KEEPING and all(is_whole(a, whole, floors) for a in arguments)
     return False

@@ -6,11 +6,12 @@ from math import prod
 
 from spaces.errors import InputError
 from spaces.language.bounds import Bounds
+from spaces.language.kinds import is_whole
 from spaces.language.program import Program, Stage
 from spaces.language.reading.expressions import MAX_DEPTH
-from spaces.language.reading.inference import entry_ranges
+from spaces.language.reading.inference import entry_ranges, whole_stages
 from spaces.language.text import entry_text
-from spaces.language.tree import Expression, Read
+from spaces.language.tree import Binary, Expression, Read
 
 MAX_OPERANDS = 64
 MAX_POINTS = 2**62
@@ -26,6 +27,7 @@ def check(program: Program) -> None:
         _check_axes(program, stage)
         _check_size(program, stage)
         _check_reads(program, stage)
+    _check_quotients(program)
     _check_use(program)
 
 
@@ -98,6 +100,33 @@ def _check_read(program: Program, place: str, read: Read, bounds: Bounds) -> Non
                 f"from {low} to {high}{f' ({axes})' if axes else ''}; allowed: 0 to {extent - 1}, "
                 f"or inside({read}, value)"
             )
+
+
+def _check_quotients(program: Program) -> None:
+    """``//`` and ``%`` of other numbers would jump wherever rounding decides."""
+    whole = {operand.name for operand in program.operands if operand.element.is_integer}
+    whole |= whole_stages(program.stages, whole)
+    places = [(f"stage {stage.name!r}", stage.body) for stage in program.stages]
+    places += [(f"'where {condition}'", condition) for condition in program.conditions]
+    for place, node in ((place, node) for place, body in places for node in body.walk()):
+        if isinstance(node, Binary) and node.operator in ("//", "%"):
+            of_whole = is_whole(node.left, whole, floors=True) and is_whole(node.right, whole)
+            if not of_whole or _may_be_zero(program, node.right):
+                raise InputError(
+                    f"{node} in {place}; allowed: {node.operator} of whole numbers by those that "
+                    "are not 0, such as i % 2; of others floor(x / 2)"
+                )
+
+
+def _may_be_zero(program: Program, divisor: Expression) -> bool:
+    """Whether a divisor of axes and constants has the value 0 anywhere."""
+    if divisor.reads:
+        return False
+    try:
+        low, high = Bounds.under((), program.extent, {}).of(divisor)
+    except InputError:
+        return False
+    return low <= 0 <= high
 
 
 def _check_conditions(program: Program) -> None:

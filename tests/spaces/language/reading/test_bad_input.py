@@ -44,6 +44,13 @@ BAD = {
     "y[i] = x[i] * inf": "bad name 'inf'; allowed: up to 64 letters, digits and _",
     f"y[i] = {'x' * 65}[i]": "bad name 'x.*x'; allowed: up to 64 letters",
     "y[i] = inside(x[i], j)": "'j' is no value outside; allowed: a number, inf, -inf",
+    # quotients
+    "y[i] = x[i] // 2": "^x.i. // 2 in stage 'y'; allowed: // of whole numbers by those that are",
+    "y[i] = (i / 2) % 3": "i / 2 % 3 in stage 'y'; allowed: % of whole numbers",
+    "y[i] = i % 2.5": "i % 2.5 in stage 'y'; allowed: ",
+    "y[i] = i // 0": "i // 0 in stage 'y'; allowed: .* not 0",
+    "y[i, j] = i // (2 - j)": "i // .2 - j. in stage 'y'; allowed: .* not 0",
+    "where x[j] % 2 > 0; y = sum[j](x[j])": "x.j. % 2 in 'where x.j. % 2 > 0'; allowed: ",
     # axes
     "y[i] = x[i, j]": "axis 'j' of y.i. is neither kept nor reduced; kept: i; reduced: none",
     "y[i] = sum[j](x[i, k])": "axis 'k' of .* neither kept nor reduced; kept: i; reduced: j",
