@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
-from math import prod
+from math import log2, prod
 
 from spaces.cpu.vectors import doubles
 from spaces.cpu.vectors.moves import TABLE_TYPES
@@ -12,10 +12,11 @@ from spaces.cpu.vectors.simd import FLOATS
 from spaces.derivation.rows.passes import expressions
 from spaces.derivation.rows.served import why_product
 from spaces.derivation.rows.view import RowOutput, Rows, rows_of
+from spaces.derivation.wholes import largest, limits_of, why_inexact
 from spaces.dtypes import EXACT
 from spaces.errors import InputError
 from spaces.language.kinds import is_whole
-from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
+from spaces.language.tree import Expression, Read
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
@@ -96,26 +97,20 @@ def _why_no_value(rows: Rows, floats: tuple[str, ...]) -> str | None:
         operand = rows.program.operand.get(node.name) if isinstance(node, Read) else None
         if operand and operand.dtype not in floats:
             return f"{node} is a whole number"
-        if is_whole(node, frozenset()) and _largest(node, rows.program.extent) > EXACT:
-            return f"{node} goes beyond {EXACT}, where floats do not tell whole numbers apart"
+    return why_inexact(rows.program, row_expressions(rows)) or _why_no_sum(rows)
+
+
+def _why_no_sum(rows: Rows) -> str | None:
+    """Sums and products of whole numbers are exact, and kernels have no other numbers than floats
+    for them."""
+    limits, count = limits_of(rows.program), rows.column_count
+    for r in (reduction for pass_ in rows.plain for reduction in pass_):
+        if r.reducer in ("sum", "prod") and is_whole(r.element, frozenset()):
+            most = max(1.0, largest(r.element, limits))
+            bits = log2(most * count) if r.reducer == "sum" else log2(most) * count
+            if bits > log2(EXACT):
+                return f"{r.name} is a {r.reducer} of whole numbers that may go beyond {EXACT}"
     return None
-
-
-def _largest(node: Expression, extent: Mapping[str, int]) -> float:
-    """A bound on how far from 0 an expression of whole numbers can be."""
-    match node:
-        case Number(value):
-            return value
-        case AxisValue(name):
-            return extent[name]
-        case Binary("%", _, divisor):
-            return _largest(divisor, extent)
-        case Binary("//", dividend, _):
-            return _largest(dividend, extent)
-        case Binary(operator, left, right):
-            a, b = _largest(left, extent), _largest(right, extent)
-            return a * b if operator == "*" else a + b
-    return max((_largest(child, extent) for child in node.children), default=0.0)
 
 
 def _dtype_reason(name: str, dtype: str, allowed: tuple[str, ...]) -> str:

@@ -27,6 +27,7 @@ from spaces.derivation.products.places import Place, place
 from spaces.derivation.products.roles import Roles, roles_of
 from spaces.derivation.products.splitting import Indexing, Part, Split
 from spaces.derivation.rows.passes import Expander, counting, online_passes
+from spaces.derivation.wholes import why_inexact
 from spaces.errors import InputError
 from spaces.language.program import Output, Program, Stage
 from spaces.language.tree import AxisValue, Comparison, Expression, Read
@@ -224,6 +225,8 @@ class _Reader:
             self.score, left, self.roles.right, factor, scalars, weighings, bounds, conditions,
             outputs, self._places(bodies),
         )  # fmt: skip
+        if reason := why_inexact(self.program, bodies):
+            raise InputError(reason)
         return chained.bare if chained.reads_key(factor) else chained
 
     def _batch_and_rows(
