@@ -15,9 +15,9 @@ def why_inexact(program: Program, expressions: Iterable[Expression]) -> str | No
     apart, in words; None if none does. A constant by itself may be any."""
     limits = limits_of(program)
     for node in (part for expression in expressions for part in expression.values()):
-        if isinstance(node, Binary) and is_whole(node, limits.keys()):
-            if largest(node, limits) > EXACT:
-                return f"{node} goes beyond {EXACT}, where floats do not tell whole numbers apart"
+        whole = isinstance(node, Binary) and is_whole(node, limits.keys())
+        if whole and largest(node, limits) > EXACT:
+            return f"{node} goes beyond {EXACT}, where floats do not tell whole numbers apart"
     return None
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from spaces.derivation.inlining import inlined
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Comparison, Expression, Number, Read, Select
 
 
 def with_picked_sums(program: Program, product: Stage) -> Program:
-    """The program with such sums over the last axis of ``product`` in the place of such reads;
-    itself where conditions bound that axis, for they would bound the sums."""
+    """The program with such sums over the last axis of ``product`` in the place of such reads, in
+    maps too; itself where conditions bound that axis, for they would bound the sums."""
     *rows, last = product.axes
     if any(last in condition.axes for condition in program.conditions):
         return program
@@ -23,7 +24,7 @@ def with_picked_sums(program: Program, product: Stage) -> Program:
     def replaced(node: Expression) -> Expression:
         if not isinstance(node, Read):
             return node.with_children(tuple(map(replaced, node.children)))
-        if node.name != product.name or node.outside is not None or not _picks(node, product):
+        if not _picks(node, product):
             return node
         if node not in sums:
             own = Read(product.name, tuple(map(AxisValue, product.axes)))
@@ -36,15 +37,19 @@ def with_picked_sums(program: Program, product: Stage) -> Program:
     stages: list[Stage] = []
     for stage in program.stages:
         known = len(sums)
-        body = replaced(stage.body)
+        body = inlined(program, stage.body, lambda _: True)
+        picking = any(_picks(read, product) for read in body.reads)
+        body = replaced(body) if picking else stage.body
         stages += [*list(sums.values())[known:], replace(stage, body=body)]
     return replace(program, stages=tuple(stages)) if sums else program
 
 
 def _picks(read: Read, product: Stage) -> bool:
-    """Whether a read is of its own row, at a place that the row alone decides."""
-    own = tuple(map(AxisValue, product.axes))
-    return read.indices[:-1] == own[:-1] and read.indices[-1].axes <= set(product.axes[:-1])
+    """Whether a read is of its own row of the product, at a place that the row alone decides."""
+    *own, _ = map(AxisValue, product.axes)
+    if read.name != product.name or read.outside is not None or read.indices[:-1] != tuple(own):
+        return False
+    return read.indices[-1].axes <= set(product.axes[:-1])
 
 
 def _unused(name: str, program: Program, number: int) -> str:

@@ -165,7 +165,7 @@ class _Reader:
         self.roles = self._roles()
         self.indexing = self._whole_keys()
         self.score = Read(self.product.name, tuple(map(AxisValue, self.product.axes)))
-        self.expander = Expander(program, self.over, counting(program, self._chain))
+        self.expander = Expander(self.program, self.over, counting(program, self._chain))
 
     @cached_property
     def _chain(self) -> tuple[Stage, ...]:

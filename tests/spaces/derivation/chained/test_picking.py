@@ -22,6 +22,21 @@ def test_a_picked_score_is_a_sum_of_the_chain():
 @pytest.mark.parametrize(
     "text",
     [
+        LOGITS + "p[i] = z[i,l[i]]\ny[i] = logsumexp[j](z[i,j]) - p[i]",
+        LOGITS + "u[i,j] = z[i,j]\ny[i] = logsumexp[j](u[i,j]) - u[i,l[i]]",
+    ],
+)
+def test_a_map_may_pick_a_score_or_be_picked_from(text):
+    assert made(text).digest == made(LOSS).digest
+    found, plain = chained_of(made(text)), chained_of(made(LOSS))
+    assert isinstance(found, Chained)
+    assert isinstance(plain, Chained)
+    assert [o.value for o in found.outputs] == [o.value for o in plain.outputs]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         LOSS,
         LOGITS + "y[i] = logsumexp[j](z[i,j]) - z[i,l[i]] - 2 * z[i,52 - l[i]] * z[i,l[i]]",
         LOGITS.split("\n", 1)[1] + "m[i] = max[j](z[i,j] - z[i,0])\ny[i] = z[i,7] * m[i]\n-> y, m",
