@@ -59,6 +59,7 @@ class RayExecutor:
         self._kinds = (needs or Needs()).kinds
         self._dispatcher = Dispatcher(needs or Needs())  # guarded by what guards outcomes
         self._name = f"{platform.node()}:{os.getpid()}"
+        self._epoch = time.time() - time.monotonic()
         self._published = 0.0
         self.address = ""
         self._link = Link(
@@ -90,10 +91,11 @@ class RayExecutor:
 
     def status(self) -> DriverStatus:
         """What is going on."""
-        now = time.time()
+        now = self._now()
         with self._outcomes.changed:
             known = self._dispatcher
-            return DriverStatus(self._name, now, known.rate(now), known.jobs(), known.workers(now))
+            rate, workers = known.rate(now), known.workers(now)
+            return DriverStatus(self._name, time.time(), rate, known.jobs(), workers)
 
     def lacking(self, target: Target) -> str:
         """Which workers ``target`` has no more, how many it had and how these ended; empty if it
@@ -182,7 +184,7 @@ class RayExecutor:
             self._outcomes.fail(error)
 
     def _take(self, event: dict[str, Any]) -> None:
-        now = time.time()
+        now = self._now()
         with self._outcomes.changed:
             self.address = event.get("address", self.address)
             self._outcomes.add(self._dispatcher.take(event, now))
@@ -195,5 +197,9 @@ class RayExecutor:
     def _act(self) -> None:
         """Send what is to be done now."""
         if not self._outcomes.closed:
-            for command in self._dispatcher.commands(time.time()):
+            for command in self._dispatcher.commands(self._now()):
                 self._link.send(**command)
+
+    def _now(self) -> float:
+        """Unix time by a clock that nobody sets meanwhile: who is late is told by it."""
+        return self._epoch + time.monotonic()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,7 +82,7 @@ class TestRayExecutor(ExecutorContract):
         submit(executor, c_kernels.good("placed"))
         [measurement] = collect(executor)
         assert measurement.place.host
-        assert "cpu 0" in measurement.place.device
+        assert f" cpu {min(os.sched_getaffinity(0))}-" in measurement.place.device
         assert measurement.place.toolchain
 
 
@@ -113,6 +116,21 @@ def test_a_fault_of_a_worker_is_the_machines_failure(simulated):
     assert lost.status is Status.LOST
     assert lost.error_kind is ErrorKind.DEVICE
     assert "the device is gone" in lost.error_text
+
+
+def lives(executor: RayExecutor) -> list[str]:
+    with executor._outcomes.changed:
+        return [member.id for member in executor._dispatcher.fleet.members()]
+
+
+def test_a_clock_that_is_set_forward_makes_no_worker_late(simulated, monkeypatch):
+    collect(simulated)
+    before, days = lives(simulated), count(2e9, 86_400.0)
+    stepped = SimpleNamespace(time=days.__next__, monotonic=time.monotonic)
+    monkeypatch.setattr("measure.cluster.executor.time", stepped)
+    submit(simulated, *(candidate(f"d{i}") for i in range(64)))
+    assert [m.ok for m in collect(simulated)] == [True] * 64
+    assert lives(simulated) == before
 
 
 def test_a_target_that_no_worker_has_is_refused_with_what_there_is(simulated):
