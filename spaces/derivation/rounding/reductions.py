@@ -130,12 +130,15 @@ def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) 
 
 
 def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
-    """So far from a value; an infinite one itself, and anything where the error of a finite one is
-    not known."""
-    numbers = meaning.numbers
-    size = numbers.call("abs", [value])
-    infinite = numbers.operation("==", size, numbers.constant(float("inf")))
-    low, high = (numbers.select(infinite, value, end) for end in (value - error, value + error))
+    """So far from a value, infinite too where that is too large for the type; an infinite one
+    itself, and anything where the error of a finite one is not known."""
+    numbers, largest = meaning.numbers, Arithmetic.of(meaning.rules.kind).largest
+    size, most = numbers.call("abs", [value]), numbers.constant(float("inf"))
+    infinite = numbers.operation("==", size, most)
+    low, high = value - error, value + error
+    low = numbers.select(low < -largest, -most, low)
+    high = numbers.select(high > largest, most, high)
+    low, high = (numbers.select(infinite, value, end) for end in (low, high))
     unknown = (error != error) & (value <= value) & ~infinite
     return Approximate(value, Interval(low, high, unknown))
 

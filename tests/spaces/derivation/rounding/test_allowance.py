@@ -209,6 +209,17 @@ def test_infinities_are_exact(reduced):
         assert np.isnan([low[1], high[1]]).all()
 
 
+@pytest.mark.parametrize("reduced", ["sum[j](x[r,j] * x[r,j])", "prod[j](x[r,j])"])
+def test_what_is_too_large_for_float32_may_be_infinite(reduced):
+    made = program(f"y[r] = log({reduced})", r=1, j=4)
+    x = np.full((1, 4), 1.5e19, np.float32)
+    low, high = allowed(made, {"x": x})["y"]
+    exact = exactly(made, {"x": x})["y"]
+    assert agrees(np.log([np.inf]), low, high).all()
+    assert agrees(exact, low, high).all()
+    assert not agrees(exact - 0.1, low, high).any()
+
+
 def test_an_element_of_no_known_value_may_be_anything():
     made = program("y[r] = 1 / sum[j](x[r,j])", r=2, j=3)
     values = {"x": np.array([[1, -1, 0], [1, 1, 1]], np.float32)}
