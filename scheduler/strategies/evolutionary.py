@@ -12,6 +12,7 @@ from costmodel.dataset import Group
 from costmodel.interfaces import Learner, Predictor
 from scheduler.strategies.history import History, distinct
 from scheduler.strategies.likeness import Likeness
+from scheduler.strategies.pool import ORIGINS, Pool, joined
 from scheduler.strategies.search import Proposed
 from scheduler.strategies.trust import Forecasts, Trust, trust
 from spaces.schedule import Schedule
@@ -38,7 +39,9 @@ class Evolution:
     it says (an upper confidence bound: Auer, JMLR 3, 2002). Its members may agree where none of
     them knows anything, so a schedule loses as much of ``doubt`` as its likeness to the nearest one
     that was learned from, and as much of ``avoidance`` as that to the nearest one that the search
-    is kept away from, until it knows ``avoidance_ends`` outcomes.
+    is kept away from, until it knows ``avoidance_ends`` outcomes. ``near_by_model``: neighbours
+    are judged by the model alone as soon as it has learned. That the leaders are here is what the
+    prior was believed about; what differs around them its outcomes know.
     """
 
     immigrants: int = 2048
@@ -59,13 +62,17 @@ class Evolution:
     doubt: float = 0.3
     avoidance: float = 0.5
     avoidance_ends: int = 16
+    near_by_model: bool = False
 
-
-ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
-"""Where rows are from, see :class:`scheduler.strategies.search.Proposed`; leaders never are."""
 
 WARM = Evolution(
-    immigrants=4096, opening_diversity=0.2, caution=32.0, random=0.1, opening_random=0.0, doubt=0.0
+    immigrants=4096,
+    opening_diversity=0.2,
+    caution=32.0,
+    random=0.1,
+    opening_random=0.0,
+    doubt=0.0,
+    near_by_model=True,
 )
 """The settings where the prior has learned from other shapes: it is worth more than a guess, and
 what it does not know of has to be drawn blindly."""
@@ -158,17 +165,20 @@ class EvolutionarySearch:
         self._trust = trust(group.score, said, self._model.unseen, self._evolution.caution)
         self._due = max(self._history.news + 1, GROWTH * self._history.news)
 
-    def _founders(self, leaders: Population) -> _Pool:
+    def _founders(self, leaders: Population) -> Pool:
         """What evolution begins with, the leaders and random rows among them."""
         immigrants = self._immigrants(len(self._history) // self._evolution.renewal)
-        return self._rated([leaders, self._starters, immigrants], ORIGINS[:3], self._far)
+        parts = [leaders, self._starters, immigrants]
+        return self._rated(parts, ORIGINS[:3], self._far, self._trust)
 
-    def _around(self, leaders: Population) -> _Pool:
+    def _around(self, leaders: Population) -> Pool:
         """The leaders' neighbours."""
         rows = self._neighbours(tuple(map(tuple, leaders.tolist())))
-        return self._rated([rows], ["neighbour"], self._model)
+        alone = self._evolution.near_by_model and len(self._model.unseen) > 0
+        trust = Trust(share=1.0) if alone else self._trust
+        return self._rated([rows], ["neighbour"], self._model, trust)
 
-    def _untried(self, known: _Pool, count: int) -> _Pool:
+    def _untried(self, known: Pool, count: int) -> Pool:
         """The first ``count`` starters among the founders that are not taken."""
         starters = known.at(np.flatnonzero(known.origin == ORIGINS.index("starter")))
         return starters.at(self._history.fresh(starters.rows)[:count])
@@ -183,11 +193,12 @@ class EvolutionarySearch:
         generator = np.random.default_rng([self._history.seed, 2, *rows.ravel()])
         return self._space.neighbours(rows, generator)
 
-    def _rated(self, parts: Sequence[Population], origins: Sequence[str], by: Predictor) -> _Pool:
+    def _rated(
+        self, parts: Sequence[Population], origins: Sequence[str], by: Predictor, trust: Trust
+    ) -> Pool:
         """Rows with what the prior and a model predict of them, as far as each is trusted."""
         rows = np.concatenate(parts)
         origin = np.repeat([ORIGINS.index(name) for name in origins], [*map(len, parts)])
-        trust = self._trust
         mean, spread = trust.prior(*self._prior.predict(self._space, rows))
         score = mean
         if trust.share > 0:
@@ -198,9 +209,9 @@ class EvolutionarySearch:
             score -= self._evolution.doubt * self._likeness.nearest(rows, self._learned)
         if self._history.news < self._evolution.avoidance_ends:
             score = score - self._evolution.avoidance * self._likeness.nearest(rows, self._avoided)
-        return _Pool(rows, score, mean, spread, origin)
+        return Pool(rows, score, mean, spread, origin)
 
-    def _evolve(self, generator: np.random.Generator, population: _Pool) -> _Pool:
+    def _evolve(self, generator: np.random.Generator, population: Pool) -> Pool:
         """Promising rows: the founders, and generations of their children."""
         choice = self._evolution
         for _ in range(choice.generations):
@@ -209,10 +220,11 @@ class EvolutionarySearch:
             wishes = self._space.mixed(best[first], best[second], generator)
             wishes = self._mutated(wishes, generator)
             children = self._space.complete(wishes, generator, attempts=NEAR_ATTEMPTS)
-            population = _joined([population, self._rated([children], ["child"], self._far)])
+            rated = self._rated([children], ["child"], self._far, self._trust)
+            population = joined([population, rated])
         return population
 
-    def _choose(self, pool: _Pool, before: Sequence[_Pool], count: int, diversity: float) -> _Pool:
+    def _choose(self, pool: Pool, before: Sequence[Pool], count: int, diversity: float) -> Pool:
         """At most ``count`` free rows of ``pool``, from now on taken.
 
         Each is the best by score less ``diversity`` times its likeness to the nearest row chosen
@@ -243,55 +255,6 @@ class EvolutionarySearch:
         hit &= choices
         hit[:, 0] = False
         return np.where(hit, wishes + generator.choice([-1, 1], wishes.shape), wishes)
-
-
-@dataclass(frozen=True)
-class _Pool:
-    """Rows to choose from. One entry for each: the ``score`` that ranks it, the ``mean`` and the
-    ``spread`` of its predicted quality, and its place in ``ORIGINS``."""
-
-    rows: Population
-    score: np.ndarray
-    mean: np.ndarray
-    spread: np.ndarray
-    origin: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def at(self, places: Sequence[int] | np.ndarray) -> _Pool:
-        """The rows at these places, in this order."""
-        i = np.asarray(places, dtype=int)
-        return _Pool(self.rows[i], self.score[i], self.mean[i], self.spread[i], self.origin[i])
-
-    def distinct(self) -> _Pool:
-        """The distinct rows, where they first stand."""
-        return self.at(distinct(self.rows))
-
-    def best(self, count: int) -> _Pool:
-        """The ``count`` best, best first."""
-        return self.at(np.argsort(-self.score, kind="stable")[:count])
-
-    def within(self, margin: float, count: int) -> _Pool:
-        """Those whose score is no more than ``margin`` below the ``count``-th best."""
-        if not 0 < count < len(self):
-            return self
-        least = np.partition(self.score, -count)[-count]
-        return self.at(np.flatnonzero(self.score >= least - margin))
-
-    def proposed(self, space: Space) -> list[Proposed]:
-        """What is asked for."""
-        rest = zip(self.origin, self.mean.tolist(), self.spread.tolist(), strict=True)
-        return [
-            Proposed(space.schedule(row), ORIGINS[origin], mean, spread)
-            for row, (origin, mean, spread) in zip(self.rows, rest, strict=True)
-        ]
-
-
-def _joined(pools: Sequence[_Pool]) -> _Pool:
-    """The distinct rows of pools, where they first stand."""
-    columns = zip(*((p.rows, p.score, p.mean, p.spread, p.origin) for p in pools), strict=True)
-    return _Pool(*(np.concatenate(column) for column in columns)).distinct()
 
 
 def _share(fraction: float, count: int, generator: np.random.Generator) -> int:

@@ -200,10 +200,25 @@ def test_rows_too_far_behind_to_be_chosen_need_no_look(diversity, monkeypatch) -
         looked_at.append(len(within(pool, margin, count)) < len(pool))
         return pool
 
-    within = evolutionary_module._Pool.within
-    monkeypatch.setattr(evolutionary_module._Pool, "within", everything)
+    within = evolutionary_module.Pool.within
+    monkeypatch.setattr(evolutionary_module.Pool, "within", everything)
     assert asked() == few
     assert any(looked_at)  # some rows were passed over
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_neighbours_may_be_judged_by_what_the_search_measured_alone(alone) -> None:
+    space = hills()
+    model = trees(space)
+    settings = Evolution(immigrants=256, near_by_model=alone)
+    search = EvolutionarySearch(space, model, Guess(), 0, settings)
+    drive(search, 1, 16)
+    asked = search.ask(16)
+    for origins, own in (({"neighbour"}, alone), ({"immigrant", "child"}, False)):
+        some = [p for p in asked if p.origin in origins]
+        said, _ = model.predict(space, space.rows([p.schedule for p in some]))
+        assert some
+        assert np.allclose([p.mean for p in some], said) == own
 
 
 def test_a_child_differs_from_its_parents_in_few_decisions() -> None:
