@@ -39,7 +39,7 @@ def default_search(
     """Evolution under a model that learns; until it has, under the roofline, or under ``model`` if
     one is given, or one of what is ``known`` of other shapes, with a search that begins with
     nothing for a second opinion."""
-    from scheduler.strategies.evolutionary import WARM, EvolutionarySearch
+    from scheduler.strategies.evolutionary import OF_OTHER_SHAPES, WARM, EvolutionarySearch
     from scheduler.strategies.second_opinion import SECOND, SecondOpinion
 
     guess = roofline(space.target, only(space))
@@ -48,7 +48,8 @@ def default_search(
         blend = blended_model(space)
         return EvolutionarySearch(space, blend, guess, seed, far=blend.trees)
     starters = known.starters if known else ()
-    warm = EvolutionarySearch(space, learned_model(space), prior, seed, WARM, starters)
+    settings = WARM if known and known.same_shape else OF_OTHER_SHAPES
+    warm = EvolutionarySearch(space, learned_model(space), prior, seed, settings, starters)
 
     def second(avoided: Sequence[Schedule]) -> Search:
         model = learned_model(space, prior)

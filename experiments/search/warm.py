@@ -88,7 +88,7 @@ def transferred(
         starters.append([recording.space.nearest(schedules[i], generator) for i in best])
     model = council(groups)
     assert model is not None, "a sibling has fewer rows than a model needs"
-    return Transfer(model, in_turn(starters))
+    return Transfer(model, in_turn(starters), same_shape=True)
 
 
 def fractions(recording: Recording, search: Search) -> Sequence[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -72,10 +72,12 @@ WARM = Evolution(
     random=0.1,
     opening_random=0.0,
     doubt=0.0,
-    near_by_model=True,
 )
-"""The settings where the prior has learned from other shapes: it is worth more than a guess, and
-what it does not know of has to be drawn blindly."""
+"""The settings where the prior has learned from what was measured elsewhere: it is worth more than
+a guess, and what it does not know of has to be drawn blindly."""
+
+OF_OTHER_SHAPES = replace(WARM, near_by_model=True)
+"""The same where that was of other shapes alone: how neighbours differ depends on the shape."""
 
 
 class EvolutionarySearch:

@@ -153,7 +153,8 @@ def sharing_search(
     shared.learn(near.examples)
     search: Search
     if model or shared.trained:
-        search = default_search(space, seed, Transfer(model or shared, near.starters))
+        known = Transfer(model or shared, near.starters, near.same_shape)
+        search = default_search(space, seed, known)
     else:
         search = EvolutionarySearch(space, learned_model(space), shared, seed)
     return SharingSearch(search, space, shared)

@@ -31,19 +31,23 @@ LEADERS = 8  # leaders taken of each relative
 @dataclass(frozen=True)
 class Transfer:
     """What the relatives' measurements predict, and their best schedules as this space has them,
-    the best of each first."""
+    the best of each first; ``same_shape``: whether one of them computes the same, on another
+    device."""
 
     model: Predictor
     starters: list[Schedule]
+    same_shape: bool = False
 
 
 @dataclass(frozen=True)
 class Relatives:
     """What was measured of the workloads and devices nearest to those of a space, and their best
-    schedules as the space has them, the best of each first."""
+    schedules as the space has them, the best of each first; ``same_shape`` as in :class:`Transfer`.
+    """
 
     examples: list[Example]
     starters: list[Schedule]
+    same_shape: bool
 
 
 def transfer(space: Space, database: Database) -> Transfer | None:
@@ -54,7 +58,7 @@ def transfer(space: Space, database: Database) -> Transfer | None:
     near = relatives(space, database)
     groups, _ = group_examples(near.examples, space_for)
     model = council(groups)
-    return Transfer(model, near.starters) if model else None
+    return Transfer(model, near.starters, near.same_shape) if model else None
 
 
 def relatives(space: Space, database: Database) -> Relatives:
@@ -80,7 +84,8 @@ def relatives(space: Space, database: Database) -> Relatives:
             for record in {record.key: record for record in (*leaders, *first)}.values()
         ]
         starters.append([space.nearest(record.schedule, generator) for record in leaders])
-    return Relatives(examples, in_turn(starters))
+    same_shape = any(record.workload == space.workload for record in near)
+    return Relatives(examples, in_turn(starters), same_shape)
 
 
 def _sound(

@@ -137,6 +137,29 @@ def test_another_device_shape_or_epilogue_teaches_and_begins_the_search(database
     assert np.median(latency(space, space.rows(known.starters))) < np.quantile(drawn, 0.2)
 
 
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS.keys())
+def test_what_is_near_the_fastest_is_asked_of_others_only_if_these_had_the_same_shape(
+    database, other
+):
+    measure(database, 512, 96, **other)
+    space = space_for(square(512), TARGET)
+    known = transfer(space, database)
+    assert known.same_shape == ("target" in other)
+    search, own = default_search(space, 0, known), learned_model(space)
+    learning = EvolutionarySearch(space, own, known.model, 0)
+    for _ in range(2):
+        batch = ask(search, 16)
+        told = list(zip(batch, latency(space, space.rows(batch)).tolist(), strict=True))
+        search.tell(told)
+        learning.tell(told)
+    near = [proposed for proposed in search.ask(16) if proposed.origin == "neighbour"]
+    learning.ask(1)
+    said, _ = own.predict(space, space.rows([proposed.schedule for proposed in near]))
+    by_own = np.isclose([proposed.mean for proposed in near], said)
+    assert len(near) > 4
+    assert by_own.mean() < 0.5 if known.same_shape else by_own.mean() > 0.5
+
+
 def test_the_best_of_a_long_log_teach_although_they_came_late(database):
     measure(database, 384, 1600)
     known = relatives(space_for(square(512), TARGET), database)
