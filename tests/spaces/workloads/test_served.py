@@ -167,7 +167,10 @@ def test_the_named_product_is_the_workload_of_that_name() -> None:
         ("a: float16; y[i,j] = sum[k](a[i,k] * b[k,j])", "multiplies float16 by float32"),
         ("y[i,j] = sum[k](a[i,k] * b[k,j]) + x[i]", "another name than x, A, B, C"),
         ("y[i,j] = sum[k](a[i,k] * b[k,j]) + i", "the value of the axis i in a map"),
-        ("y[i,j] = sum[k](a[i,k] * b[k,j]) // 2", "'x // 2' is not part of an epilogue"),
+        (
+            "a: int8; b: int8; y[i,j] = sum[k](a[i,k] * b[k,j]) // 2",
+            "'x // 2' is not part of an epilogue",
+        ),
         ("z[i,j] = sum[k](a[i,k] * b[k,j]); y[i,j] = z[i,0]", "needs each sum where it is"),
     ],
 )
