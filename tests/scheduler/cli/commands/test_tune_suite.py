@@ -67,7 +67,7 @@ def test_programs_are_told_each_trial_and_the_outcome(events):
     assert result["library_value"] > 0
     for place, task in enumerate(result["tasks"]):
         finals = [e["latency_s"] for e in trials if (e["event"], e["task"]) == ("final", place)]
-        assert task["latency_s"] == min(finals)
+        assert task["latency_s"] in finals
 
 
 def test_what_is_told_is_kept(events, folder):
