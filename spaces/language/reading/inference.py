@@ -59,10 +59,12 @@ class Arrays:
 
     def _shape(self, name: str) -> tuple[int, ...]:
         """As far as the reads of an operand go."""
-        reads = [r for r in self._reads if r.name == name and r.outside is None]
+        every = [read for read in self._reads if read.name == name]
+        reads = [read for read in every if read.outside is None]
+        if not every:
+            raise InputError(f"operand {name!r} is declared, and never read")
         if not reads:
-            indices = next(len(r.indices) for r in self._reads if r.name == name)
-            such = ", ".join(["8"] * indices)
+            such = ", ".join(["8"] * len(every[0].indices))
             raise InputError(
                 f"the shape of {name!r} is open: all its reads may be outside of it; "
                 f"allowed: a line that declares it, such as {name}: float32[{such}]"

@@ -83,6 +83,7 @@ BAD = {
     "t: int32[4](random < 3); y[i] = t[i]": "unknown way to draw values; allowed: index < N",
     "t: int32[4](size=3); y[i] = t[i]": "unknown property 'size'; known: order, leading",
     "x: float32[4]; y[i] = i": "operand 'x' is declared, and never read",
+    "z: float16; y[i] = x[i]": "operand 'z' is declared, and never read",
     "x: float32[4]; x: float16[4]; y[i] = x[i]": "'x' is declared twice; allowed: once",
     "y: float32[5]; y[i] = x[i]": "'y' is declared as .5,.; its axes: .4,.",
     "y: float32[4, 5]; y[i] = x[i]": "'y' has 1 axes here, and 2 where it is declared",
