@@ -1,9 +1,10 @@
-"""What a search of a minute finds, beside the best that is known, in turns.
+"""What a search of a minute finds, of ten, and beside the best that is known, in turns.
 
-    python -m experiments.attention.minute RESULTS --only PATTERN [--seconds 60] [--out FILE]
+    python -m experiments.attention.minute RESULTS --only PATTERN [--seconds 60 600] [--out FILE]
 
-Each case whose name matches is tuned from nothing, then its kernel and the one that was the best in
-``RESULTS``, of ``experiments.attention``, are judged and timed. Needs a GPU.
+Each case whose name matches is tuned from nothing until each of the seconds has passed, then the
+winners of then and the kernel that was the best in ``RESULTS``, of ``experiments.attention``, are
+judged and timed. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,37 +25,26 @@ from experiments.attention.cases import CASES, AttentionCase
 from experiments.attention.side_by_side import best_call, call_of
 from experiments.gpu_matmul.timing import interleave
 from experiments.resuming import remaining, resume, write
-from scheduler.tuning.progress import TuningResult
-from scheduler.tuning.tuner import tune
+from experiments.search.budgets import after, told
 
 
-def searched(case: AttentionCase, seconds: float) -> TuningResult:
-    """A run that knows nothing."""
+def measure(case: AttentionCase, known: dict[str, Any], seconds: Sequence[float]) -> dict[str, Any]:
+    """Medians of all kernels, and how the search went."""
+    calls: dict[str, Callable[[], None]] = {"known": best_call(case, known)}
+    runs = {}
     with tempfile.TemporaryDirectory() as folder:
-        database = Path(folder) / "tuning.db"
-        return tune(case.workload, "cuda", database, trials=100_000, seconds=seconds)
-
-
-def measure(case: AttentionCase, known: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Medians of both kernels, and how the search went."""
-    result = searched(case, seconds)
-    assert result.best is not None, f"nothing was right: {dict(result.failures)}"
-    schedule = result.best.schedule
-    calls: dict[str, Callable[[], None]] = {
-        "searched": call_of(case, schedule.template, schedule.values),
-        "known": best_call(case, known),
-    }
+        for each, result in after(case.workload, Path(folder, "tuning.db"), seconds):
+            assert result.best is not None, f"nothing was right: {dict(result.failures)}"
+            schedule, name = result.best.schedule, f"{each:g} s"
+            calls[name] = call_of(case, schedule.template, schedule.values)
+            runs[name] = told(result)
     times = interleave(calls, rounds=60, seconds=1.0)
     median = {name: statistics.median(found) for name, found in times.items()}
     return {
         "median_s": median,
-        "ratio": median["known"] / median["searched"],
-        "schedule": {"template": schedule.template, **schedule.values},
+        "ratio": {name: median["known"] / median[name] for name in runs},
+        "runs": runs,
         "known": known["schedule"],
-        "trials": result.trials,
-        "failures": dict(result.failures),
-        "seconds": result.seconds,
-        "history": result.history,
     }
 
 
@@ -68,7 +58,7 @@ def main() -> int:
         results["cases"][case.name] = row
         write(options.out, results)
         words = ", ".join(f"{name} {1e6 * t:.1f} us" for name, t in row["median_s"].items())
-        print(f"{case.name}: {words}, {row['ratio']:.3f}, {row['trials']} trials", flush=True)
+        print(f"{case.name}: {words}", flush=True)
     return 0
 
 
@@ -76,7 +66,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.attention.minute")
     parser.add_argument("results", type=Path)
     parser.add_argument("--only", type=re.compile, required=True, help="cases whose names match")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of search a case")
+    parser.add_argument("--seconds", type=float, nargs="+", default=[60.0, 600.0])
     parser.add_argument("--out", type=Path, default=Path("minute.json"))
     return parser.parse_args()
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from experiments.gpu_matmul.cases import Case
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
 from spaces.registry import space_for
-from spaces.schedule import Schedule
+from spaces.schedule import Schedule, Value
+from spaces.space import Space
 from spaces.target import Target
+
+EARLIER: Mapping[str, Value] = {"streams": False}
+"""Values of decisions that recorded schedules did not have yet: of the same kernels."""
 
 
 def known_records(path: Path, cases: list[Case], target: Target) -> Iterator[Record]:
@@ -22,11 +26,19 @@ def known_records(path: Path, cases: list[Case], target: Target) -> Iterator[Rec
         row = rows.get(case.name, {})
         if "schedule" not in row or "tilewright" not in row["median_s"]:
             continue
-        schedule = Schedule.from_json(row["schedule"])
         space = space_for(case.workload, target)
+        schedule = completed(space, Schedule.from_json(row["schedule"]))
         if schedule in space:
             seconds = row["median_s"]["tilewright"]
             measured = Measurement(
                 schedule, Status.OK, seconds, (seconds,), clock="device", round="final"
             )
             yield Record(case.workload, target, space.version_of(schedule), measured)
+
+
+def completed(space: Space, schedule: Schedule) -> Schedule:
+    """A schedule with the decisions of its template that it did not have yet."""
+    template = space.templates.get(schedule.template)
+    names = [decision.name for decision in template.decisions] if template else []
+    later = {name: EARLIER[name] for name in names if name in EARLIER}
+    return Schedule(schedule.template, tuple({**later, **schedule.values}.items()))

@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from experiments import gpu_matmul
 from experiments.gpu_matmul import orders
 from experiments.gpu_matmul.cases import all_cases
 from experiments.gpu_matmul.crew import shared_out
@@ -160,6 +162,25 @@ def test_a_run_begins_with_the_winners_of_an_earlier_one(tmp_path):
         (found,) = database.records(case.workload, target)
         assert (found.schedule, found.measurement.score) == (schedule, 2e-5)
         assert not list(database.records(other.workload, target))
+
+
+def test_a_winner_of_before_a_decision_is_known_as_what_it_was(tmp_path):
+    target = detect_target("cuda:sm_90a")
+    (case,) = (case for case in all_cases() if case.name == "64x10240x8192 bfloat16")
+    path = tmp_path / "results.json"
+    schedule = {"template": "hopper", "decisions": _recorded_before_streams()}
+    rows = {case.name: row(4e-5, 4e-5, None) | {"schedule": schedule}}
+    path.write_text(json.dumps({"cases": rows}))
+    (record,) = known_records(path, all_cases(), target)
+    assert record.schedule["streams"] is False
+
+
+def _recorded_before_streams() -> dict:
+    results = Path(gpu_matmul.__file__).parent / "results"
+    row = json.loads((results / "layers_two_gpus.json").read_text())["cases"]
+    decisions = row["64x10240x8192 bfloat16"]["schedule"]["decisions"]
+    assert "streams" not in decisions
+    return decisions
 
 
 @pytest.mark.parametrize(
