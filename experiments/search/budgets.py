@@ -94,18 +94,19 @@ class Budgets:
             }
             if self.known:
                 warm = Path(folder, "warm.db")
-                self._remember(case, warm)
+                self._remember(warm)
                 ((_, result),) = after(case.workload, warm, [self.warm], self._executor)
                 runs[f"{self.warm:g} s, warm"] = told(result)
         found = {name: run["schedule"] for name, run in runs.items() if run["schedule"]}
         return {"runs": runs, "median_s": self._in_turns(case, found)}
 
-    def _remember(self, case: Case, path: Path) -> None:
-        """What another GPU measured of the case."""
+    def _remember(self, path: Path) -> None:
+        """What another GPU measured of this case and of others."""
         with closing(Database(path)) as database:
             for known in self.known:
                 there = target_from_json(json.loads(known.read_text())["machine"]["target"])
-                database.record_all(list(known_records(known, [case], there)))
+                assert there != self._target, f"{known} is of this kind of GPU"
+                database.record_all(list(known_records(known, all_cases(), there)))
 
     def _in_turns(self, case: Case, found: dict[str, Any]) -> dict[str, float]:
         """Medians of what each run found, the same time for the same schedule, and cuBLAS's."""
