@@ -4,7 +4,7 @@
 
 Each case whose name matches is tuned from nothing until each of the seconds has passed, then the
 winners of then and the kernel that was the best in ``RESULTS``, of ``experiments.attention``, are
-judged and timed. Needs a GPU.
+judged and timed. What was written can be RESULTS of ``experiments.attention.flash3``. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -31,16 +31,21 @@ from experiments.search.budgets import after, told
 def measure(case: AttentionCase, known: dict[str, Any], seconds: Sequence[float]) -> dict[str, Any]:
     """Medians of all kernels, and how the search went."""
     calls: dict[str, Callable[[], None]] = {"known": best_call(case, known)}
+    tried = {"known": (known["best"], known["schedule"])}
     runs = {}
     with tempfile.TemporaryDirectory() as folder:
         for each, result in after(case.workload, Path(folder, "tuning.db"), seconds):
             assert result.best is not None, f"nothing was right: {dict(result.failures)}"
             schedule, name = result.best.schedule, f"{each:g} s"
             calls[name] = call_of(case, schedule.template, schedule.values)
+            tried[name] = (f"{schedule.template} {name}", schedule.values)
             runs[name] = told(result)
     times = interleave(calls, rounds=60, seconds=1.0)
     median = {name: statistics.median(found) for name, found in times.items()}
+    best, schedule_of_best = tried[min(median, key=median.__getitem__)]
     return {
+        "best": best,
+        "schedule": schedule_of_best,
         "median_s": median,
         "ratio": {name: median["known"] / median[name] for name in runs},
         "runs": runs,
