@@ -45,7 +45,7 @@ SPLITS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class ChainedHopper(Template):
-    """One pass over the keys for 64 rows a warpgroup, in float32 between products of 16 bits."""
+    """One pass over the keys for 64 rows a warpgroup, in float32 between products of fewer bits."""
 
     name: ClassVar[str] = "chained_hopper"
     version: ClassVar[int] = 5
@@ -89,7 +89,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("residency", (1, 2)),
         Decision("split", SPLITS),
         Decision("merge", (CLUSTER, EARLY, *MERGES)),
-        Decision("keys", tuple(range(16, 257, 16))),
+        Decision("keys", tuple(range(sizes.terms, 257, sizes.terms))),
         Decision("overlap", (0, 1)),
         Decision("beside", _beside(sizes)),
         Decision("queries", ("shared", "registers")),
@@ -99,7 +99,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("ping_pong", (0, 1)),
         Decision(
             "rescale",
-            RESCALES if can_be_late(sizes.chained) else RESCALES[:2],
+            RESCALES if can_be_late(sizes.chained) and not sizes.has_bytes else RESCALES[:2],
         ),
         Decision("section", sections),
         Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
