@@ -29,6 +29,7 @@ from spaces.cuda.chains.spans import Spans
 from spaces.cuda.chains.splitting import SplitKeys
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.warpgroups import GROUP
+from spaces.derivation.chained.grouping import with_row_factors
 from spaces.derivation.chained.view import Chained
 from spaces.schedule import Value
 
@@ -43,8 +44,9 @@ class ChainedPlan(SplitKeys):
 
     @cached_property
     def chained(self) -> Chained:
-        """The program, weights of 8 bits raised."""
-        return raised(self.sizes.chained) if self.sizes.has_bytes else self.sizes.chained
+        """The program; in 8 bits scales of a row are one, and weights are raised."""
+        chained = self.sizes.chained
+        return raised(with_row_factors(chained)) if self.sizes.has_bytes else chained
 
     def number(self, name: str) -> int:
         """An integer decision."""
