@@ -65,7 +65,7 @@ class Turned:
 
     @property
     def keys(self) -> int:
-        """Keys of a row of the copy, zeros included: the last ones do not change places alone."""
+        """Keys of a row of the copy: the last ones do not change places alone."""
         return int(round_up(self.chained.key.extent, MIXED))
 
     @cached_property
@@ -150,18 +150,18 @@ class Turned:
         ]
 
     def _load(self) -> list[str]:
-        """Four keys of a lane, and the columns of a piece that each has."""
+        """Four keys of a lane, and the columns of a piece that each has; beyond the last key there
+        is that one again, which is in the same tile."""
         kind, piece = C_TYPES[self.array.dtype], self._piece
         first = f"span * {SPAN} + lane / 4 * {MIXED} + lane % 4 * 2"
-        near, far = FOUR_KEYS[1], FOUR_KEYS[2]
+        key = f"first + n % 2 * {FOUR_KEYS[1]} + n / 2 * {FOUR_KEYS[2]}"
         return [
-            f"{kind} found[4][{piece}] = {{}};",
+            f"{kind} found[4][{piece}];",
             f"const int column = piece * {piece}, first = {first};",
             "#pragma unroll",
             "for (int n = 0; n < 4; n++) {",
-            f"  const int key = first + n % 2 * {near} + n / 2 * {far};",
-            f"  if (key < {self.chained.key.extent})",
-            f"    tw::load_global<{piece}>(found[n], {self._access.address(self.read)});",
+            f"  const int key = tw_least({key}, {self.chained.key.extent - 1});",
+            f"  tw::load_global<{piece}>(found[n], {self._access.address(self.read)});",
             "}",
         ]
 
