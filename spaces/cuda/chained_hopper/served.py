@@ -5,7 +5,7 @@ from __future__ import annotations
 from spaces.cuda.chained import served
 from spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of
 from spaces.cuda.chained_hopper.fetching.operands import left_boxes, right_boxes, value_boxes
-from spaces.cuda.chained_hopper.fetching.tiles import tiled
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE, tiled
 from spaces.cuda.chained_hopper.fetching.turning import Turned
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.target import CudaTarget
@@ -62,6 +62,11 @@ def _why_no_bytes(sizes: ChainedSizes) -> str | None:
     kinds = kinds_of(chained)
     if kinds is None or kinds.weights[0] not in FLOAT8:
         return f"{chained.weighings[0].weight} is no weight of at most one, as float8 needs it"
+    if chained.row_count < SLICE:
+        return (
+            f"{chained.row_count} rows share a matrix of 8 bits, which is copied first; needs "
+            f"{SLICE}, or the copy takes longer than the rest"
+        )
     if sizes.lies_along_keys:
         return f"{chained.right} lies along {chained.key.name}; needs 8 bits along its depth"
     return Turned(chained).why_not()

@@ -40,7 +40,7 @@ class TestChainedHopper(TemplateContract):
 
     def served(self):
         halves = workload("attention", b=1, h=8, i=300, j=331, d=64, dtype="bfloat16")
-        return [(halves, H200), (program(PLAIN), H200), (program(PLAIN, i=1, e=200), H200)]
+        return [(halves, H200), (program(PLAIN), H200), (program(PLAIN, i=64, e=200), H200)]
 
     def refused(self):
         return [(program(TURNED), H200), (program(PLAIN), cuda_target("sm_80"))]
@@ -57,6 +57,12 @@ class TestChainedHopper(TemplateContract):
 )
 def test_what_has_no_kernels_is_refused_in_words(text, why):
     assert why in (ChainedHopper.refuses(program(text), H200) or "")
+
+
+def test_copies_for_few_rows_are_refused():
+    why = ChainedHopper.refuses(program(PLAIN, i=63), H200)
+    assert why is not None
+    assert why.startswith("63 rows share a matrix of 8 bits, which is copied first; needs 64")
 
 
 def test_tma_brings_rows_and_keys_and_no_values_as_they_lie():
