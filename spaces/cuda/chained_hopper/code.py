@@ -4,7 +4,8 @@ A block is one to four warpgroups that multiply and one that loads. TMA brings r
 of keys, and of the matrix that has a row for each key, into rings of stages. A multiplying
 warpgroup has 64 rows: scores of a tile of keys by wgmma, the chain on accumulators, which makes
 weights of them, and sums by another wgmma that takes weights from registers. Keys go from the last
-to the first. Tiles that no row of a block sees are never visited.
+to the first. Tiles that no row of a block sees are never visited. A matrix of 8 bits is turned by a
+kernel before (:mod:`spaces.cuda.chained_hopper.fetching.turning`).
 
 As task mappings: spatial(blocks) * repeat(tiles of rows) * spatial(warpgroups), and for each
 repeat(tiles of keys), products of 64 rows and the chain between them.
