@@ -26,8 +26,8 @@ from spaces.derivation.products.splitting import Part
 from spaces.language.tree import Read
 from spaces.workloads.array import Array
 
-NAME = "turned"
-"""What the copy is called among the arrays of a launch."""
+NAME = "tw.turned"
+"""What the copy is called among the arrays of a launch, none of which has such a name."""
 MIXED = 16
 """Keys among which some change places."""
 SPAN = 128
@@ -131,7 +131,7 @@ class Turned:
     def parameters(self) -> list[str]:
         """C parameters: the matrix, and the copy in words of four keys."""
         kind, buffer = C_TYPES[self.array.dtype], self._access.buffers[self.read.name]
-        return [f"const {kind} *__restrict__ {buffer}", f"u32 *__restrict__ {NAME}"]
+        return [f"const {kind} *__restrict__ {buffer}", "u32 *__restrict__ turned"]
 
     def lines(self) -> list[str]:
         """C lines of the kernel."""
@@ -175,5 +175,5 @@ class Turned:
             "#pragma unroll",
             f"for (int e = 0; e < {piece}; e++)",
             f"  if (word < {words})",
-            f"    tw::store_global<u32>({NAME} + {row} + word, {four});",
+            f"    tw::store_global<u32>(turned + {row} + word, {four});",
         ]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
+from spaces.cuda.chained_hopper.fetching.turning import NAME
 from spaces.cuda.chained_hopper.template import ChainedHopper
+from spaces.cuda.staged.template import CudaStaged
 from spaces.cuda.target import cuda_target
 from spaces.kernel import WORKSPACE, Kernel
 from spaces.operators import workload
@@ -89,6 +93,20 @@ def test_the_matrix_is_turned_first_in_the_workspace_behind_all_else():
     assert not turning.early
     assert taking.buffers[-1] == copy
     assert {spec.operand for spec in taking.tensor_maps} >= {"q", "k", copy.name}
+
+
+def test_the_copy_keeps_its_place_where_its_kernels_are_some_of_several():
+    chain = PLAIN.removeprefix("y: bfloat16[b,h,i,e]\n").replace("y[", "p[")
+    halves = "w: bfloat16[e,f]; y: bfloat16[b,h,i,f]\n"
+    w = program(f"{halves}{chain}\ny[b,h,i,f] = sum[e](p[b,h,i,e] * w[e,f])", h=32, i=4096, f=64)
+    space = Space(w, H200, [CudaStaged(w, H200)])
+    found = [space.lower(space.schedule(r)) for r in space.sample(np.random.default_rng(0), 24)]
+    places = [[b for b in k.call.launches[1].buffers if b.inside == WORKSPACE] for k in found]
+    assert any(b.name == WORKSPACE for each in places for b in each)
+    for each in places:
+        assert any(b.name == NAME for b in each)
+        for one, other in combinations(each, 2):
+            assert one.start + one.bytes <= other.start or other.start + other.bytes <= one.start
 
 
 def test_the_copy_counts():
