@@ -190,6 +190,21 @@ _TILES: tuple[dict[str, Value], ...] = (
     {"warpgroups": 3, "keys": 128},
     {"warpgroups": 4, "keys": 64, "stages": 4},
 )
+_FLOAT8_USUAL: dict[str, Value] = _USUAL | {"warpgroups": 2, "rescale": "moved"}
+_FLOAT8_TILES: tuple[dict[str, Value], ...] = (
+    {"keys": 224},
+    {"keys": 224, "beside": 1},
+    {"keys": 224, "stages": 3, "query_buffers": 1},
+    {"keys": 192, "beside": 1},
+    {"keys": 192, "rescale": "always"},
+    {"keys": 192, "ping_pong": 0, "stages": 3, "query_buffers": 1},
+    {"keys": 160, "queries": "registers", "beside": 1},
+    {"keys": 128, "queries": "registers", "beside": 1, "stages": 3},
+    {"keys": 128, "queries": "registers", "beside": 2, "rescale": "always"},
+    {"warpgroups": 3, "keys": 96},
+    {"warpgroups": 3, "keys": 96, "beside": 1, "stages": 3},
+    {"warpgroups": 3, "keys": 128, "overlap": 0, "query_buffers": 1},
+)
 _WALKS: tuple[dict[str, Value], ...] = (
     {"blocks": "persistent"},
     {"blocks": "tickets", "section": 16},
@@ -256,6 +271,7 @@ _MERGED = (
 FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
     "chained_hopper": (
         *(_USUAL | tile | walk for tile in _TILES for walk in _WALKS),
+        *(_FLOAT8_USUAL | tile | walk for tile in _FLOAT8_TILES for walk in _WALKS),
         *(_FEW_ROWS | tile | {"split": n} for tile in _FEW_TILES for n in (1, 4, 16)),
         *(
             _FEW_ROWS | tile | {"split": n, "merge": merge}

@@ -89,8 +89,8 @@ def form(name: str, dtype: str = "float32", **changes: int) -> Program:
     return made(text, dtype, **changes)
 
 
-def random_form(seed: int, dtype: str = "float32") -> Program:
-    """A score, masks, a normalisation and extents at random."""
+def random_form(seed: int, dtype: str = "float32", **changes: int) -> Program:
+    """A score, masks, a normalisation and extents at random, some of them as ``changes`` say."""
     draw = random.Random(seed)
     score = f"sum[d](q[b,h,i,d] * k[b,{draw.choice(['h', 'h // 2', 'h // 4'])},j,d]) * 0.2"
     for further in draw.sample(
@@ -113,4 +113,5 @@ def random_form(seed: int, dtype: str = "float32") -> Program:
         text += "\nl[b,h,i] = logsumexp[j](p[b,h,i,j])\n-> y, l"
     lines = "".join(f"{mask}\n" for mask in chosen)
     extents = {a: draw.choice([1, 2, 7, 16, 17, 31]) for a in "ide"} | {"b": draw.choice([1, 2])}
-    return made(declared + lines + text, dtype, **extents, j=draw.choice([1, 13, 17, 64, 97]))
+    extents |= {"j": draw.choice([1, 13, 17, 64, 97])} | changes
+    return made(declared + lines + text, dtype, **extents)

@@ -4,7 +4,8 @@ A block is one to four warpgroups that multiply and one that loads. TMA brings r
 of keys, and of the matrix that has a row for each key, into rings of stages. A multiplying
 warpgroup has 64 rows: scores of a tile of keys by wgmma, the chain on accumulators, which makes
 weights of them, and sums by another wgmma that takes weights from registers. Keys go from the last
-to the first. Tiles that no row of a block sees are never visited.
+to the first. Tiles that no row of a block sees are never visited. A matrix of 8 bits is turned by a
+kernel before (:mod:`spaces.cuda.chained_hopper.fetching.turning`).
 
 As task mappings: spatial(blocks) * repeat(tiles of rows) * spatial(warpgroups), and for each
 repeat(tiles of keys), products of 64 rows and the chain between them.
@@ -19,7 +20,9 @@ from functools import cached_property
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
 from spaces.cuda.chained_hopper.cluster import LEFT, MET
+from spaces.cuda.chained_hopper.copying import THREADS, Copying
 from spaces.cuda.chained_hopper.fetching.loading import Loading
+from spaces.cuda.chained_hopper.fetching.turning import Turned
 from spaces.cuda.chained_hopper.multiplying import Multiplying
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chains import access, lanes
@@ -47,7 +50,12 @@ class ChainedHopperCode:
         merging = plan.merging(Multiplying(plan).rows.chain)
         sizes = (0, 0) if plan.is_cluster else (merging.workspace_bytes, merging.zeroed_bytes)
         workspace, zeroed = (plan.counter_bytes + size for size in sizes)
-        call = Call(self.entry, arguments, workspace, zeroed, (launch, *self._merge_launch()))
+        launches = (launch, *self._merge_launch())
+        if self._turned:
+            copying = Copying(self._turned, arguments, workspace)
+            workspace = copying.workspace_bytes
+            launches = copying.launches(self._turner, launches)
+        call = Call(self.entry, arguments, workspace, zeroed, launches)
         called = {*functions, "floor"}
         prelude = scalar_math.prelude(called) + lanes.HELPERS + access.HELPERS
         return Kernel(Source("cuda", prelude, self.source), call)
@@ -55,6 +63,15 @@ class ChainedHopperCode:
     @property
     def _merger(self) -> str:
         return f"{self.entry}_merge"
+
+    @property
+    def _turner(self) -> str:
+        return f"{self.entry}_turn"
+
+    @cached_property
+    def _turned(self) -> Turned | None:
+        """The copy of the matrix, if it is turned."""
+        return Turned(self.plan.chained) if self.plan.sizes.has_bytes else None
 
     def _merge_launch(self) -> list[Launch]:
         plan = self.plan
@@ -70,13 +87,18 @@ class ChainedHopperCode:
 
     @cached_property
     def source(self) -> str:
-        """The entry, and the kernel that merges if there is one."""
+        """The entry, and the kernels that turn the matrix and merge if there are some."""
         plan = self.plan
         maps = [f"const __grid_constant__ TensorMap {name}_map" for name in plan.boxes]
         workspace = ["u8 *__restrict__ workspace"] * plan.has_workspace
         arrays = [plan.access.parameters(), *workspace]
+        lines, copy = list[str](), list[str]()
+        if turned := self._turned:
+            copy = turned.parameters[-1:]
+            bounds = f"__launch_bounds__({THREADS})"
+            lines = _function(self._turner, bounds, turned.parameters, turned.lines())
         bounds = f"__launch_bounds__({self._threads}, {plan.number('residency')})"
-        lines = _function(self.entry, bounds, [*arrays, *maps], self._body())
+        lines += _function(self.entry, bounds, [*arrays, *copy, *maps], self._body())
         if plan.merges_later:
             merging = Multiplying(plan).merging()
             if plan.begins_early:  # others write the workspace while it runs
@@ -122,6 +144,7 @@ class ChainedHopperCode:
             f"if (threadIdx.x == {self.plan.warpgroups * GROUP}) {{",
             *indented([*inits, "tw::fence_barrier_init();"]),
             "}",
+            *["tw::await_launches();"] * self.plan.sizes.has_bytes,
             "tw::sync_block();",
         ]
 

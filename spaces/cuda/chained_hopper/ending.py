@@ -9,6 +9,7 @@ from spaces.cuda.chained_hopper.cluster import ClusterParts
 from spaces.cuda.chained_hopper.fetching.tiles import row_place
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
+from spaces.cuda.chained_hopper.raised import lowered_sums
 from spaces.cuda.chained_hopper.rows import GroupRows, each_row
 from spaces.cuda.chained_hopper.walk import Walk
 from spaces.cuda.chains.finish import Finish
@@ -42,6 +43,7 @@ class Ending:
             outputs = self._shared_outputs()
         return [
             *self.rows.bounds(),
+            *(lowered_sums(plan.sizes.width // 2) if plan.sizes.has_bytes else []),
             *each_row([*self.rows.chain.joined_rows(), *self.rows.caught_up()]),
             *outputs,
             f"tw::sync_named({1 + plan.warpgroups} + group, {GROUP});",

@@ -12,7 +12,6 @@ from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows
-from spaces.cuda.chained_hopper.sizes import TERMS
 from spaces.cuda.chained_hopper.walk import Walk
 from spaces.cuda.warpgroups import GROUP
 
@@ -56,8 +55,8 @@ class Multiplying:
             *["i32 stored = -1;"] * (plan.buffers > 1),
             *[f"if (group == {last}) tw::arrive_named(1, {2 * GROUP});"] * turns,
             f"float scores[{plan.keys // 2}], sums[{sizes.width // 2}];",
-            f"u32 weights[{plan.keys // TERMS}][4];",
-            *[f"u32 held[{sizes.depth // TERMS}][4];"] * plan.in_registers,
+            f"u32 weights[{plan.key_steps}][4];",
+            *[f"u32 held[{plan.depth_steps}][4];"] * plan.in_registers,
             *Walk(plan).multiplying(self._tile()),
             *[f"if (group == 0) tw::sync_named(1, {2 * GROUP});"] * turns,
             *["if (thread == 0) tw::tma_wait<0>();"] * (plan.output_box is not None),

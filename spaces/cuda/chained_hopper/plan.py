@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
+from spaces.cuda.abi import C_TYPES
 from spaces.cuda.chained_hopper.fetching.operands import (
-    key_boxes,
     left_boxes,
     output_boxes,
     right_boxes,
+    value_boxes,
 )
 from spaces.cuda.chained_hopper.fetching.tiles import Boxes
+from spaces.cuda.chained_hopper.raised import raised
 from spaces.cuda.chained_hopper.sizes import MOVED, ChainedSizes
 from spaces.cuda.chains.access import Access
 from spaces.cuda.chains.chain import FragmentChain
@@ -27,11 +29,9 @@ from spaces.cuda.chains.spans import Spans
 from spaces.cuda.chains.splitting import SplitKeys
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.warpgroups import GROUP
+from spaces.derivation.chained.grouping import with_row_factors
 from spaces.derivation.chained.view import Chained
 from spaces.schedule import Value
-
-ELEMENTS = {"float16": "f16", "bfloat16": "bf16"}
-"""What wgmma multiplies with its left operand in registers, and how it spells it."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class ChainedPlan(SplitKeys):
     target: CudaTarget
     values: Mapping[str, Value]
 
-    @property
+    @cached_property
     def chained(self) -> Chained:
-        """The program."""
-        return self.sizes.chained
+        """The program; in 8 bits scales of a row are one, and weights are raised."""
+        chained = self.sizes.chained
+        return raised(with_row_factors(chained)) if self.sizes.has_bytes else chained
 
     def number(self, name: str) -> int:
         """An integer decision."""
@@ -112,12 +113,11 @@ class ChainedPlan(SplitKeys):
     def boxes(self) -> Mapping[str, Boxes]:
         """What TMA moves, by names: rows, keys, values, and the output if it is stored so."""
         chained = self.chained
-        matrix = chained.weighings[0].matrix
         output = {"output": self.output_box} if self.output_box else {}
         return {
             "rows": left_boxes(chained),
             "keys": right_boxes(self.sizes, self.keys),
-            "values": key_boxes(chained, matrix, chained.width, self.keys),
+            "values": value_boxes(self.sizes, self.keys),
             **output,
         }
 
@@ -127,22 +127,35 @@ class ChainedPlan(SplitKeys):
         return None if self.merges_later or self.is_cluster else output_boxes(self.chained)
 
     @property
-    def element(self) -> str:
-        """What is multiplied, as wgmma spells it."""
-        return ELEMENTS[self.boxes["rows"].array.dtype]
+    def weight_kind(self) -> str:
+        """The C type of weights and of the matrix, which is what wgmma calls them, too."""
+        return C_TYPES[self.boxes["values"].array.dtype]
+
+    @property
+    def key_steps(self) -> int:
+        """Products of wgmma along the keys of a tile."""
+        return self.keys // self.sizes.terms
+
+    @property
+    def depth_steps(self) -> int:
+        """Products of wgmma along the depth."""
+        return self.sizes.depth // self.sizes.terms
 
     @property
     def score_product(self) -> str:
         """The wgmma of scores."""
         source = "rs" if self.in_registers else "ss"
         majors = "_nt" if self.sizes.lies_along_keys else ""
-        return f"tw::wgmma_m64n{self.keys}k16_f32_{self.element}_{self.element}_{source}{majors}"
+        left, right = (C_TYPES[self.boxes[name].array.dtype] for name in ("rows", "keys"))
+        shape = f"m64n{self.keys}k{self.sizes.terms}"
+        return f"tw::wgmma_{shape}_f32_{left}_{right}_{source}{majors}"
 
     @property
     def sum_product(self) -> str:
-        """The wgmma of sums; rows of the matrix run along its columns."""
-        width = self.sizes.width
-        return f"tw::wgmma_m64n{width}k16_f32_{self.element}_{self.element}_rs_nt"
+        """The wgmma of sums; rows of the matrix run along its columns, if it is not turned."""
+        shape, kind = f"m64n{self.sizes.width}k{self.sizes.terms}", self.weight_kind
+        majors = "" if self.sizes.has_bytes else "_nt"
+        return f"tw::wgmma_{shape}_f32_{kind}_{kind}_rs{majors}"
 
     # -- shared memory -----------------------------------------------------------------------------
 

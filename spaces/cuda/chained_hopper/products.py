@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.chained_hopper.fetching.tiles import PANEL, PANEL_BYTES, SLICE
+from spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.sizes import TERMS
+from spaces.cuda.chained_hopper.sizes import TERM_BYTES
 
-_STEPS = PANEL // TERMS
+_STEPS = PANEL_BYTES // TERM_BYTES
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,17 @@ class Products:
             return []
         return [
             "#pragma unroll",
-            f"for (i32 i = 0; i < {self.plan.sizes.depth // TERMS}; i++) "
+            f"for (i32 i = 0; i < {self.plan.depth_steps}; i++) "
             f"tw::ldmatrix_x4(held[i], region + {piece()});",
         ]
 
     def scores(self, stage: str) -> list[str]:
         """Start the scores of the keys of a stage."""
         plan = self.plan
-        inside = f"i % {_STEPS} * {2 * TERMS}"
+        inside = f"i % {_STEPS} * {TERM_BYTES}"
         steps, leading = f"i / {_STEPS} * {plan.keys * PANEL_BYTES} + {inside}", 16
         if plan.sizes.lies_along_keys:
-            steps, leading = f"i * {TERMS * PANEL_BYTES}", plan.sizes.depth * PANEL_BYTES
+            steps, leading = f"i * {plan.sizes.terms * PANEL_BYTES}", plan.sizes.depth * PANEL_BYTES
         keys = f"shared + {plan.keys_at} + {stage} * {plan.key_bytes}"
         first, rows = "held[i]", []
         if not plan.in_registers:
@@ -46,7 +46,7 @@ class Products:
             f"  const u64 keys = {_descriptor(keys, leading)};",
             "  tw::wgmma_fence();",
             "#pragma unroll",
-            f"  for (i32 i = 0; i < {plan.sizes.depth // TERMS}; i++)",
+            f"  for (i32 i = 0; i < {plan.depth_steps}; i++)",
             f"    {plan.score_product}(scores, {first}, {_step('keys', steps)}, i > 0);",
             "  tw::wgmma_commit();",
             "}",
@@ -56,14 +56,18 @@ class Products:
         """Start the sums of the stage in turn."""
         plan = self.plan
         values = f"shared + {plan.values_at} + stage * {plan.value_bytes}"
-        right = _step("values", f"i * {TERMS * PANEL_BYTES}")
+        steps, leading = f"i * {plan.sizes.terms * PANEL_BYTES}", plan.keys * PANEL_BYTES
+        if plan.sizes.has_bytes:
+            inside = f"i % {_STEPS} * {TERM_BYTES}"
+            steps, leading = f"i / {_STEPS} * {plan.sizes.width * PANEL_BYTES} + {inside}", 16
+        right = _step("values", steps)
         return [
             "tw::mbarrier_wait(values_full + 8 * stage, phase);",
             "{",
-            f"  const u64 values = {_descriptor(values, plan.keys * PANEL_BYTES)};",
+            f"  const u64 values = {_descriptor(values, leading)};",
             "  tw::wgmma_fence();",
             "#pragma unroll",
-            f"  for (i32 i = 0; i < {plan.keys // TERMS}; i++)",
+            f"  for (i32 i = 0; i < {plan.key_steps}; i++)",
             f"    {plan.sum_product}(sums, weights[i], {right}, i > 0 ? 1 : more);",
             "  tw::wgmma_commit();",
             "}",
@@ -72,11 +76,15 @@ class Products:
     def pack(self) -> list[str]:
         """Weights as the next product takes them. Not before the wait for the last one, which reads
         them: ptxas would put all products in a row."""
-        kind = self.plan.element
+        plan, count, packed = self.plan, 2, "scores[2 * i], scores[2 * i + 1]"
+        if plan.sizes.has_bytes:  # two neighbours of a row, and two of the next eight keys
+            each = (f"scores[i / 2 * 8 + i % 2 * 2 + {n}]" for n in (0, 1, 4, 5))
+            count, packed = 4, ", ".join(each)
+        call = f"tw::pack{count}<{plan.weight_kind}>({packed})"
         return [
             "#pragma unroll",
-            f"for (i32 i = 0; i < {self.plan.keys // 4}; i++)",
-            f"  weights[i / 4][i % 4] = tw::pack2<{kind}>(scores[2 * i], scores[2 * i + 1]);",
+            f"for (i32 i = 0; i < {plan.key_steps * 4}; i++)",
+            f"  weights[i / 4][i % 4] = {call};",
         ]
 
     def stage_output(self) -> list[str]:

@@ -121,7 +121,7 @@ def _extent_rules(sizes: ChainedSizes) -> list[Rule]:
         Rule(
             "keys",
             ("keys",),
-            lambda c: c["keys"] <= round_up(keys, 16),
+            lambda c: c["keys"] <= round_up(keys, sizes.terms),
             lambda c: f"a tile of {c['keys']} keys is larger than all {keys}",
         ),
         Rule(

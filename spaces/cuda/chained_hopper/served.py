@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from spaces.cuda.chained import served
-from spaces.cuda.chained.kinds import HALVES
-from spaces.cuda.chained_hopper.fetching.operands import key_boxes, left_boxes, right_boxes
-from spaces.cuda.chained_hopper.fetching.tiles import tiled
+from spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of
+from spaces.cuda.chained_hopper.fetching.operands import left_boxes, right_boxes, value_boxes
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE, tiled
+from spaces.cuda.chained_hopper.fetching.turning import Turned
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
@@ -38,8 +39,9 @@ def _why_no_products(chained: Chained) -> str | None:
         if read is None:
             return f"{factor} is no array in place, which TMA could bring"
         found.append(chained.program.operand[read.name].dtype)
-    if len(set(found)) > 1 or found[0] not in HALVES:
-        return f"factors are {', '.join(found)}; allowed: one type of 16 bits"
+    halves = len(set(found)) == 1 and found[0] in HALVES
+    if not halves and not set(found) <= set(FLOAT8):
+        return f"factors are {', '.join(found)}; allowed: one type of 16 bits, or float8"
     for part in (chained.depth, chained.width):
         if part.extent > WIDEST:
             return f"{part.name} has {part.extent} points; allowed: up to {WIDEST}"
@@ -47,9 +49,24 @@ def _why_no_products(chained: Chained) -> str | None:
 
 
 def _why_no_boxes(chained: Chained) -> str | None:
-    boxes = (
-        left_boxes(chained),
-        right_boxes(ChainedSizes(chained), 1),
-        key_boxes(chained, chained.weighings[0].matrix, chained.width, 1),
-    )
+    sizes = ChainedSizes(chained)
+    if sizes.has_bytes and (reason := _why_no_bytes(sizes)):
+        return reason
+    boxes = (left_boxes(chained), right_boxes(sizes, 1), value_boxes(sizes, 1))
     return next((reason for box in boxes if (reason := box.why_not())), None)
+
+
+def _why_no_bytes(sizes: ChainedSizes) -> str | None:
+    """Why factors of 8 bits are not multiplied, in words; None if they are."""
+    chained = sizes.chained
+    kinds = kinds_of(chained)
+    if kinds is None or kinds.weights[0] not in FLOAT8:
+        return f"{chained.weighings[0].weight} is no weight of at most one, as float8 needs it"
+    if chained.row_count < SLICE:
+        return (
+            f"{chained.row_count} rows share a matrix of 8 bits, which is copied first; needs "
+            f"{SLICE}, or the copy takes longer than the rest"
+        )
+    if sizes.lies_along_keys:
+        return f"{chained.right} lies along {chained.key.name}; needs 8 bits along its depth"
+    return Turned(chained).why_not()

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.chained_hopper.fetching.tiles import PANEL, PANEL_BYTES, SLICE
+from spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
 from spaces.cuda.chains.leaving import SHARERS, row_words
 from spaces.cuda.warpgroups import GROUP, launch_registers
 from spaces.derivation.chained.view import Chained
+from spaces.dtypes import dtype
+from spaces.language.tree import Expression
 
-TERMS = 16
-"""Terms of 16 bits that one wgmma multiplies."""
+TERM_BYTES = 32
+"""Bytes of the terms of a row, or a column, that one wgmma multiplies."""
+OUTPUT_PANEL = PANEL_BYTES // 2
+"""Columns of 16 bits of a panel of the output."""
 SPARE_REGISTERS = 32
 """What a multiplying thread needs beside sums, scores, weights and rows: of about 100 kernels
 compiled, so many foresaw four of five that spilled, and kept one that did not from being tried."""
@@ -37,10 +42,37 @@ class ChainedSizes:
 
     chained: Chained
 
+    def dtype_of(self, factor: Expression) -> str:
+        """The dtype of a factor, which is an array in place."""
+        read = self.chained.in_place(factor)
+        assert read
+        return self.chained.program.operand[read.name].dtype
+
+    @cached_property
+    def element_bytes(self) -> int:
+        """Bytes of an element of a factor, and of a weight."""
+        return dtype(self.dtype_of(self.chained.left)).bytes
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether factors have 8 bits: then the matrix is turned, so that its keys lie along
+        memory (:mod:`spaces.cuda.chained_hopper.fetching.turning`)."""
+        return self.element_bytes == 1
+
+    @property
+    def terms(self) -> int:
+        """Terms that one wgmma multiplies."""
+        return TERM_BYTES // self.element_bytes
+
+    @property
+    def panel(self) -> int:
+        """Elements of a row of a panel."""
+        return PANEL_BYTES // self.element_bytes
+
     @property
     def depth(self) -> int:
         """Terms of a score, in whole wgmma."""
-        return int(round_up(self.chained.depth.extent, TERMS))
+        return int(round_up(self.chained.depth.extent, self.terms))
 
     @property
     def width(self) -> int:
@@ -50,12 +82,12 @@ class ChainedSizes:
     @property
     def depth_panels(self) -> int:
         """Panels of a row or a key."""
-        return int(ceil_div(self.chained.depth.extent, PANEL))
+        return int(ceil_div(self.chained.depth.extent, self.panel))
 
     @property
     def width_panels(self) -> int:
-        """Panels of a row of the matrix and of the output."""
-        return int(ceil_div(self.chained.width.extent, PANEL))
+        """Panels of a row of the output, and of the matrix in 16 bits."""
+        return int(ceil_div(self.chained.width.extent, OUTPUT_PANEL))
 
     def rows(self, c: Any) -> Any:
         """Rows of a tile."""
@@ -80,8 +112,8 @@ class ChainedSizes:
     def registers(self, c: Any) -> Any:
         """Registers that a multiplying thread needs: sums, scores, weights that a product still
         reads, rows that are kept, and more."""
-        weights = np.where(c["overlap"], c["keys"] // 4, 0)
-        rows = np.where(c["queries"] == "registers", self.depth // 4, 0)
+        weights = np.where(c["overlap"], c["keys"] * self.element_bytes // 8, 0)
+        rows = np.where(c["queries"] == "registers", self.depth * self.element_bytes // 8, 0)
         return self.width // 2 + c["keys"] // 2 + weights + rows + SPARE_REGISTERS
 
     def group_registers(self, c: Any) -> Any:
@@ -115,11 +147,13 @@ class ChainedSizes:
     def key_bytes(self, c: Any) -> Any:
         """Shared memory of a tile of keys."""
         if self.lies_along_keys:
-            return ceil_div(c["keys"], PANEL) * self.depth * PANEL_BYTES
+            return ceil_div(c["keys"], self.panel) * self.depth * PANEL_BYTES
         return c["keys"] * PANEL_BYTES * self.depth_panels
 
     def value_bytes(self, c: Any) -> Any:
-        """Shared memory of the matrix's rows for a tile of keys."""
+        """Shared memory of the matrix's rows for a tile of keys; turned, of its columns."""
+        if self.has_bytes:
+            return ceil_div(c["keys"], self.panel) * self.width * PANEL_BYTES
         return c["keys"] * PANEL_BYTES * self.width_panels
 
     def stage_bytes(self, c: Any) -> Any:

@@ -11,6 +11,9 @@ their tiles; ``section``, heads that take turns; ``own_keys``, whether each warp
 tiles of keys that only others' rows see; ``split``, parts of the keys of a tile of rows that blocks
 share, and ``merge``, who merges them: a second ``kernel``, one that begins ``early`` and waits, the
 ``last`` block to come, or all of them as a ``cluster``.
+
+Of 8 bits, wgmma takes operands alone that lie along what is summed over: a first kernel turns the
+matrix, and weights are rounded to its dtype.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ SPLITS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class ChainedHopper(Template):
-    """One pass over the keys for 64 rows a warpgroup, in float32 between products of 16 bits."""
+    """One pass over the keys for 64 rows a warpgroup, in float32 between products of fewer bits."""
 
     name: ClassVar[str] = "chained_hopper"
     version: ClassVar[int] = 5
@@ -89,7 +92,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("residency", (1, 2)),
         Decision("split", SPLITS),
         Decision("merge", (CLUSTER, EARLY, *MERGES)),
-        Decision("keys", tuple(range(16, 257, 16))),
+        Decision("keys", tuple(range(sizes.terms, 257, sizes.terms))),
         Decision("overlap", (0, 1)),
         Decision("beside", _beside(sizes)),
         Decision("queries", ("shared", "registers")),
@@ -97,13 +100,16 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("query_buffers", (1, 2)),
         Decision("stages", (2, 3, 4)),
         Decision("ping_pong", (0, 1)),
-        Decision(
-            "rescale",
-            RESCALES if can_be_late(sizes.chained) else RESCALES[:2],
-        ),
+        Decision("rescale", _rescales(sizes)),
         Decision("section", sections),
         Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
     )
+
+
+def _rescales(sizes: ChainedSizes) -> tuple[str, ...]:
+    """When sums may be corrected; weights that wait for it may leave the range of float8."""
+    can_wait = can_be_late(sizes.chained) and not sizes.has_bytes
+    return RESCALES if can_wait else RESCALES[:2]
 
 
 def _beside(sizes: ChainedSizes) -> tuple[int, ...]:

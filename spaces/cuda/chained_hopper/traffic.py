@@ -14,7 +14,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
-from spaces.cuda.chained_hopper.sizes import TERMS, ChainedSizes
+from spaces.cuda.chained_hopper.fetching.turning import Turned
+from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.chains.splitting import CLUSTER
 from spaces.cuda.occupancy import USABLE
 from spaces.cuda.target import CudaTarget
@@ -79,7 +80,7 @@ class _Passes:
         """Instructions of wgmma."""
         c, sizes = self.columns, self.sizes
         deep = sizes.depth + c["keys"] * (sizes.width / c["keys"])
-        return self.scores / (SLICE * c["keys"]) * deep / TERMS
+        return self.scores / (SLICE * c["keys"]) * deep / sizes.terms
 
 
 def _work(workload: Computation, passes: _Passes) -> dict[str, Any]:
@@ -88,8 +89,9 @@ def _work(workload: Computation, passes: _Passes) -> dict[str, Any]:
     depth, width = sizes.depth, sizes.width
     corrections = np.where(c["rescale"] == "always", 1.0, 0.25)
     corrections = corrections * passes.rows * passes.visits * width / 32
-    read = scores * (depth + width) * 2.0 / SLICE
-    from_rows = np.where(c["queries"] == "shared", scores * depth * 2.0 / c["keys"], 0)
+    size = float(sizes.element_bytes)
+    read = scores * (depth + width) * size / SLICE
+    from_rows = np.where(c["queries"] == "shared", scores * depth * size / c["keys"], 0)
     return {
         "flops": 2 * scores * (depth + width) + scores * CHAIN,
         "useful_flops": float(workload.work),
@@ -109,16 +111,18 @@ def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[
     """Bytes moved, and what must stay near."""
     c, sizes, tiles = passes.columns, passes.sizes, passes.tiles
     depth, width = sizes.depth, sizes.width
-    near = tiles * passes.visits * sizes.stage_bytes(c) + passes.rows * depth * 2.0
+    size = float(sizes.element_bytes)
+    near = tiles * passes.visits * sizes.stage_bytes(c) + passes.rows * depth * size
     least = float(workload.least_bytes)
-    working = c["section"] * sizes.chained.key.extent * 2.0 * (depth + width)
+    working = c["section"] * sizes.chained.key.extent * size * (depth + width)
     is_left = (c["split"] > 1) & (c["merge"] != CLUSTER)
+    turned = 2.0 * Turned(sizes.chained).array.bytes if sizes.has_bytes else 0.0
     main = np.where(working <= USABLE * target.l2_bytes, least, np.maximum(near, least))
     return {
         "near_bytes": near,
         "middle_bytes": main,
         "main_bytes": main,
-        "packing_bytes": np.where(is_left, 8.0 * passes.rows * width, 0),
+        "packing_bytes": np.where(is_left, 8.0 * passes.rows * width, 0) + turned,
         "epilogue_elements": passes.rows / c["split"] * width,
         "near_footprint": sizes.shared_bytes(c),
         "near_fraction": c["residency"] * sizes.shared_bytes(c) / target.shared_per_multiprocessor,

@@ -77,11 +77,11 @@ class StagedCode:
     def _buffer(self, number: int, buffer: Buffer) -> Buffer:
         if buffer.inside == WORKSPACE:
             start = self._zeroed - self.kernels[number].call.workspace_zeroed
-            return replace(buffer, start=start)
+            return replace(buffer, start=start + buffer.start)
         name = self.named[number][buffer.inside]
         if name in self._between:
             start = self._ends[list(self._between).index(name)]
-            return replace(buffer, name=name, inside=WORKSPACE, start=start)
+            return replace(buffer, name=name, inside=WORKSPACE, start=start + buffer.start)
         return replace(buffer, name=name, inside=name)
 
     @cached_property

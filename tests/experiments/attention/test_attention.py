@@ -48,6 +48,11 @@ def test_float8_has_schedules_of_its_own(case):
     assert not [v for v in own if completed(CudaChained(other, TARGET), v)]
 
 
+def test_prefills_in_float8_have_schedules_by_wgmma():
+    cases = [case for case in CASES if case.is_float8 and case.queries > 1]
+    assert all(valid(ChainedHopper, case) >= 48 for case in cases)
+
+
 def test_the_plain_text_for_compilers_is_attention():
     generator = torch.Generator().manual_seed(1)
     for form in ("", "causal", "causal alibi", "causal softcap", "causal softcap window"):

@@ -51,7 +51,8 @@ class Loading:
         plan = self.plan
         to, barrier = f"shared + {at} + stage * {size}", f"{name}_full + 8 * stage"
         first = f"j * {plan.keys}"
-        lies = name == "keys" and plan.sizes.lies_along_keys
+        sizes = plan.sizes
+        lies = sizes.has_bytes if name == "values" else sizes.lies_along_keys
         place = [first, "0"] if lies else ["0", first]
         return [
             f"const auto load_{name} = [&](i32 j, u32 stage, u32 phase) {{",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spaces.cuda.chained_hopper.fetching.tiles import Boxes, row_box
+from spaces.cuda.chained_hopper.fetching.turning import Turned
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.products.splitting import Part
@@ -30,10 +31,22 @@ def right_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
     return replace(_boxes(chained, chained.right, chained.key, depth), count=keys)
 
 
+def value_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
+    """Boxes of the matrix for ``keys``, of its copy if that is turned."""
+    chained = sizes.chained
+    if sizes.has_bytes:
+        return Turned(chained).boxes(keys, sizes.width)
+    return key_boxes(chained, chained.weighings[0].matrix, chained.width, keys)
+
+
 def output_boxes(chained: Chained) -> Boxes | None:
-    """Boxes of the wide output, if there is one that TMA can store: of the operands' type."""
+    """Boxes of the wide output, if there is one that TMA can store: of 16 bits, and of the
+    operands' type if that has as many."""
     wide = [output for output in chained.outputs if output.wide]
-    if len(wide) != 1 or wide[0].array.dtype != left_boxes(chained).array.dtype:
+    if len(wide) != 1 or wide[0].array.element.bytes != 2:
+        return None
+    operand = left_boxes(chained).array
+    if operand.element.bytes == 2 and wide[0].array.dtype != operand.dtype:
         return None
     rows, heads = row_box(chained), chained.batch
     boxes = Boxes(wide[0].array, wide[0].offset, chained.width, rows, heads)

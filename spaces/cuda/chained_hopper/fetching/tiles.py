@@ -2,7 +2,7 @@
 
 Rows of a tile are points of one part, such as queries, or of two if the faster one's extent divides
 the 64 rows of a box: then heads that share keys are stacked. All other parts number heads. Columns,
-depth or width, are cut into panels of 64, swizzled by 128 bytes; TMA fills up the last with zeros.
+depth or width, are cut into panels of 128 bytes, swizzled; TMA fills up the last with zeros.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from spaces.workloads.array import Array
 
 SLICE = 64
 """Rows of one warpgroup: of a box of rows, and of one wgmma."""
-PANEL, PANEL_BYTES = 64, 128
-"""Columns of a panel, and their bytes in 16 bits each."""
+PANEL_BYTES = 128
+"""Bytes of a row of a panel."""
 MOST_DIMENSIONS = 5
 
 
@@ -69,9 +69,14 @@ class Boxes:
         return tuple(p for p in reversed(self.heads) if self.offset.coefficient(p.name))
 
     @property
+    def panel(self) -> int:
+        """Columns of a panel."""
+        return PANEL_BYTES // self.array.element.bytes
+
+    @property
     def panels(self) -> int:
         """Panels of a box."""
-        return int(ceil_div(self.count or self.columns.extent, PANEL))
+        return int(ceil_div(self.count or self.columns.extent, self.panel))
 
     @property
     def panel_bytes(self) -> int:
@@ -94,7 +99,7 @@ class Boxes:
             self.array.dtype,
             (self.columns.extent, *(part.extent for part in parts)),
             tuple(self._step(part) * size for part in parts),
-            (PANEL, *counts),
+            (self.panel, *counts),
             PANEL_BYTES,
         )
 
@@ -124,7 +129,7 @@ class Boxes:
     def _call(self, kind: str, panel: int, at: Sequence[str], names: Mapping[str, str]) -> str:
         heads = [names[part.name] for part in self.own_heads]
         column, *rest = at
-        places = ", ".join([f"{column} + {panel * PANEL}", *rest, *heads])
+        places = ", ".join([f"{column} + {panel * self.panel}", *rest, *heads])
         return f"tw::tma_{kind}_{1 + len(self.box) + len(heads)}d({{}}, {places});"
 
     def load(

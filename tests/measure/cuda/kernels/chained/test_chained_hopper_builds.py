@@ -40,6 +40,14 @@ WORKLOADS = [
 ]
 
 
+SHORT = workload(
+    "qs: float32[h]\nks: float32[h]\ny: bfloat16[b,h,i,e]\ny[b,h,i,e] = sum[j](softmax[j]("
+    "sum[d](q[b,h,i,d] * k[b,h,j,d]) * qs[h] * ks[h] * 0.0884) * v[b,h,j,e])",
+    b=1, h=16, i=4096, j=4096, d=128, e=128, dtype="float8_e4m3fn",
+)  # fmt: skip
+ROOMY: dict[str, Value] = {"warpgroups": 2, "keys": 224, "rescale": "moved"}
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     """Each test compiles afresh and leaves nothing in the user's cache."""
@@ -78,6 +86,19 @@ def test_exponentials_run_while_sums_are_multiplied():
         keys = made.schedule["keys"]
         assert keys // 2 <= between["MUFU"] <= keys // 2 + 4, made.schedule
         assert not between["HGMMA"], made.schedule
+        assert not count(code)["LDL"] + count(code)["STL"], made.schedule
+
+
+def test_float8_is_multiplied_beside_the_chain_without_a_spill():
+    for made, code in codes(
+        [good(SHORT, **ROOMY), good(SHORT, **ROOMY | {"warpgroups": 3, "keys": 96})]
+    ):
+        names, keys = in_order(code), made.schedule["keys"]
+        for_scores = names.index("WAIT 1")
+        between = Counter(names[for_scores : names.index("WAIT 0", for_scores)])
+        assert not between["QGMMA"], made.schedule
+        assert between["FMNMX"] >= keys // 3, made.schedule
+        assert count(code)["QGMMA"] == 2 * (128 + keys) // 32, made.schedule
         assert not count(code)["LDL"] + count(code)["STL"], made.schedule
 
 

@@ -1,0 +1,51 @@
+"""The launch that turns the matrix of a chain in 8 bits, before those of the chain.
+
+The copy is where the workspace of the chain's own kernels ends. Their first one may begin while it
+is made, and waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spaces.algebra.integers import round_up
+from spaces.cuda.chained_hopper.fetching.turning import NAME, WARPS, Turned
+from spaces.cuda.target import WARP
+from spaces.kernel import WORKSPACE, Argument, Buffer, Call, Launch
+
+ALIGNMENT = 128
+"""Bytes: where the copy begins is a multiple of it."""
+THREADS = WARPS * WARP
+"""Threads of a block that copies."""
+
+
+@dataclass(frozen=True)
+class Copying:
+    """The copy ``turned`` for a call whose other kernels have ``own`` bytes of its workspace."""
+
+    turned: Turned
+    arguments: tuple[Argument, ...]
+    own: int
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Bytes of the whole workspace."""
+        return self._start + self.turned.array.bytes
+
+    @property
+    def _start(self) -> int:
+        return int(round_up(self.own, ALIGNMENT))
+
+    def launches(self, entry: str, others: Sequence[Launch]) -> tuple[Launch, ...]:
+        """That of the function ``entry``, and then the ``others``, the first of which takes the
+        copy, too."""
+        call = Call("", self.arguments, self.own)
+        copy = Buffer(NAME, WORKSPACE, self.turned.array.bytes, self._start)
+        (first, *further) = (replace(o, buffers=call.buffers(o)) for o in others)
+        (matrix,) = (b for b in first.buffers if b.inside == self.turned.read.name)
+        turning = Launch(
+            (self.turned.blocks, 1, 1), (THREADS, 1, 1), entry=entry, buffers=(matrix, copy)
+        )
+        taking = replace(first, buffers=(*first.buffers, copy), early=True)
+        return (turning, taking, *further)

@@ -1,0 +1,179 @@
+"""The matrix of a chain in 8 bits, turned: a first kernel copies it to the workspace so that its
+keys lie along memory, as a wgmma of 8 bits takes its right operand.
+
+Of sixteen keys, those come together that a lane has weights of: two neighbours of each eight. What
+one product leaves on a lane is then what the next one takes from it, in the order in which it is.
+
+As task mappings: spatial(heads) * spatial(spans of 128 keys, pieces of columns) * spatial(32 lanes)
+* repeat(four keys, the columns of a piece).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import gcd, prod
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.chained_hopper.fetching.tiles import Boxes
+from spaces.cuda.chains.access import Access
+from spaces.derivation.chained.text import split
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.products.forms import Form
+from spaces.derivation.products.splitting import Part
+from spaces.language.tree import Read
+from spaces.workloads.array import Array
+
+NAME = "tw.turned"
+"""What the copy is called among the arrays of a launch, none of which has such a name."""
+MIXED = 16
+"""Keys among which some change places."""
+SPAN = 128
+"""Keys of a warp, four of each lane."""
+WARPS = 4
+"""Warps of a block of the kernel that copies."""
+PIECE = 16
+"""Elements that a lane loads at a time, at most."""
+FOUR_KEYS = (0, 1, 8, 9)
+"""The keys of a lane, from its first on, that come together: in this order in the copy."""
+
+
+@dataclass(frozen=True)
+class Turned:
+    """The copy of the one matrix of ``chained``."""
+
+    chained: Chained
+
+    @cached_property
+    def read(self) -> Read:
+        """The matrix."""
+        read = self.chained.in_place(self.chained.weighings[0].matrix)
+        assert read
+        return read
+
+    @cached_property
+    def offset(self) -> Form:
+        """Where the matrix has an element."""
+        return self.chained.places[self.read].offset
+
+    @cached_property
+    def heads(self) -> tuple[Part, ...]:
+        """The parts of a head that make a difference."""
+        return tuple(p for p in self.chained.batch if self.offset.coefficient(p.name))
+
+    @property
+    def keys(self) -> int:
+        """Keys of a row of the copy: the last ones do not change places alone."""
+        return int(round_up(self.chained.key.extent, MIXED))
+
+    @cached_property
+    def array(self) -> Array:
+        """The copy: heads, columns, keys."""
+        heads = (part.extent for part in self.heads)
+        shape = (*heads, self.chained.width.extent, self.keys)
+        dtype = self.chained.program.operand[self.read.name].dtype
+        return Array(NAME, dtype, shape, tuple(range(len(shape))))
+
+    def boxes(self, keys: int, columns: int) -> Boxes:
+        """Boxes of ``keys`` of as many ``columns``, those beyond the width zeros."""
+        chained, strides = self.chained, self.array.strides
+        parts = (*self.heads, chained.width, chained.key)
+        steps = zip((part.name for part in parts), strides, strict=True)
+        place = Form(tuple(sorted(steps)))
+        along = replace(chained.key, extent=self.keys)
+        return Boxes(self.array, place, along, ((chained.width, columns),), self.heads, keys)
+
+    def why_not(self) -> str | None:
+        """Why there is no such copy, in words; None if there is."""
+        named = {part.name for part in (*self.heads, self.chained.width, self.chained.key)}
+        if not {atom for atom, _ in self.offset.terms} <= named:
+            return f"{self.read.name} is read at {self.offset}; copies are made of heads alone"
+        return None
+
+    # -- the kernel --------------------------------------------------------------------------------
+
+    @property
+    def _piece(self) -> int:
+        """Neighbours along the width that are loaded at a time, a divisor of it."""
+        width = self.chained.width
+        if self.offset.coefficient(width.name) != 1:
+            return 1
+        others = (c for atom, c in self.offset.terms if atom != width.name)
+        return gcd(PIECE, width.extent, self.offset.constant, *others)
+
+    @property
+    def _pieces(self) -> int:
+        return self.chained.width.extent // self._piece
+
+    @property
+    def _spans(self) -> int:
+        return int(ceil_div(self.keys, SPAN))
+
+    @property
+    def _warps(self) -> int:
+        """Warps that have something to copy."""
+        return prod(part.extent for part in self.heads) * self._spans * self._pieces
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the launch, of :data:`WARPS` warps each."""
+        return int(ceil_div(self._warps, WARPS))
+
+    @cached_property
+    def _access(self) -> Access:
+        names = {part.name: f"h{n}" for n, part in enumerate(self.heads)}
+        own = {self.chained.key.name: "key", self.chained.width.name: "column"}
+        return Access(self.chained, {**names, **own})
+
+    @property
+    def parameters(self) -> list[str]:
+        """C parameters: the matrix, and the copy in words of four keys."""
+        kind, buffer = C_TYPES[self.array.dtype], self._access.buffers[self.read.name]
+        return [f"const {kind} *__restrict__ {buffer}", "u32 *__restrict__ turned"]
+
+    def lines(self) -> list[str]:
+        """C lines of the kernel."""
+        access, pieces, spans = self._access, self._pieces, self._spans
+        integer = access.integer
+        return [
+            "tw::allow_launch();",
+            "const int lane = threadIdx.x % 32;",
+            f"const {integer} warp = ({integer})blockIdx.x * {WARPS} + threadIdx.x / 32;",
+            f"if (warp < {self._warps}) {{",
+            f"  const {integer} head = warp / {pieces * spans};",
+            f"  const int span = warp / {pieces} % {spans}, piece = warp % {pieces};",
+            *indented(split("head", self.heads, access.names, integer)),
+            *indented([*self._load(), *self._store()]),
+            "}",
+        ]
+
+    def _load(self) -> list[str]:
+        """Four keys of a lane, and the columns of a piece that each has; beyond the last key there
+        is that one again, which is in the same tile."""
+        kind, piece = C_TYPES[self.array.dtype], self._piece
+        first = f"span * {SPAN} + lane / 4 * {MIXED} + lane % 4 * 2"
+        key = f"first + n % 2 * {FOUR_KEYS[1]} + n / 2 * {FOUR_KEYS[2]}"
+        return [
+            f"{kind} found[4][{piece}];",
+            f"const int column = piece * {piece}, first = {first};",
+            "#pragma unroll",
+            "for (int n = 0; n < 4; n++) {",
+            f"  const int key = tw_least({key}, {self.chained.key.extent - 1});",
+            f"  tw::load_global<{piece}>(found[n], {self._access.address(self.read)});",
+            "}",
+        ]
+
+    def _store(self) -> list[str]:
+        """A word for each column; lanes lie along the keys."""
+        piece, words = self._piece, self.keys // 4
+        row = f"(head * {self.chained.width.extent} + column + e) * {words}"
+        four = " | ".join(f"(u32)found[{n}][e].bits << {8 * n}" for n in range(4))
+        return [
+            f"const int word = span * {SPAN // 4} + lane;",
+            "#pragma unroll",
+            f"for (int e = 0; e < {piece}; e++)",
+            f"  if (word < {words})",
+            f"    tw::store_global<u32>(turned + {row} + word, {four});",
+        ]

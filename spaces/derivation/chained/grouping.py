@@ -1,0 +1,40 @@
+"""Brings together what multiplies all scores of a row, so that each is multiplied once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from spaces.derivation.algebra import constant, product, times
+from spaces.derivation.chained.view import Chained
+from spaces.language.tree import Binary, Expression, Read
+
+
+def with_row_factors(chained: Chained) -> Chained:
+    """The same chain, where several factors of a product that are the same for all keys, such as
+    scales of heads, are multiplied first; a constant stays outside."""
+
+    def grouped(node: Expression) -> Expression:
+        if isinstance(node, Read):
+            return node
+        found = list(_factors(node))
+        constants = [f for f in found if constant(f) is not None]
+        of_rows = [f for f in found if f not in constants and not chained.reads_key(f)]
+        of_keys = [f for f in found if f not in constants and chained.reads_key(f)]
+        if len(of_rows) < 2 or not of_keys:
+            return node.with_children(tuple(map(grouped, node.children)))
+        each = (product(of_rows), product(map(grouped, of_keys)))
+        return times(product(constants), Binary("*", *each))
+
+    scalars = tuple(replace(r, element=grouped(r.element)) for r in chained.scalars)
+    weighings = tuple(replace(w, weight=grouped(w.weight)) for w in chained.weighings)
+    return replace(chained, scalars=scalars, weighings=weighings)
+
+
+def _factors(node: Expression) -> Iterator[Expression]:
+    match node:
+        case Binary("*", left, right):
+            yield from _factors(left)
+            yield from _factors(right)
+        case _:
+            yield node
