@@ -46,12 +46,18 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     products = scores * shared / _PRODUCT
     loads = products / (2 * c["slices"]) * (1 + (c["queries"] == "shared") / c["keys"] * 8)
     steps = tiles * sizes.steps(c)
+    trips = np.ceil(visited / c["teams"]) * sizes.steps(c)
+    waits = occupancy.waits(trips / np.maximum(c["stages"] - 1, 1))
     passing = tiles * sizes.tile_bytes(c) + blocks * sizes.left_bytes(c)
     least = float(template.workload.least_bytes)
     quantities: dict[str, Any] = {
         "flops": 2 * multiplied + chain,
         "useful_flops": float(template.workload.work),
-        "instructions": products + loads + (chain + rescaled) / WARP + 30.0 * steps * c["warps"],
+        "instructions": products
+        + loads
+        + (chain + rescaled) / WARP
+        + 30.0 * steps * c["warps"]
+        + waits,
         "register_bytes": loads * 512,
         "near_bytes": passing,
         "middle_bytes": passing,
@@ -62,7 +68,7 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
         "far_fraction": min(least / target.l2_bytes, 1e6),
         "vector_fraction": 1.0,
         "intensity": products / np.maximum(loads, 1),
-        "main_loop_trips": np.ceil(visited / c["teams"]) * sizes.steps(c),
+        "main_loop_trips": trips,
         "tile_visits": tiles,
         "synchronisations": np.where(c["teams"] > 1, 3, visited * sizes.steps(c)),
         **occupancy.quantities(c["slices"] * c["keys"] // 8),
