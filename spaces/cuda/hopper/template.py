@@ -28,6 +28,7 @@ from spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.streams import has_streams
 from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
+from spaces.cuda.hopper.turns import imbalance
 from spaces.cuda.occupancy import LINE_SLOTS
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
@@ -115,6 +116,7 @@ class Hopper(Template):
             "register_fraction": registers / sizes.group_registers(c),
             "instructions": found["instructions"]
             + LINE_SLOTS * self.sectors_apart(c) * found["epilogue_elements"],
+            "imbalance": imbalance(sizes, self.cuda, c),
         }
 
     def sectors_apart(self, c: Any) -> Any:
