@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cuda.chains.splitting import CLUSTER
 from spaces.cuda.occupancy import USABLE, Occupancy
 from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels
@@ -47,17 +48,14 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     loads = products / (2 * c["slices"]) * (1 + (c["queries"] == "shared") / c["keys"] * 8)
     steps = tiles * sizes.steps(c)
     trips = np.ceil(visited / c["teams"]) * sizes.steps(c)
-    waits = occupancy.waits(trips / np.maximum(c["stages"] - 1, 1))
+    waits = occupancy.waits(trips / np.maximum(c["stages"] - 1, 1) + _merging(c))
+    issued = products + loads + (chain + rescaled) / WARP + 30.0 * steps * c["warps"]
     passing = tiles * sizes.tile_bytes(c) + blocks * sizes.left_bytes(c)
     least = float(template.workload.least_bytes)
     quantities: dict[str, Any] = {
         "flops": 2 * multiplied + chain,
         "useful_flops": float(template.workload.work),
-        "instructions": products
-        + loads
-        + (chain + rescaled) / WARP
-        + 30.0 * steps * c["warps"]
-        + waits,
+        "instructions": issued * occupancy.starved + waits,
         "register_bytes": loads * 512,
         "near_bytes": passing,
         "middle_bytes": passing,
@@ -75,6 +73,12 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     }
     quantities["middle_fraction"] = quantities["middle_footprint"] / target.l2_bytes
     return filled(quantities, c["keys"].shape)
+
+
+def _merging(c: Any) -> Any:
+    """Times that a block waits for memory until parts of its keys are merged: for what it leaves
+    there, for a ticket or another kernel, and for what others left."""
+    return np.where((c["split"] > 1) & (c["merge"] != CLUSTER), 3, 0)
 
 
 def _visited(template: CudaChained, c: Any) -> Any:
