@@ -86,9 +86,10 @@ def _groups(sizes: RowSizes, occupancy: Occupancy, c: Any) -> Any:
 
 
 def _rounds(sizes: RowSizes, c: Any) -> Any:
-    """Times that a thread waits for a tile to come: once if it stays, else at each step of each
-    sweep."""
-    return np.where(c["hold"] == "memory", sizes.steps(c) * (1 + _reread(sizes, c)), 1)
+    """Times that a thread waits for a tile to come: once if it stays, for several that are copied
+    ahead, else at each step of each sweep."""
+    again = sizes.steps(c) * (1 + _reread(sizes, c))
+    return np.where(c["hold"] == "memory", again, 1 / c["stages"])
 
 
 def _share_written(sizes: RowSizes) -> float:
