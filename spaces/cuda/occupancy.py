@@ -5,6 +5,7 @@ populations at once. Names and units are those of ``spaces.quantities``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Occupancy:
     shared_bytes: Any
     most_resident: Any = np.inf
 
-    @property
+    @cached_property
     def resident(self) -> Any:
         """Blocks that a multiprocessor holds at a time; registers come in eights a thread."""
         target, threads = self.target, self.threads
@@ -59,7 +60,7 @@ class Occupancy:
         """Blocks that the device holds at a time."""
         return self.resident * self.target.multiprocessors
 
-    @property
+    @cached_property
     def side_by_side(self) -> Any:
         """Blocks that a multiprocessor has at a time on average, one at least: there may be fewer
         than would fit."""
