@@ -17,7 +17,7 @@ import numpy as np
 QUANTITIES = {
     "flops": "operations executed, padding included",
     "useful_flops": "operations the workload asks for",
-    "instructions": "issue slots of the main loop: loads, broadcasts, FMAs or MMAs, bookkeeping",
+    "instructions": "issue slots of the main loop: loads, FMAs or MMAs, bookkeeping, a GPU's waits",
     "register_bytes": "bytes that fill registers from near memory: a whole one by a broadcast",
     "near_bytes": "bytes moved from middle into near memory",
     "middle_bytes": "bytes moved from far into middle memory",
@@ -39,7 +39,7 @@ QUANTITIES = {
     "intensity": "FMA or MMA instructions per load instruction of the main loop",
     "main_loop_trips": "iterations of the innermost rolled loop, per entry into it",
     "tile_visits": "times an output tile is loaded, updated and stored",
-    "synchronisations": "barriers or joins of one call",
+    "synchronisations": "barriers or joins of one call, and what is joined one by one",
 }
 
 

@@ -34,7 +34,8 @@ class Blocks:
     together, ``step_loads`` those that load from shared memory, ``step_multiplies`` those that
     multiply, ``step_register_bytes`` bytes that these loads bring into registers.
     ``chains`` are independent accumulations of a warp, ``vector_fraction`` the share of 16 bytes
-    that global loads move at a time, ``most_resident`` blocks a multiprocessor is given.
+    that global loads move at a time, ``ahead`` the steps that are on their way at a time,
+    ``most_resident`` blocks a multiprocessor is given.
     """
 
     rows: Any
@@ -49,6 +50,7 @@ class Blocks:
     step_register_bytes: Any
     chains: Any
     vector_fraction: Any
+    ahead: Any
     most_resident: Any = np.inf
 
 
@@ -82,10 +84,12 @@ def grid_quantities(
     passes = SENT * (splits - 1) + np.where(through_memory, 2.0 * splits + 1, 0.0)
     exchange = passes * tiles * 4 * tile_elements
     useful = float(product.workload.flops)
+    rounds = ceil_div(steps, splits) / blocks.ahead
     quantities = {
         "flops": 2 * total_steps * tile_elements * blocks.depth,
         "useful_flops": useful,
-        "instructions": total_steps * blocks.step_instructions,
+        "instructions": total_steps * blocks.step_instructions * occupancy.starved
+        + occupancy.waits(rounds),
         "register_bytes": total_steps * blocks.step_register_bytes,
         "near_bytes": near,
         "packing_bytes": exchange,

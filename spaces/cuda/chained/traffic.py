@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cuda.chains.splitting import CLUSTER
 from spaces.cuda.occupancy import USABLE, Occupancy
 from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels
@@ -46,12 +47,15 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     products = scores * shared / _PRODUCT
     loads = products / (2 * c["slices"]) * (1 + (c["queries"] == "shared") / c["keys"] * 8)
     steps = tiles * sizes.steps(c)
+    trips = np.ceil(visited / c["teams"]) * sizes.steps(c)
+    waits = occupancy.waits(trips / np.maximum(c["stages"] - 1, 1) + _merging(c))
+    issued = products + loads + (chain + rescaled) / WARP + 30.0 * steps * c["warps"]
     passing = tiles * sizes.tile_bytes(c) + blocks * sizes.left_bytes(c)
     least = float(template.workload.least_bytes)
     quantities: dict[str, Any] = {
         "flops": 2 * multiplied + chain,
         "useful_flops": float(template.workload.work),
-        "instructions": products + loads + (chain + rescaled) / WARP + 30.0 * steps * c["warps"],
+        "instructions": issued * occupancy.starved + waits,
         "register_bytes": loads * 512,
         "near_bytes": passing,
         "middle_bytes": passing,
@@ -62,13 +66,19 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
         "far_fraction": min(least / target.l2_bytes, 1e6),
         "vector_fraction": 1.0,
         "intensity": products / np.maximum(loads, 1),
-        "main_loop_trips": np.ceil(visited / c["teams"]) * sizes.steps(c),
+        "main_loop_trips": trips,
         "tile_visits": tiles,
         "synchronisations": np.where(c["teams"] > 1, 3, visited * sizes.steps(c)),
         **occupancy.quantities(c["slices"] * c["keys"] // 8),
     }
     quantities["middle_fraction"] = quantities["middle_footprint"] / target.l2_bytes
     return filled(quantities, c["keys"].shape)
+
+
+def _merging(c: Any) -> Any:
+    """Times that a block waits for memory until parts of its keys are merged: for what it leaves
+    there, for a ticket or another kernel, and for what others left."""
+    return np.where((c["split"] > 1) & (c["merge"] != CLUSTER), 3, 0)
 
 
 def _visited(template: CudaChained, c: Any) -> Any:

@@ -69,8 +69,13 @@ class HopperSizes:
 
     def tiles_of_one(self, c: Any) -> Any:
         """Tiles of one product."""
+        rows, columns = self.shape(c)
+        return rows * columns
+
+    def shape(self, c: Any) -> tuple[Any, Any]:
+        """Tiles along the output's rows and columns."""
         rows, columns = self.block(c)
-        return drawn_row_tiles(self.product, rows) * ceil_div(self.product.columns, columns)
+        return drawn_row_tiles(self.product, rows), ceil_div(self.product.columns, columns)
 
     def cluster(self, c: Any) -> tuple[Any, Any]:
         """Tiles of a cluster along m and n."""

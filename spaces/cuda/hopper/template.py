@@ -28,6 +28,8 @@ from spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.streams import has_streams
 from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
+from spaces.cuda.hopper.turns import imbalance
+from spaces.cuda.occupancy import LINE_SLOTS
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
 from spaces.quantities import widened
@@ -36,6 +38,9 @@ from spaces.target import Target
 from spaces.template import Columns, Decision, Template
 from spaces.workloads.product import Product
 from spaces.workloads.workload import Workload
+
+NEIGHBOURS = 8
+"""Elements of a row of the output that a warp has side by side in registers of one number."""
 
 
 class Hopper(Template):
@@ -109,7 +114,18 @@ class Hopper(Template):
             "near_bytes": found["near_bytes"] * loaded,
             "registers": registers,
             "register_fraction": registers / sizes.group_registers(c),
+            "instructions": found["instructions"]
+            + LINE_SLOTS * self.sectors_apart(c) * found["epilogue_elements"],
+            "imbalance": imbalance(sizes, self.cuda, c),
         }
+
+    def sectors_apart(self, c: Any) -> Any:
+        """Sectors that pass L1, one a cycle, for each output: of what TMA does not move, four lanes
+        have eight neighbours."""
+        passes = 1.0 * (c["staging"] == 0)
+        if fetched_of(self.product) is not None:
+            passes = passes + np.logical_not(c["fetch"])
+        return passes / NEIGHBOURS
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
@@ -137,6 +153,7 @@ class Hopper(Template):
             step_register_bytes=products * (BLOCK + c["block_n"]) * STEP_BYTES,
             chains=sizes.blocks(c) * (1 + c["in_flight"]),
             vector_fraction=1.0,
+            ahead=np.maximum(c["stages"] - 1 - c["in_flight"], 1),
             most_resident=c["residency"],
         )
 

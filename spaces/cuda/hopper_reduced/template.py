@@ -73,6 +73,10 @@ class HopperReduced(Hopper):
         found = [replace(d, values=ALLOWED.get(d.name, d.values)) for d in super().choices()]
         return [*found, Decision("chunk", CHUNKS)]
 
+    def sectors_apart(self, c: Any) -> Any:
+        """None: no score is written."""
+        return 0.0
+
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Those of the product, with parts in the place of scores, and the chain."""
         assert isinstance(self.product, ReducedProduct)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.rules import LEAST_THREADS
 from spaces.cuda.kept.rules import held_elements, registers
 from spaces.cuda.kept.sizes import KeptSizes, width
-from spaces.cuda.occupancy import Occupancy
+from spaces.cuda.occupancy import ANSWER, LINE, LINE_SLOTS, Occupancy
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.kept.traffic import loads_by_turns
 from spaces.derivation.kept.view import KeptView
@@ -22,8 +23,9 @@ from spaces.workloads.workload import Workload
 
 CALL = 8
 """Instructions of a function, more or less."""
-ANSWER = 8e-7
-"""Seconds until memory answers, more or less."""
+JOIN = 6.0
+"""Barriers that take as long as one more number of another part: the thread that takes it in
+waits for L2, for some at a time. Calibrated on 26 schedules of sums of columns on an H200."""
 BOOKKEEPING = 40
 """Instructions of a thread to find its place."""
 
@@ -41,7 +43,7 @@ def kept_quantities(
     counted = work(view.program)
     useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
     operations = (useful + (CALL - 1) * counted.special) / (kept * taps)
-    loads, bytes = _loads(view, c)
+    loads, bytes, lines = _loads(view, c)
     threads, parts = c["threads"], sizes.parts
     used = np.minimum(registers(view, c), target.registers_per_thread)
     occupancy = Occupancy(target, sizes.blocks, threads, used, sizes.shared_bytes)
@@ -55,7 +57,8 @@ def kept_quantities(
         "flops": useful * padded / kept,
         "useful_flops": useful,
         "instructions": (
-            padded * taps * (operations + loads) + BOOKKEEPING * sizes.blocks * threads
+            padded * taps * (operations + loads + LINE_SLOTS * lines)
+            + BOOKKEEPING * sizes.blocks * threads
         )
         / WARP,
         "register_bytes": reads,
@@ -69,12 +72,17 @@ def kept_quantities(
         "intensity": operations / np.maximum(loads, 1e-3),
         "main_loop_trips": taps / sizes.taps_written_out / parts,
         "tile_visits": sizes.blocks / occupancy.resident,
-        "synchronisations": 1.0 * (c["share"] > 1) + (c["split"] > 1),
+        "synchronisations": 1.0 * (c["share"] > 1) + (c["split"] > 1) * (1 + JOIN * _joined(sizes)),
         **filled_by,
         "worker_fraction": np.minimum(filled_by["worker_fraction"], busy),
         **occupancy.flight(4 * sizes.outputs),
     }
     return filled(quantities, c["vector"].shape)
+
+
+def _joined(sizes: KeptSizes) -> Any:
+    """Numbers of other blocks that a thread of the last one takes in, one after the other."""
+    return ceil_div(sizes.values["split"], sizes.values["share"]) * sizes.outputs
 
 
 def _in_flight(sizes: KeptSizes, occupancy: Occupancy, bytes: Any) -> Any:
@@ -85,10 +93,12 @@ def _in_flight(sizes: KeptSizes, occupancy: Occupancy, bytes: Any) -> Any:
     return asked * sizes.tasks * sizes.parts * at_once
 
 
-def _loads(view: KeptView, c: Any) -> tuple[Any, Any]:
-    """Instructions and bytes of loads for each accumulator and tap."""
+def _loads(view: KeptView, c: Any) -> tuple[Any, Any, Any]:
+    """Instructions and bytes of loads for each accumulator and tap, and lines that L1 finds for
+    them: lanes whose vectors lie apart, as those of windows at every second place, touch more."""
     count: Any = 0.0
     bytes: Any = 0.0
+    lines: Any = 0.0
     held = held_elements(view, c) > 0
     for read in view.element_reads:
         access = view.reads[read]
@@ -96,6 +106,9 @@ def _loads(view: KeptView, c: Any) -> tuple[Any, Any]:
         step = access.step(view.lane.name)
         at_once = np.minimum(width(view, access, 16), c["vector"]) if step == 1 else 1.0
         at_once = np.where(held & (step != 1), c["turns"] * 2.0, at_once)
-        count = count + own / (at_once if step else c["vector"])
+        instructions = own / (at_once if step else c["vector"])
+        count = count + instructions
         bytes = bytes + own * access.array.element.bytes
-    return count, bytes
+        apart = LINE if step is None else c["vector"] * abs(step) * access.array.element.bytes
+        lines = lines + instructions * np.clip(WARP * apart / LINE, 1, WARP)
+    return count, bytes, lines

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaces.cuda.maps.sizes import SECTOR, MapSizes, widest
+from spaces.cuda.maps.sizes import MapSizes, widest
+from spaces.cuda.occupancy import SECTOR
 from spaces.cuda.target import MOST_BLOCKS, CudaTarget
 from spaces.derivation.maps.order import order_rule
 from spaces.derivation.maps.plane import Plane

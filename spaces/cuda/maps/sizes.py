@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cuda.occupancy import SECTOR
 from spaces.cuda.target import WARP
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import ALONG, Plane
@@ -25,8 +26,6 @@ LINE_BYTES = 128
 wide."""
 FEW_TURNS = 4
 """Of a loop that a block may do by itself."""
-SECTOR = 32
-"""Bytes that memory gives or takes at once: fewer of them cost as much."""
 TILE, LINE = "tile", "line"
 """Where lanes begin, by the decision ``lanes``: at the tile's first element, or at the first that
 begins a line of memory, so that no other warp has a part of it; what is before comes last."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.maps.sizes import SECTOR, TILE, MapSizes, loops_inside, splits_sectors, width
-from spaces.cuda.occupancy import Occupancy
+from spaces.cuda.maps.sizes import TILE, MapSizes, loops_inside, splits_sectors, width
+from spaces.cuda.occupancy import SECTOR, Occupancy
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.maps.plane import ALONG, Plane
 from spaces.derivation.maps.view import Access

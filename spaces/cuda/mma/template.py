@@ -88,6 +88,7 @@ class Mma(BlockTemplate):
             step_register_bytes=loads * 512,
             chains=high * wide * 2,
             vector_fraction=vector * sizes.bytes / 16,
+            ahead=sizes.stages(c) - 1,
         )
 
     def _fetching(self, operand: Array) -> float:

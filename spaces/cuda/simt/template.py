@@ -78,6 +78,7 @@ class Simt(BlockTemplate):
             * (sizes.lane_rows(c) * c["thread_rows"] + sizes.lane_columns(c) * c["thread_columns"]),
             chains=c["thread_rows"] * c["thread_columns"],
             vector_fraction=vector * self.product.left.element.bytes / 16,
+            ahead=sizes.stages(c) - 1,
         )
 
     def choices(self) -> Sequence[Decision]:

@@ -108,6 +108,11 @@ class ThinProduct:
             return 1
         return gcd(16 // self.small.element.bytes, self.terms)
 
+    @cached_property
+    def written_stride(self) -> int:
+        """Elements between the outputs of neighbouring columns, which neighbouring lanes write."""
+        return self.product.output.stride(self._axes[1])
+
     def place(self, row: Index, column: Index) -> tuple[Index, Index]:
         """Row and column of the output, of those of the thin product."""
         return (row, column) if self.rows_are_few else (column, row)

@@ -12,6 +12,7 @@ import numpy as np
 from spaces.cuda.blocks.finish import prelude, why_no_finish
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from spaces.cuda.occupancy import LINE_SLOTS, SECTOR
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.thin.code import ThinCode
 from spaces.cuda.thin.product import MOST_FEW
@@ -73,12 +74,20 @@ class CudaThin(Template):
         wide = widened(columns)
         shape = wide["splits"].shape
         walk = {**wide, "raster": np.full(shape, "along_columns"), "group": np.ones(shape, int)}
-        return grid_quantities(self.product, self.cuda, self._blocks(wide), walk)
+        found = grid_quantities(self.product, self.cuda, self._blocks(wide), walk)
+        written = found["epilogue_elements"] * self.sectors_written
+        return {**found, "instructions": found["instructions"] + LINE_SLOTS * written}
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         code = ThinCode(self.sizes, schedule.values, self.entry(schedule))
         return code.kernel(prelude(self.product))
+
+    @property
+    def sectors_written(self) -> float:
+        """Sectors that leave L1, one a cycle, for each output: one where lanes write apart."""
+        apart = self.sizes.thin.written_stride * self.product.output.element.bytes
+        return min(apart, SECTOR) / SECTOR
 
     def _blocks(self, c: Any) -> Blocks:
         sizes, thin = self.sizes, self.sizes.thin
@@ -101,6 +110,7 @@ class CudaThin(Template):
             step_register_bytes=sizes.threads(c) * elements * sizes.bytes,
             chains=np.maximum(multiplies // np.maximum(c["thread_depth"], 1), 1),
             vector_fraction=thin.large_vector * sizes.bytes / 16,
+            ahead=c["in_flight"],
             most_resident=c["residency"],
         )
 

@@ -43,3 +43,18 @@ def test_the_busiest_multiprocessor_has_a_block_more():
     assert found["imbalance"][[0, 1, 3]].tolist() == [1, 1, 1]
     assert found["imbalance"][2] == pytest.approx(2 * 108 / 109)
     assert found["parallelism"].tolist() == [54, 108, 109, 216, 32 * 108]
+
+
+def test_blocks_that_are_side_by_side_wait_for_memory_together():
+    """So that twice as many rounds and blocks take twice as long each, up to what is resident."""
+    several = TARGET.multiprocessors * np.array([1, 2, 4, 8])
+    found = occupancy(blocks=several, shared_bytes=40 * 1024)
+    assert found.side_by_side.tolist() == [1, 2, 4, 4]
+    once = found.waits(10)
+    assert once.tolist() == [once[0], once[0], once[0], 2 * once[0]]
+    assert (found.waits(20) == 2 * once).all()
+
+
+def test_few_warps_leave_issue_slots_idle():
+    starved = occupancy(blocks=TARGET.multiprocessors, threads=np.array([32, 256, 512, 1024]))
+    assert starved.starved.tolist() == [16, 2, 1, 1]

@@ -158,7 +158,7 @@ def test_lanes_that_read_apart_take_more_lines_and_sectors():
 
 
 def test_numbers_that_fill_more_registers_than_there_are_count_as_more_work():
-    held = {"hold": "registers", "residency": 4}  # 64 elements of a thread, 128 registers
+    held = {"hold": "registers", "residency": 4, "thread_rows": 2}  # 128 elements, 128 registers
     once, again = (
         quantity(space("softmax"), "instructions", **held, unpack=way) for way in ("once", "again")
     )
@@ -173,6 +173,29 @@ def test_few_warps_leave_issue_slots_idle():
         for rows in (8, 4)
     )
     assert two > 1.2 * three
+
+
+def test_rows_that_are_alone_compute_nothing_while_they_come():
+    """One row of 16 KiB has a multiprocessor for itself, or is one of many there."""
+    alone = {"grid": "persistent", "residency": 1}
+    one = quantity(space("softmax"), "instructions", **alone, row_threads=512)
+    many = quantity(space("softmax"), "instructions", residency=4, row_threads=512)
+    assert one > 1.5 * many
+
+
+def test_rows_that_are_read_again_wait_at_each_step_of_each_sweep():
+    """Two or 16 steps, three times each; one block for each multiprocessor hides no wait."""
+    work = workload("softmax", r=132, c=65536, dtype="bfloat16")
+    all_ = Space(work, H200, [CudaRows(work, H200)])
+    again = {"hold": "memory", "row_threads": 512, "residency": 1}
+    few, many = (quantity(all_, "instructions", **again, unroll=n) for n in (8, 1))
+    assert many > 2 * few
+
+
+def test_what_is_reduced_to_a_number_each_has_no_epilogue_to_speak_of():
+    labels, softmax = space("labels"), space("softmax")
+    assert quantity(labels, "epilogue_elements") == pytest.approx(4096, rel=0.1)
+    assert quantity(softmax, "epilogue_elements") == 8192 * 8192
 
 
 def test_no_more_persistent_blocks_run_than_are_launched():

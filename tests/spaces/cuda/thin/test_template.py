@@ -64,6 +64,29 @@ def test_what_it_cannot_do_is_refused_in_words(parameters, target, words):
     assert words in (CudaThin.refuses(work, hardware) or "")
 
 
+@pytest.mark.parametrize(("order", "apart"), [("row", 1.0), ("col", 1 / 16)])
+def test_lanes_that_write_apart_send_a_sector_each(order, apart):
+    """Of 16 columns in rows of 32 bytes, each output is in a sector of its own for a warp."""
+    work = workload("matmul", m=4096, n=16, k=512, c=order, dtype="float16")
+    narrow = CudaThin(work, cuda_target("sm_90a"))
+    assert narrow.sectors_written == apart
+
+
+def test_steps_that_wait_for_memory_count_as_instructions():
+    """112 blocks of 2 warps take 128 steps, 112 of 16 warps take 16: of a product with 16 rows, on
+    an H200, the first took 1.7 times as long and more."""
+    work = workload("matmul", m=16, n=14336, k=4096, dtype="bfloat16")
+    target = cuda_target("sm_90a")
+    space = Space(work, target, [CudaThin(work, target)])
+    usual = STREAM | MATRICES | {"thread_columns": 16, "warp_columns": 1, "in_flight": 1}
+    usual |= {"small": "memory", "thread_depth": 4}
+    rows = space.rows(
+        [Schedule("thin", tuple((usual | {"warp_depth": warps}).items())) for warps in (2, 16)]
+    )
+    few, many = space.quantities(rows)["instructions"]
+    assert few > 4 * many
+
+
 @pytest.mark.parametrize(("m", "n"), [(3, 500), (500, 3)])
 @pytest.mark.parametrize("order", ["row", "col"])
 def test_few_rows_and_few_columns_are_the_same(m, n, order):

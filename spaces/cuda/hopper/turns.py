@@ -1,0 +1,47 @@
+"""How many tiles of a persistent grid the busiest multiprocessor gets, for whole populations.
+
+See ``spaces.cuda.hopper.grid``: clusters take places of the order in turns, and some places hold
+no tile, where clusters or bands stick out of the output.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.hopper.sizes import HopperSizes
+from spaces.cuda.target import CudaTarget
+
+
+def imbalance(sizes: HopperSizes, target: CudaTarget, c: Any) -> Any:
+    """Tiles of the busiest multiprocessor over their mean, one at least."""
+    multiprocessors = target.multiprocessors
+    m, n = sizes.cluster(c)
+    together = np.where(c["exchange"] == "cluster", c["splits"], 1)
+    size = m * n * together
+    work = sizes.product.batches * _places(sizes, c) * (c["splits"] // together)
+    at_once = np.minimum(work, np.maximum(multiprocessors * c["residency"] // size, 1))
+    turns, last = work // at_once, work % at_once
+    busiest = turns * ceil_div(at_once * size, multiprocessors)
+    busiest = busiest + ceil_div(last * size, multiprocessors)
+    mean = sizes.tiles(c) * c["splits"] / multiprocessors
+    return np.maximum(busiest / np.maximum(mean, 1.0), 1.0)
+
+
+def _places(sizes: HopperSizes, c: Any) -> Any:
+    """Places of the order for clusters of tiles, those of bands without a tile included."""
+    m, n = sizes.cluster(c)
+    swapped, (rows, columns) = c["swapped"], sizes.shape(c)
+    high, wide = ceil_div(rows, np.where(swapped, n, m)), ceil_div(columns, np.where(swapped, m, n))
+    along_columns = c["raster"] == "along_columns"
+    banded = _banded(np.where(along_columns, high, wide), c["group"])
+    in_bands = banded * np.where(along_columns, wide, high)
+    return np.where(c["raster"] == "hilbert", high * wide, in_bands)
+
+
+def _banded(tiles: Any, group: Any) -> Any:
+    """So many tiles, and those by which bands of at most ``group``, all alike, stick out."""
+    bands = ceil_div(tiles, group)
+    return bands * ceil_div(tiles, bands)
