@@ -21,7 +21,7 @@ from measure.cpu.problem import Problem, index_of
 from measure.cpu.session import Record, Session, lines
 from measure.drawing.draw import are_for, fresh_inputs
 from measure.drawing.interfaces import Draw, FreshInputs
-from measure.drawing.tables import has_tables, with_other_tables
+from measure.drawing.others import has_others, with_others
 from measure.interfaces import Built
 from measure.records.measurement import Job, Measurement, Place
 from measure.timing import (
@@ -99,23 +99,23 @@ class CRunner:
     # -- the child -------------------------------------------------------------------------
 
     def _records(self, job: Job, group: Sequence[Built]) -> list[Record]:
-        """What the server says of a group; in a thorough job of other tables, too."""
+        """What the server says of a group; in a thorough job of other inputs, too."""
         protocol = self._protocol or protocol_for(self._clock, job.final)
         problem = Problem(self._draw(job.workload, job.final))
         records = self._serve(job, group, problem, protocol)
-        for number, other in enumerate(self._with_other_tables(job), 1):
+        for number, other in enumerate(self._others(job), 1):
             right = [i for i, record in enumerate(records) if record.error_kind is None]
             if not right:
                 break
             found = self._serve(job, [group[i] for i in right], Problem(other), VERIFICATION)
             for i, record in zip(right, found, strict=True):
-                records[i].add_verdict(record, f"tables {number}")
+                records[i].add_verdict(record, f"other inputs {number}")
         return records
 
-    def _with_other_tables(self, job: Job) -> Iterator[Draw]:
+    def _others(self, job: Job) -> Iterator[Draw]:
         """Of another draw: the first one's memory is free once the server has its inputs."""
-        if job.thorough and has_tables(job.workload):
-            yield from with_other_tables(self._draw(job.workload, job.final))
+        if job.thorough and has_others(job.workload):
+            yield from with_others(self._draw(job.workload, job.final))
 
     def _serve(
         self, job: Job, group: Sequence[Built], problem: Problem, protocol: TimingProtocol

@@ -21,11 +21,11 @@ from measure.cuda.trusted.products import expect
 from measure.cuda.trusted.programs import fits
 from measure.drawing.draw import are_for, fresh_inputs
 from measure.drawing.interfaces import Bounds, Draw
+from measure.drawing.others import with_others
 from measure.drawing.product_telling import is_telling, telling
 from measure.drawing.products import ATTEMPTS
 from measure.drawing.programs import Points, ProgramDraw, ProgramInputs
-from measure.drawing.tables import SHARE, with_other_tables
-from spaces.language.program import Operand
+from measure.drawing.tables import SHARE
 from spaces.workloads.array import Array
 from spaces.workloads.computation import Computation
 from spaces.workloads.contraction import Contraction
@@ -98,15 +98,16 @@ def set_up(
 
 
 def other_problems(draw: Draw) -> Iterator[Draw]:
-    """The same problem with tables of every kind."""
+    """The same problem with other inputs, see :mod:`measure.drawing.others`."""
     if _is_evaluated_there(draw):
-        return with_other_tables(draw, POINTS.final // SHARE, POINTS.one_axis)
-    return with_other_tables(draw)
+        return with_others(draw, POINTS.final // SHARE, POINTS.one_axis)
+    return with_others(draw)
 
 
-def turn_to(buffers: Buffers, draw: Draw, host: HostDraws) -> None:
-    """Put a problem in the place of one that differs in its tables alone."""
-    _upload(buffers, draw, [o for o in draw.workload.inputs if isinstance(o, Operand) and o.drawn])
+def turn_to(buffers: Buffers, draw: Draw, before: Draw, host: HostDraws) -> None:
+    """Put a problem in the place of the one ``before``, which differs in some arrays."""
+    given, old = draw.inputs, before.inputs
+    _upload(buffers, draw, [o for o in draw.workload.inputs if given[o.name] is not old[o.name]])
     _allow(buffers, draw, host)
 
 

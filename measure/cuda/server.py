@@ -96,7 +96,7 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
                 _tell(i, trial)
             if trial.error_kind is not None and trial.prepared is not None:
                 return  # who knows what else it wrote: the others get memory of their own
-        if asked["thorough"] and not _right_on_other_tables(session, trials):
+        if asked["thorough"] and not _right_on_other_inputs(session, trials):
             return
         timed = [i for i, t in enumerate(trials) if t.error_kind is None and not t.slow]
 
@@ -112,14 +112,14 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
                 return
 
 
-def _right_on_other_tables(session: Session, trials: Sequence[Trial]) -> bool:
-    """Whether all that are right so far are right on other tables, too; the first that is not is
+def _right_on_other_inputs(session: Session, trials: Sequence[Trial]) -> bool:
+    """Whether all that are right so far are right on other inputs, too; the first that is not is
     told."""
-    for number in session.other_tables():
+    for number in session.other_inputs():
         for i, trial in enumerate(trials):
             if trial.error_kind is None and not trial.slow:
                 _say(event="run", index=i)
-                if not session.judge_once(trial, f"tables {number}"):
+                if not session.judge_once(trial, f"other inputs {number}"):
                     _tell(i, trial)
                     return False
         _say(event="draw")

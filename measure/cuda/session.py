@@ -16,7 +16,7 @@ from measure.cuda.buffers import GUARD, POISON, Buffers
 from measure.cuda.device import Device, DeviceError, LoadError, MemoryShortError, Prepared
 from measure.cuda.problems import HostDraws, other_problems, set_up, turn_to
 from measure.cuda.trusted import oracle
-from measure.drawing.tables import has_tables
+from measure.drawing.others import has_others
 from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
 from spaces.kernel import WORKSPACE, Call
@@ -129,15 +129,17 @@ class Session:
             if last:
                 return
 
-    def other_tables(self) -> Iterator[int]:
+    def other_inputs(self) -> Iterator[int]:
         """The numbers of other problems, each of which takes the place of the first one; that is
         back after the last."""
-        if self._draw is None or not has_tables(self._workload):
+        if self._draw is None or not has_others(self._workload):
             return
+        before = self._draw
         for number, draw in enumerate(other_problems(self._draw), 1):
-            turn_to(self._buffers, draw, self._host)
+            turn_to(self._buffers, draw, before, self._host)
+            before = draw
             yield number
-        turn_to(self._buffers, self._draw, self._host)
+        turn_to(self._buffers, self._draw, before, self._host)
 
     def judge_once(self, trial: Trial, name: str) -> bool:
         """Run the candidate on a poisoned output; whether what it left is right."""

@@ -77,12 +77,12 @@ def sample(
         return None
     sizes, extents = sizes_of_rows(program, most, axes), program.extent
     fewer = [axis for axis in axes if sizes[axis] < extents[axis]]
-    return Rows({a: _chosen(extents[a], sizes[a], generator) for a in fewer}) if fewer else None
+    return Rows({a: chosen(extents[a], sizes[a], generator) for a in fewer}) if fewer else None
 
 
-def _chosen(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
-    """Tiles begin and end at the first and last value of an axis, and beside powers of two, from
-    both ends: these come first, then random ones."""
+def chosen(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
+    """So many places along an axis, rising. Tiles begin and end at the first and the last one, and
+    beside powers of two, from both ends: these come first, then random ones."""
     powers = [2**k for k in range(extent.bit_length())]
     corners = [
         0,

@@ -22,8 +22,6 @@ from spaces.algebra.sequences import in_turn
 from spaces.derivation.rounding.rows import Rows, reads
 from spaces.language.program import Entries, Operand, Program
 from spaces.language.tree import AxisValue
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
 
 MOST = 12
 """Tables with sizes of :func:`corners`, beside the four plain ones."""
@@ -60,12 +58,7 @@ def with_other_tables(
         yield replace(draw, inputs={**draw.inputs, **given}, rows=rows)
 
 
-def has_tables(workload: Workload) -> bool:
-    """Whether there are other problems of it."""
-    return isinstance(workload, Computation) and count(workload.program) > 0
-
-
-def count(program: Program) -> int:
+def tables_of(program: Program) -> int:
     """How many other problems there are."""
     return _most(_kinds_of_tables(program))
 

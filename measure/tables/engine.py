@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from spaces.errors import InputError
+from spaces.errors import InputError, shown
 from spaces.validation.text import spelled_out
 
 BUSY_SECONDS = 60
@@ -82,6 +82,8 @@ def for_one_query(engine: Engine) -> Engine:
 def url_of(location: str | Path) -> URL:
     """The URL of a path or of another spelling; :class:`InputError` if it is none, or of a database
     that there is no support for."""
+    if not isinstance(location, str | Path):
+        raise InputError(f"{shown(location)} is no database; allowed: a path or a URL")
     if "://" not in str(location):
         return URL.create("sqlite", database=str(location))
     try:

@@ -25,6 +25,7 @@ from scheduler.functions.kernel_function import KernelFunction
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.target import Target, detect_target
+from spaces.workloads.calling import calling_of
 from spaces.workloads.workload import Workload
 
 ALIGNMENT = 64
@@ -34,10 +35,10 @@ class CpuFunction(KernelFunction):
     """A schedule's kernel, built and loaded, called on NumPy arrays and CPU torch tensors.
 
     Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
-    name; the result goes to ``out`` or to a new array of the first input's kind, and is returned.
-    Several outputs are a tuple, and ``out`` is a sequence or a mapping by name. Unfit arrays are an
-    :class:`InputError`. Any number of threads may call at once: each call has a workspace of its
-    own, kept for the next one.
+    name; a program's as it has them. The result goes to ``out`` or to a new array of the first
+    input's kind, and is returned. Several outputs are a tuple, and ``out`` is a sequence or a
+    mapping by name. Unfit arrays are an :class:`InputError`. Any number of threads may call at
+    once: each call has a workspace of its own, kept for the next one.
     """
 
     __slots__ = ("__call__",)
@@ -51,14 +52,20 @@ class CpuFunction(KernelFunction):
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._entry = prototype((call.entry, library))
         self._runtime = load_pool(self.target.threads)
-        self._inputs = tuple(
+        calling = calling_of(self.workload)
+        self._given = tuple(
             IndexPort(operand) if self.check_indices and holds_indices(operand) else Port(operand)
-            for operand in self.workload.inputs
+            for operand in calling.inputs
         )
-        self._outputs = tuple(Port(output, output=True) for output in self.workload.outputs)
+        self._order = calling.order
+        self._inputs = tuple(self._given[place] for place in calling.order)
+        self._outputs = tuple(Port(output, output=True) for output in calling.outputs)
         self._ports = (*self._inputs, *self._outputs)
         self._buffers = ctypes.c_void_p * len(call.arguments)
         self._idle: list[np.ndarray] = []
+        if self._inputs != self._given:
+            self.__call__ = self._closely
+            return
         self.__call__ = caller(
             ctypes.cast(self._entry, ctypes.c_void_p).value or 0,
             self._runtime,
@@ -81,17 +88,17 @@ class CpuFunction(KernelFunction):
             )
         return super().remade(workload, target, *parts)
 
-    def _closely(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
+    def _closely(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """A call whose arrays may be of any kind: each is checked by its port."""
-        if named or len(arrays) != len(self._inputs):
-            arrays = in_order(self._inputs, arrays, named)
+        if named or len(arrays) != len(self._given):
+            arrays = in_order(self._given, arrays, named)
         several = len(self._outputs) > 1
         if out is None:
             made = tuple(_new(port, arrays) for port in self._outputs)
             out = made if several else made[0]
         elif several:
             out = outputs_of(self._outputs, out)
-        given = (*arrays, *(out if several else (out,)))
+        given = (*(arrays[place] for place in self._order), *(out if several else (out,)))
         addresses = [port.address(array) for port, array in zip(self._ports, given, strict=True)]
         check_apart(self._ports, addresses, len(self._outputs))
         if any(map(is_tensor, given)):

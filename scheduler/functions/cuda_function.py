@@ -29,6 +29,7 @@ from scheduler.functions.kernel_function import KernelFunction, RefusedKernelErr
 from scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start, start
 from spaces.errors import InputError
 from spaces.kernel import WORKSPACE
+from spaces.workloads.calling import calling_of
 
 MOST_LIKENESSES = 8  # prepared kinds of arrays kept: several GPUs, in and out of autocast
 
@@ -37,11 +38,12 @@ class CudaFunction(KernelFunction):
     """A schedule's kernel, compiled, called on arrays of a GPU.
 
     Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
-    name: CUDA torch tensors, or anything with DLPack or ``__cuda_array_interface__``. The result
-    goes to ``out``, or to a new tensor where the first input is one; several outputs are a tuple,
-    and ``out`` is a sequence or a mapping by name. Work is queued on
-    ``stream`` (its handle), by default on torch's current stream, and may be captured in a CUDA
-    graph; nothing waits for it, unless indices are checked. Any number of threads may call at once.
+    name, a program's as it has them: CUDA torch tensors, or anything with DLPack or
+    ``__cuda_array_interface__``. The result goes to ``out``, or to a new tensor where the first
+    input is one; several outputs are a tuple, and ``out`` is a sequence or a mapping by name. Work
+    is queued on ``stream`` (its handle), by default on torch's current stream, and may be captured
+    in a CUDA graph; nothing waits for it, unless indices are checked. Any number of threads may
+    call at once.
 
     For each set of addresses the call is prepared once, tensor maps included, and kept. Every
     array is checked at every call: by its port, or by torch, for likeness to one that passed.
@@ -52,10 +54,13 @@ class CudaFunction(KernelFunction):
     def _make_ready(self) -> None:
         job = Job(new_job_id(), self.workload, self.target)
         self._cubin = _cubin(Candidate(job, self.schedule, self._kernel))
-        self._inputs = tuple(DevicePort(operand) for operand in self.workload.inputs)
-        self._outputs = tuple(DevicePort(o, output=True) for o in self.workload.outputs)
+        calling = calling_of(self.workload)
+        self._given = tuple(DevicePort(operand) for operand in calling.inputs)
+        self._inputs = tuple(self._given[place] for place in calling.order)
+        self._order = None if self._inputs == self._given else calling.order
+        self._outputs = tuple(DevicePort(o, output=True) for o in calling.outputs)
         self._ports = (*self._inputs, *self._outputs)
-        self._count = len(self._inputs)
+        self._count = len(self._given)
         self._several = len(self._outputs) > 1
         indices = [n for n, o in enumerate(self.workload.inputs) if holds_indices(o)]
         self._checked = indices if self.check_indices else []
@@ -69,12 +74,14 @@ class CudaFunction(KernelFunction):
         self._start = compiled_start() or start
 
     def __call__(
-        self, *arrays: Any, out: Any = None, stream: int | None = None, **named: Any
+        self, /, *arrays: Any, out: Any = None, stream: int | None = None, **named: Any
     ) -> Any:
         """``out``, to be written in the order of the stream. :class:`InputError` for unfit arrays,
         :class:`measure.cuda.device.DeviceError` if the launch fails."""
         if named or len(arrays) != self._count:
-            arrays = in_order(self._inputs, arrays, named)
+            arrays = in_order(self._given, arrays, named)
+        if self._order is not None:
+            arrays = tuple([arrays[place] for place in self._order])
         for place in self._checked:
             self._check_indices(self._inputs[place], arrays[place], stream)
         if out is None:
@@ -140,7 +147,7 @@ class CudaFunction(KernelFunction):
     def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> PreparedCall:
         """A new call, kept for other calls unless it is for one that is being captured."""
         stream, *addresses = key
-        names = [port.name for port in self._ports]
+        names = [array.name for array in self.workload.operands]
         buffers = dict(zip(names, addresses, strict=True))
         if self._has_workspace:
             buffers[WORKSPACE] = self._workspace(ordinal, stream, capturing)

@@ -81,14 +81,14 @@ class Expected:
     """What is expected before anything is measured, in seconds: of one ``call`` of a good kernel,
     of ``setup`` for each batch (its inputs and reference), of checking each candidate, and of what
     the setup of the final comparison takes beyond that (``last``). Finalists are checked on so many
-    other ``tables``, each of which takes ``table`` before any of them."""
+    ``others`` beside these inputs, each of which takes ``other`` before any of them."""
 
     call: float
     setup: float = 0.0
     check: float = 0.0
     last: float = 0.0
-    tables: int = 0
-    table: float = 0.0
+    others: int = 0
+    other: float = 0.0
 
     @property
     def candidate(self) -> float:
@@ -96,8 +96,8 @@ class Expected:
         return CANDIDATE_SECONDS + CALLS * self.call + self.check
 
     def thorough(self, count: int) -> float:
-        """For checking so many finalists on other tables."""
-        return self.tables * (self.table + count * (PROCESS_SECONDS + self.call + self.check))
+        """For checking so many finalists on other inputs."""
+        return self.others * (self.other + count * (PROCESS_SECONDS + self.call + self.check))
 
 
 SETUP_SECONDS = 60e-9  # per output element: sums, their bounds, and their copies
@@ -123,15 +123,16 @@ def _on_cpu(workload: Workload, call: float) -> Expected:
     writing, check = SETUP_SECONDS * written, CHECK_SECONDS * written
     if not isinstance(workload, Computation):
         return Expected(call, writing + SETUP_TERM_SECONDS * workload.work / 2, check)
+    from measure.drawing.others import count
     from measure.drawing.programs import FINAL_POINTS, SEARCH_POINTS, evaluation_seconds
-    from measure.drawing.tables import SHARE, count
+    from measure.drawing.tables import SHARE
 
-    usual, last, table = (
+    usual, last, other = (
         evaluation_seconds(workload.program, most)
         for most in (SEARCH_POINTS, FINAL_POINTS, FINAL_POINTS // SHARE)
     )
-    tables = count(workload.program)
-    return Expected(call, writing + usual, check, last - usual, tables, writing + table)
+    others = count(workload.program)
+    return Expected(call, writing + usual, check, last - usual, others, writing + other)
 
 
 def _on_cuda(workload: Workload, call: float) -> Expected:
@@ -140,12 +141,12 @@ def _on_cuda(workload: Workload, call: float) -> Expected:
     check = (CUDA_CALLS - CALLS) * call
     if not isinstance(workload, Computation):
         return Expected(call, CUDA_SETUP_SECONDS, check)
-    from measure.drawing.tables import count
+    from measure.drawing.others import count
 
     drawn = sum(operand.size for operand in workload.inputs)
     evaluation = CUDA_TERM_SECONDS * workload.work
-    last, tables = CUDA_DRAW_SECONDS * drawn + evaluation, count(workload.program)
-    return Expected(call, CUDA_SETUP_SECONDS, check, last, tables, evaluation)
+    last, others = CUDA_DRAW_SECONDS * drawn + evaluation, count(workload.program)
+    return Expected(call, CUDA_SETUP_SECONDS, check, last, others, evaluation)
 
 
 CPU = Pacing(Comparison(8, 3, 0.1, protocol=FINAL, kept=1 / 2, times=2), _on_cpu)

@@ -137,7 +137,7 @@ class Task:
     @property
     def comparable(self) -> bool:
         """Whether there is something to compare in the end, or to check thoroughly."""
-        return self.board.right >= (1 if self._pace.expected.tables else LEAST_FINALISTS)
+        return self.board.right >= (1 if self._pace.expected.others else LEAST_FINALISTS)
 
     @property
     def undecided(self) -> bool:

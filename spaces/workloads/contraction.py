@@ -17,6 +17,7 @@ from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from spaces.epilogue.expression import Epilogue
+    from spaces.language.program import Program
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,9 @@ class Contraction(Workload):
 
     ``parameters`` identify it. Templates read ``axes``, ``factors`` (the operands that are
     multiplied), ``epilogue`` (an expression over the accumulator and ``epilogue_inputs``, or None)
-    and ``output``; they never ask which operator it is.
+    and ``output``; they never ask which operator it is. ``program`` is what somebody wrote instead,
+    with names, shapes and an order of their own for the same arrays
+    (:mod:`spaces.workloads.calling`); it is no part of the identity.
     """
 
     operator: str
@@ -62,6 +65,7 @@ class Contraction(Workload):
     epilogue_inputs: tuple[Operand, ...]
     output: Operand
     accumulator: str
+    program: Program | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def key(self) -> str:

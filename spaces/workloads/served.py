@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
+from typing import Any
 
 from spaces.derivation.algebra import ONE
 from spaces.derivation.products.forms import Form
@@ -14,11 +16,11 @@ from spaces.derivation.products.splitting import Part
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
-from spaces.operators import workload
 from spaces.registry import templates_for
 from spaces.target import Target
 from spaces.workloads.computation import PROGRAM, Computation
-from spaces.workloads.matmul import OWN_NAMES
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.matmul import OWN_NAMES, matmul
 from spaces.workloads.workload import Parameter, Workload
 
 
@@ -36,10 +38,10 @@ def workload_of(
     made = matmul_workload(program)
     if isinstance(made, str):
         return Computation(operator, tuple((parameters or {}).items()), program, made)
-    return made
+    return replace(made, program=program) if operator == PROGRAM else made
 
 
-def matmul_workload(program: Program) -> Workload | str:
+def matmul_workload(program: Program) -> Contraction | str:
     """The workload that computes a program, or why there is none yet, in words.
 
     It is one product of two matrices, or a batch of them, with at most one map after it. Several
@@ -120,11 +122,11 @@ class _Matmul:
             (left, rows), (right, columns) = (right, columns), (left, rows)
         return self._matrix(left), self._matrix(right), rows, columns
 
-    def workload(self) -> Workload:
+    def workload(self) -> Contraction:
         """As the operator of that name; :class:`InputError` with the reason if there is none."""
-        return workload(
-            "matmul",
-            **{name: loop.extent for name, loop in self.axes.items()},
+        extents: dict[str, Any] = {name: loop.extent for name, loop in self.axes.items()}
+        return matmul(
+            **extents,
             dtype=self._dtype(),
             out=self.output.dtype,
             a=self._order(self.left, NUMBERS, ("m", "k")),

@@ -9,7 +9,7 @@ import numpy as np
 from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
 from measure.drawing.draw import one_draw
 from measure.drawing.interfaces import Bounds, Draw
-from measure.drawing.tables import with_other_tables
+from measure.drawing.others import with_others
 from measure.records.measurement import ErrorKind
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import agrees
@@ -25,13 +25,14 @@ def verify(
 ) -> Emulated:
     """Run ``kernel`` on telling random inputs in each interleaving and compare with the reference.
 
-    Programs with tables of indices also run with others of these (:mod:`measure.drawing.tables`),
-    in the last interleaving. Returns the first fault, its text ending with the interleaving that
-    showed it, or the last outputs if all are as :mod:`measure.drawing.draw` allows.
+    Programs with tables of indices or long sums also run with other inputs
+    (:mod:`measure.drawing.others`), in the last interleaving. Returns the first fault, its text
+    ending with the interleaving that showed it, or the last outputs if all are as
+    :mod:`measure.drawing.draw` allows.
     """
     draw = one_draw(workload, seed)
     result = judged(emulator, kernel, draw, interleavings)
-    for other in with_other_tables(draw):
+    for other in with_others(draw):
         if result.error_kind is not None:
             break
         result = judged(emulator, kernel, other, interleavings[-1:])

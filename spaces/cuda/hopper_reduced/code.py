@@ -83,7 +83,8 @@ class ReducedCode(HopperCode):
         return [Launch((rows.slices, 1, 1), (GROUP, 1, 1), entry=f"{self.entry}_merge")]
 
     def _merger(self) -> str:
-        """The second kernel, of a block for each slice of rows."""
+        """The second kernel, of a block for each slice of rows. Where nobody says that one block
+        suffices a multiprocessor, the compiler spills registers to have more of them there."""
         rows = self.plan.rows
         if rows.parts == 1:
             return ""
@@ -97,6 +98,6 @@ class ReducedCode(HopperCode):
             *merged,
             *outputs,
         ]
-        bounds, arrays = f"__launch_bounds__({GROUP})", ", ".join(self._arrays)
+        bounds, arrays = f"__launch_bounds__({GROUP}, 1)", ", ".join(self._arrays)
         head = f'extern "C" __global__ void {bounds} {self.entry}_merge({arrays}) {{'
         return "\n".join([head, *indented(body), "}"]) + "\n"

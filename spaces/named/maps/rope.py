@@ -1,7 +1,7 @@
 """Rotary embeddings of positions."""
 
+from spaces.errors import InputError
 from spaces.language import Program, program
-from spaces.named._parts import whole_share
 
 EXAMPLE = "b=4 t=1024 h=32 d=128"
 
@@ -11,7 +11,9 @@ def rope(b: int, t: int, h: int, d: int, dtype: str = "float32") -> Program:
 
     As in Su et al., RoFormer, 2021, with the halves apart.
     """
-    half = whole_share("2", 2, "d", d)
+    if d % 2:
+        raise InputError(f"d={d} is odd, and has no halves; allowed: even numbers")
+    half = d // 2
     turned = f"select(d < {half}, -1, 1) * x[b, t, h, (d + {half}) % {d}]"
     text = f"y[b, t, h, d] = x[b, t, h, d] * cosine[t, d] + {turned} * sine[t, d]"
     return program(text, dtype=dtype, b=b, t=t, h=h, d=d)

@@ -108,4 +108,4 @@ def test_lengths_of_which_one_is_wrong_are_always_found():
     right, *wrong = measured(LENGTHS, kernels, thorough=True)
     assert right.ok, right.error_text
     assert [m.error_kind for m in wrong] == [ErrorKind.WRONG] * len(wrong)
-    assert any(m.error_text.endswith(")") and "(tables " in m.error_text for m in wrong)
+    assert any(m.error_text.endswith(")") and "(other inputs " in m.error_text for m in wrong)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from measure.cuda.emulator import Emulator, verify
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.cuda.session import Session
+from measure.cuda.trusted import oracle
 from measure.records.measurement import ErrorKind
 from spaces.operators import workload
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder
@@ -60,7 +62,7 @@ def test_planted_bugs_are_always_found_and_the_others_timed():
         assert other.ok, other.error_text
         assert one.score
         assert [m.error_kind for m in wrong] == [ErrorKind.WRONG] * len(wrong)
-        assert any("elements wrong, tables " in m.error_text for m in wrong)
+        assert any("elements wrong, other inputs " in m.error_text for m in wrong)
     finally:
         runner.close()
         builder.close()
@@ -79,7 +81,28 @@ def test_the_first_problem_is_back_in_the_end():
     operands = [o for o in WORK.inputs if o.name in names]
     with Session(EmulatedDevice(), WORK, 1, pulse_steps=1) as session:
         before = [session.array(o).tolist() for o in operands]
-        seen = [[session.array(o).tolist() for o in operands] for _ in session.other_tables()]
+        seen = [[session.array(o).tolist() for o in operands] for _ in session.other_inputs()]
         assert len(seen) > 8
         assert all(tables != before for tables in seen)
         assert [session.array(o).tolist() for o in operands] == before
+
+
+LONG = workload('"y[i] = sum[j](x[i,j])" i=3 j=131072')
+
+
+def test_long_sums_have_other_inputs_too():
+    """Most of them zeros, which are uploaded, and what is allowed of them is worked out."""
+    (x,), (y,) = LONG.inputs, LONG.outputs
+    bounds = oracle.allowed_operand(y)
+    with Session(EmulatedDevice(), LONG, 1, pulse_steps=1) as session:
+        before = session.array(x), session.array(bounds)
+        for number in session.other_inputs():
+            assert number == 1
+            assert np.mean(session.array(x) == 0) > 0.9
+            low, high = session.array(bounds)
+            wide, usual = high - low, before[1][1] - before[1][0]
+            assert (wide < usual / 16).all()
+            exact = session.array(x).sum(axis=1, dtype=np.float64)
+            assert ((low <= exact) & (exact <= high)).all()
+        after = session.array(x), session.array(bounds)
+        assert all(map(np.array_equal, before, after))

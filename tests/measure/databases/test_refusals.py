@@ -128,12 +128,15 @@ def test_a_database_that_brings_programs_is_refused(path, program, says):
         ("mysql://host/x", "no support for database 'mysql'"),
         ("sqlite://", "would be lost"),
         (":memory:", "would be lost"),
+        (5, "5 is no database; allowed: a path or a URL"),
+        (None, "None is no database"),
     ],
 )
 def test_locations_that_cannot_be(location, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=says):
         Database(location)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("location", [".", "/dev/null", "x" * 999])

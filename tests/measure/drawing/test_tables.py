@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from measure.drawing.draw import one_draw
-from measure.drawing.tables import ENDS, count, with_other_tables
+from measure.drawing.tables import ENDS, tables_of, with_other_tables
 from spaces.language.inputs import check_inputs
 from spaces.operators import workload
 
@@ -68,7 +68,7 @@ def test_lengths_are_of_every_size_at_which_kernels_change(rows):
     for draw in with_other_tables(one_draw(made, 0)):
         check_inputs(made.program, draw.inputs)
         found.append(draw.inputs["n"].tolist())
-    assert len(found) == count(made.program) <= 16
+    assert len(found) == tables_of(made.program) <= 16
     assert [0] * rows in found
     assert [1024] * rows in found
     every = {length for table in found for length in table}

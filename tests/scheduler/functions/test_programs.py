@@ -77,7 +77,7 @@ def test_unfit_outputs_are_refused(two):
     ("text", "extents"),
     [
         ("y[c] = sum[r](workspace[r, c])", {"r": 400, "c": 8}),
-        ("y[r, c] = sum[k](a[r, k] * b[k, c]) + workspace[r, c]", {"r": 40, "c": 48, "k": 64}),
+        ("y[r, c] = sum[k](A[r, k] * B[k, c]) + workspace[r, c]", {"r": 40, "c": 48, "k": 64}),
         ("workspace[r, c] = softmax[c](buffers[r, c])", {"r": 9, "c": 300}),
     ],
 )

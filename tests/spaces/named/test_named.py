@@ -267,7 +267,7 @@ def test_a_new_operator_is_one_file(tmp_path, monkeypatch) -> None:
         ("attention", PREFILL | {"j": 0}, "j=0 is out of range; allowed: above 0"),
         ("attention", PREFILL | {"mask": "left"}, "mask='left' is unknown; allowed: none, causal"),
         ("attention", PREFILL | {"softcap": -1}, "softcap=-1.0 is out of range"),
-        ("rope", {"b": 1, "t": 4, "h": 1, "d": 3}, "2=2 does not divide d=3"),
+        ("rope", {"b": 1, "t": 4, "h": 1, "d": 3}, "d=3 is odd, and has no halves"),
         ("sum", {"shape": "4xx5", "over": "0"}, "shape='4xx5' is no shape; allowed: such as"),
         ("sum", {"shape": "4x5", "over": "2"}, "over='2': no dimension '2'; allowed: 0 to 1"),
         ("sum", {"shape": "4x5", "over": "1,1"}, "axis 'd1' is repeated; allowed: once"),

@@ -63,6 +63,7 @@ CASES = {
     for number, name in enumerate(FORMS)
     for how in [list(SCHEDULES)[(number + shift) % 6] for shift in (0, 2, 4)]
 }
+SHARE = f"{FORMS['routing']}\nm[i] = max[j](z[i,j])\ng[i] = 1 / sum[j](exp(z[i,j] - m[i]))\n-> y, g"
 CASES["whole tiles"] = case(LOSS.replace("137", "128"), {}, i=128, j=128)
 CASES["along columns"] = case(
     "z[i,j] = sum[d](x[i,d] * w[d,j])\ny[i] = argmax[j](z[i,j] * 2)", {}, j=136
@@ -112,9 +113,9 @@ class TestHopperReduced(KernelContract):
     cases, broken, bugs = CASES, BROKEN, BUGS
 
 
-@pytest.mark.parametrize("text", [LOSS.replace("137", "50257"), FORMS["routing"]])
+@pytest.mark.parametrize("text", [LOSS.replace("137", "50257"), FORMS["routing"], SHARE])
 def test_kernels_compile_without_spills(text):
-    """Where a chain takes few columns at a time."""
+    """Where a chain takes few columns at a time; whatever second kernels merge."""
     work = workload(text, i=16384, j=50257, d=768, dtype="bfloat16")
     space = Space(work, H200, [HopperReduced(work, H200)])
     found = [space.schedule(row) for row in space.sample(np.random.default_rng(2), 64)]

@@ -1,0 +1,109 @@
+"""Inputs of which few are not zero, that tell of long sums whether all terms are added.
+
+How far a sum may be off grows faster than the number of its terms: of 65,536 the last five may be
+left out, and the error is no larger than rounding's may be. Where terms have an operand as a
+factor, those with zeros in it add nothing and round nothing, and what is left is a short sum. So
+who may win is checked on such inputs, too. The terms that are left are those at which tiles and
+parts begin and end, and random ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from measure.drawing.interfaces import Draw
+from measure.drawing.programs import FINAL_POINTS, ProgramDraw
+from measure.drawing.sampling import chosen, sample
+from measure.drawing.tables import SHARE
+from spaces.derivation.algebra import factors
+from spaces.derivation.rounding.reductions import dtypes_of_factors
+from spaces.derivation.rounding.rows import reads
+from spaces.language.program import Program, Stage
+from spaces.language.tree import AxisValue, Expression, Read
+from spaces.numerics.adding import error_of_sum
+
+TOLD = 1 / 16
+"""The error that is allowed of a sum of few terms, at most: one term is about a half."""
+LEAST = 4
+"""Places along an axis: its first and last, and random ones."""
+
+
+def with_few_terms(
+    draw: Draw, most: int = FINAL_POINTS // SHARE, one_axis: bool = False
+) -> Iterator[Draw]:
+    """The same problem with zeros in the place of most inputs; none if its sums are short, or would
+    not be nearly exact. It is judged at so many points at ``most``, as those of
+    :func:`measure.drawing.tables.with_other_tables` are."""
+    if not isinstance(draw, ProgramDraw):
+        return
+    program = draw.workload.program
+    if quiet := quiet_operands(program):
+        rows = sample(program, most, np.random.default_rng(0), one_axis)
+        given = {name: own.applied(program, draw.inputs[name]) for name, own in quiet.items()}
+        yield replace(draw, inputs={**draw.inputs, **given}, rows=rows)
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """An operand that is zero at all but ``count`` places along a dimension."""
+
+    name: str
+    dimension: int
+    count: int
+
+    def applied(self, program: Program, values: np.ndarray) -> np.ndarray:
+        """The operand's ``values``, or zero."""
+        operand = program.operand[self.name]
+        extent = operand.shape[self.dimension]
+        loud = np.zeros(extent, bool)
+        loud[chosen(extent, self.count, np.random.default_rng(0))] = True
+        shape = [extent if d == self.dimension else 1 for d in range(values.ndim)]
+        return operand.array(np.where(loud.reshape(shape), values, values.dtype.type(0)))
+
+
+def quiet_operands(program: Program) -> Mapping[str, Quiet]:
+    """The factors that make terms of long sums zero. None if terms of another sum are made of them:
+    where most of these are equal, their roundings are, and do not cancel out."""
+    sums = [stage for stage in program.stages if stage.reducer == "sum"]
+    quiet = {own.name: own for stage in sums if (own := _quiet(program, stage))}
+    touched = set(quiet)
+    for stage in program.stages:
+        if touched.isdisjoint(read.name for read in reads(program, stage)):
+            continue
+        touched.add(stage.name)
+        if stage.reducer == "sum" and not _zero_where(stage, set(quiet)):
+            return {}
+    return quiet
+
+
+def _quiet(program: Program, stage: Stage) -> Quiet | None:
+    """A factor of the stage's terms, and where it is not zero; None if the sum is short."""
+    terms, axis = prod(program.shape(stage.over)), max(stage.over, key=program.extent.__getitem__)
+    names = dtypes_of_factors(program, stage)
+    _, error = error_of_sum(terms, program.computed_in, names, 1.0, 1.0)
+    extent = program.extent[axis]
+    count = max(LEAST, int(2 * TOLD / error * extent / terms))
+    if 2 * count >= extent:
+        return None
+    for read in _bare(stage.body):
+        operand = program.operand.get(read.name)
+        if operand and not operand.element.is_integer and AxisValue(axis) in read.indices:
+            return Quiet(read.name, read.indices.index(AxisValue(axis)), count)
+    return None
+
+
+def _zero_where(stage: Stage, names: set[str]) -> bool:
+    """Whether terms are zero, and nothing else, where one of these operands is: it is a factor, and
+    in no other one."""
+    bare = {read.name for read in _bare(stage.body)} & names
+    others = [factor for factor in factors(stage.body) if not isinstance(factor, Read)]
+    inside = {read.name for factor in others for read in factor.reads}
+    return bool(bare) and inside.isdisjoint(names)
+
+
+def _bare(body: Expression) -> list[Read]:
+    return [factor for factor in factors(body) if isinstance(factor, Read)]

@@ -1,0 +1,31 @@
+"""All problems beside random ones that who may win is checked on, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from measure.drawing.few_terms import quiet_operands, with_few_terms
+from measure.drawing.interfaces import Draw
+from measure.drawing.programs import FINAL_POINTS
+from measure.drawing.tables import SHARE, tables_of, with_other_tables
+from spaces.language.program import Program
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+
+def with_others(
+    draw: Draw, most: int = FINAL_POINTS // SHARE, one_axis: bool = False
+) -> Iterator[Draw]:
+    """The same problem with other tables, and with few terms in its sums; none for most."""
+    yield from with_other_tables(draw, most, one_axis)
+    yield from with_few_terms(draw, most, one_axis)
+
+
+def has_others(workload: Workload) -> bool:
+    """Whether there are other problems of it."""
+    return isinstance(workload, Computation) and count(workload.program) > 0
+
+
+def count(program: Program) -> int:
+    """How many other problems there are."""
+    return tables_of(program) + bool(quiet_operands(program))
