@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from spaces.derivation.algebra import constant, product, times
+from spaces.derivation.algebra import constant, factors, product, times
 from spaces.derivation.chained.view import Chained
 from spaces.language.tree import Binary, Expression, Read
 
@@ -17,7 +16,7 @@ def with_row_factors(chained: Chained) -> Chained:
     def grouped(node: Expression) -> Expression:
         if isinstance(node, Read):
             return node
-        found = list(_factors(node))
+        found = factors(node)
         constants = [f for f in found if constant(f) is not None]
         of_rows = [f for f in found if f not in constants and not chained.reads_key(f)]
         of_keys = [f for f in found if f not in constants and chained.reads_key(f)]
@@ -29,12 +28,3 @@ def with_row_factors(chained: Chained) -> Chained:
     scalars = tuple(replace(r, element=grouped(r.element)) for r in chained.scalars)
     weighings = tuple(replace(w, weight=grouped(w.weight)) for w in chained.weighings)
     return replace(chained, scalars=scalars, weighings=weighings)
-
-
-def _factors(node: Expression) -> Iterator[Expression]:
-    match node:
-        case Binary("*", left, right):
-            yield from _factors(left)
-            yield from _factors(right)
-        case _:
-            yield node
