@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from scheduler.best import best
 from scheduler.tuning.tuner import tune
 from spaces.cpu.target import CpuTarget
 from spaces.target import Target, detect_target
+from spaces.workloads.contraction import Contraction
 from spaces.workloads.workload import Workload
 
 TRIALS = 4096
@@ -81,6 +83,7 @@ def compare(
     are made of them."""
     threads = int(target.to_json()["threads"])
     torch.set_num_threads(threads)
+    workload = _of_kernels(workload)
     ours, row = _tuned(workload, target, seconds)
     drawn = inputs or workload.make_inputs(seed=1)
     # Torch's memory begins at a line of the caches, NumPy's may not.
@@ -108,6 +111,12 @@ def compare(
         row["after_other_work_s"] = after_other_work(both, elsewhere)
     moved = workload.least_bytes
     return row | {"gb_per_s": {name: moved / t / 1e9 for name, t in row["median_s"].items()}}
+
+
+def _of_kernels(workload: Workload) -> Workload:
+    """The same, of arrays as its kernels have them: matrices of a product, even if a program that
+    it was written as has more axes and other names for them."""
+    return replace(workload, program=None) if isinstance(workload, Contraction) else workload
 
 
 def _tuned(workload: Workload, target: Target, seconds: float) -> tuple[Any, dict[str, Any]]:

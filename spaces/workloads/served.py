@@ -38,7 +38,7 @@ def workload_of(
     made = matmul_workload(program)
     if isinstance(made, str):
         return Computation(operator, tuple((parameters or {}).items()), program, made)
-    return replace(made, program=program) if operator == PROGRAM else made
+    return replace(made, program=program)
 
 
 def matmul_workload(program: Program) -> Contraction | str:

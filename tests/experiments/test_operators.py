@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from experiments.models.images import Convolution
 from experiments.operators.convolutions import EPILOGUES, LAYERS, Layer, convolved, fused
 from experiments.operators.exploring.known import known_schedules
 from experiments.operators.families.case import Case
@@ -226,6 +227,15 @@ def test_a_copy_of_arrays_is_beside_our_call_on_arrays(threads, dtype):
     kinds = {"copy", "copy, arrays", "tilewright, arrays"} if threads == 1 else {"copy"}
     assert {name for name in row["median_s"] if "copy" in name or "arrays" in name} == kinds
     assert row["largest_error"] < 0.01
+
+
+def test_a_convolution_that_is_a_product_is_compared_with_torch():
+    from experiments.operators.cpu import compare, target
+
+    layer = Convolution(1, 16, 7, 8, (1, 1), 1, (0, 0), "relu", "float32", residual=True)
+    row = compare(layer.workload, layer.rivals, layer.others, target(1), 1.0, timed=0.2)
+    assert {"tilewright", "eager", "eager NCHW"} <= set(row["median_s"])
+    assert row["largest_error"] < 1e-5
 
 
 def test_a_table_has_each_case_and_each_rival_and_names_losses():

@@ -13,7 +13,8 @@ from scheduler.best import best
 from spaces.errors import InputError
 from spaces.language import program
 from spaces.language.evaluation import evaluate
-from spaces.operators import workload
+from spaces.named import operator
+from spaces.operators import parameters_of, workload
 from tests.measure.cuda.stub import build_stub, run_with_stub
 from tests.scheduler.functions.test_cuda_function import Interface, needs_stub
 
@@ -61,6 +62,29 @@ def test_arrays_come_as_the_program_has_them(text, lift):
         np.testing.assert_array_equal(out, found)
 
 
+NAMED = {
+    "conv2d n=2 c=8 h=6 w=5 o=4 r=1 s=1 layout=NHWC": ["image", "filter"],
+    "conv2d n=2 c=8 h=6 w=5 o=4 r=1 s=1 layout=NCHW epilogue=relu(x+bias[o])": None,
+    "bmm batch=4 m=5 n=5 k=5 shared=2": ["A", "B"],
+}
+
+
+@pytest.mark.parametrize("text", NAMED)
+def test_operators_that_are_products_take_arrays_as_their_programs_have_them(text):
+    """A convolution takes images whatever its window is."""
+    name, *words = text.split()
+    written = operator(name, **parameters_of(words))
+    given = drawn(written)
+    assert list(given) == (NAMED[text] or list(given))
+    (output,) = written.outputs
+    exact = evaluate(written, given)[output.name]
+    call = best(workload(text), database=None)
+    found = call(*given.values())
+    assert found.shape == output.shape
+    np.testing.assert_allclose(found, exact, rtol=1e-5)
+    np.testing.assert_array_equal(call(**given), found)
+
+
 def test_what_does_not_fit_is_called_as_the_program_has_it():
     call = best(made(TEXTS["the second factor has the rows"]), database=None)
     q, w = drawn(made(TEXTS["the second factor has the rows"])).values()
@@ -83,7 +107,8 @@ def test_an_operand_may_have_any_name():
 ON_GPU = """
 import json, sys
 from scheduler.best import best
-from spaces.operators import workload
+from spaces.named import operator
+from spaces.operators import parameters_of, workload
 from tests.scheduler.functions.test_cuda_function import Interface
 
 work = workload("y[i,j] = sum[k](q[k,j] * self[i,k])", i=64, j=128, k=64, dtype="float16")
