@@ -76,10 +76,10 @@ class PartMerging(LeftParts):
         declared += [f"float each{n}{two};" for n in range(len(self.sums))]
         lines = list[str]()
         for k in names:
-            lines += self.room.loaded(TOGETHER, f"all{k}[r][part]", self._states_at(k))
+            lines.append(self.room.loaded(TOGETHER, f"all{k}[r][part]", self._states_at(k)))
         sums = list[str]()
         for n in range(len(self.sums)):
-            sums += self.room.loaded(2, f"each{n}[r][part][n]", self._sums_at(n))
+            sums.append(self.room.loaded(2, f"each{n}[r][part][n]", self._sums_at(n)))
         loads = self._each_part([*lines, *(self._each_two(sums) if sums else [])], self.split)
         return [*declared, *self._each_row(loads, inside)]
 
@@ -114,7 +114,7 @@ class PartMerging(LeftParts):
         if self._is_held:
             place = "[n]" if count == 2 else ""
             return [f"const float (&{name})[{count}] = {held}[r][part]{place};"]
-        return [f"float {name}[{count}];", *self.room.loaded(count, name, at)]
+        return [f"float {name}[{count}];", self.room.loaded(count, name, at)]
 
     def _load_states(self, wanted: Iterable[int]) -> list[str]:
         """Some of the states that a part has of row ``r``, in ``otherK``, and all that lie beside

@@ -17,11 +17,9 @@ class Room:
     store: str
     each: int = 0
 
-    def loaded(self, count: int, to: str, at: str) -> list[str]:
-        """Lines that fill the array ``to``; from other blocks' memory one by one."""
-        if not self.each:
-            return [self.load.format(count, to, at)]
-        return [self.load.format(f"{to}[{e}]", f"{at} + {e * self.step}") for e in range(count)]
+    def loaded(self, count: int, to: str, at: str) -> str:
+        """The line that fills the array ``to``."""
+        return self.load.format(count, to, at)
 
     def stored(self, count: int, at: str, array: str) -> str:
         """The line that stores an array."""
@@ -34,7 +32,7 @@ SHARED = Room("const u32", 4, "tw::load_shared<{}>({}, {});", "tw::store_shared<
 
 def cluster_room(each: int) -> Room:
     """Shared memory of all blocks of a cluster, each of which has so many parts in its own."""
-    return replace(SHARED, load="{} = tw::bits_float(tw::load_remote({}));", each=each)
+    return replace(SHARED, load="tw::load_remote<{}>({}, {});", each=each)
 
 
 @dataclass(frozen=True)
