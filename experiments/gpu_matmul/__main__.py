@@ -11,15 +11,12 @@ it takes the cases that were tuned least, and tunes them from where they stand.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import os
 import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +24,9 @@ from experiments.gpu_matmul.bench import Bench
 from experiments.gpu_matmul.cases import Case, all_cases
 from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
+from experiments.gpu_matmul.machine import machine, today, visible_gpus
 from experiments.gpu_matmul.summary import FASTEST, RIVALS, draw, in_turn, ratio, summarise
-from measure.cuda.launching import bindings, checked
 from measure.database import Database
-from scheduler.doctor import diagnose
 from scheduler.verification import draw as draw_schedules
 from scheduler.verification import measure
 from spaces.errors import InputError
@@ -48,7 +44,6 @@ VERIFIED = (
     {"m": 1, "n": 2048, "k": 4096, "dtype": "float16"},
     {"m": 1027, "n": 3, "k": 333, "dtype": "float32"},
 )
-DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def main() -> int:
@@ -130,36 +125,6 @@ def line(name: str, row: dict[str, Any]) -> str:
     over = ratio(row, FASTEST)
     against = "no time" if over is None else f"{over:.3f} x the fastest"
     return f"{name:34s} {against}, us: {times} ({row['trials']} trials)"
-
-
-def machine(target: Target) -> dict[str, Any]:
-    """What the numbers are measured on and with."""
-    versions = {}
-    for package in ("torch", "triton", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cublas"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "absent"
-    return {
-        "date": today(),
-        "target": target.to_json(),
-        "packages": versions,
-        "driver": DRIVER.read_text().splitlines()[0] if DRIVER.exists() else "unknown",
-        "doctor": [f"{f.name}: {f.state}: {f.text}" for f in diagnose()],
-    }
-
-
-def visible_gpus() -> list[str]:
-    """The GPUs of this machine, as CUDA_VISIBLE_DEVICES names them."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named:
-        return named.split(",")
-    return [str(ordinal) for ordinal in range(checked(bindings().cuDeviceGetCount()))]
-
-
-def today() -> str:
-    """The date."""
-    return datetime.date.today().isoformat()
 
 
 def _options() -> argparse.Namespace:

@@ -57,7 +57,7 @@ def _kernel(rows: int, bytes: int, piece: int, order: str) -> Kernel:
 def main() -> None:
     import torch
 
-    from experiments.gpu_matmul.__main__ import machine
+    from experiments.gpu_matmul.machine import machine
     from experiments.gpu_matmul.timing import interleave
 
     options = _options()

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.gpu_matmul.__main__ import machine, visible_gpus
 from experiments.gpu_matmul.cases import Case, all_cases
 from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
+from experiments.gpu_matmul.machine import machine, visible_gpus
 from experiments.resuming import remaining, resume, write
 from measure.database import Database
 from measure.executor import LocalExecutor

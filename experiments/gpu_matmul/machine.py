@@ -1,0 +1,45 @@
+"""What figures of a GPU are measured on and with."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from measure.cuda.launching import bindings, checked
+from scheduler.doctor import diagnose
+from spaces.target import Target
+
+DRIVER = Path("/proc/driver/nvidia/version")
+
+
+def machine(target: Target) -> dict[str, Any]:
+    """What the numbers are measured on and with."""
+    versions = {}
+    for package in ("torch", "triton", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cublas"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "absent"
+    return {
+        "date": today(),
+        "target": target.to_json(),
+        "packages": versions,
+        "driver": DRIVER.read_text().splitlines()[0] if DRIVER.exists() else "unknown",
+        "doctor": [f"{f.name}: {f.state}: {f.text}" for f in diagnose()],
+    }
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs of this machine, as CUDA_VISIBLE_DEVICES names them."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named:
+        return named.split(",")
+    return [str(ordinal) for ordinal in range(checked(bindings().cuDeviceGetCount()))]
+
+
+def today() -> str:
+    """The date."""
+    return datetime.date.today().isoformat()
