@@ -49,6 +49,8 @@ def read_recordings(path: Path, report: Callable[[str], None]) -> list[Recording
 
 
 def _text(path: Path) -> str:
+    if path.exists() and not path.is_file():  # a pipe that nobody writes to would keep it waiting
+        raise InputError(f"cannot read {path}: it is no regular file; allowed: {ALLOWED}")
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if data.startswith(GZIP) else data).decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from itertools import permutations
 
 import numpy as np
@@ -186,6 +187,12 @@ def test_anything_else_is_refused(write, text):
     with pytest.raises(InputError, match=BAD[text].replace("'", ".")) as refused:
         read_recordings(write(text), pytest.fail)
     assert "toy.json" in str(refused.value)
+
+
+def test_nobody_waits_for_a_pipe_that_none_writes_to(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no regular file; allowed: a cache file"):
+        read_recordings(tmp_path / "pipe", pytest.fail)
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
