@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spaces.errors import InputError
+from spaces.validation.files import open_now
 
 if TYPE_CHECKING:
     from spaces.workloads.workload import Workload
@@ -54,7 +55,7 @@ def extents_of(operator: str | None, words: Sequence[str] | None) -> Mapping[str
 def program_text(file: Path) -> str:
     """The text in a file; :class:`InputError` if it holds none."""
     try:
-        with file.open("rb") as stream:
+        with open_now(file) as stream:
             data = stream.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(f"cannot read the program {file}: {error.strerror}") from None

@@ -25,6 +25,7 @@ from typing import Any
 from spaces.errors import InputError, shown
 from spaces.operators import workload
 from spaces.validation.checks import positive
+from spaces.validation.files import open_now
 from spaces.workloads.workload import Workload
 
 SHIPPED = Path(__file__).parent
@@ -93,7 +94,7 @@ def read_suite(name: str | Path) -> Suite:
 def _table(path: Path) -> Mapping[str, Any]:
     """What a TOML file holds."""
     try:
-        with path.open("rb") as file:
+        with open_now(path) as file:
             data = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

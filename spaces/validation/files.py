@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 from spaces.errors import InputError
 
@@ -135,3 +135,15 @@ def _sync_folder(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def open_now(path: Path) -> BinaryIO:
+    """A file open for reading, or a pipe that somebody writes to; one that nobody does is empty,
+    where it would keep its reader waiting."""
+
+    def opener(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | os.O_NONBLOCK)
+        os.set_blocking(descriptor, True)
+        return descriptor
+
+    return open(path, "rb", opener=opener)

@@ -7,12 +7,13 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from spaces.validation import files
-from spaces.validation.files import whole_file, write_whole
+from spaces.validation.files import open_now, whole_file, write_whole
 
 WRITER = """
 import sys, time
@@ -109,3 +110,19 @@ def test_a_link_stays_one(tmp_path):
     write_whole(tmp_path / "link", b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_a_pipe_is_read_if_somebody_writes_to_it_and_empty_if_nobody_does(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with open_now(path) as file:
+        assert file.read(9) == b""
+    writer = os.open(path, os.O_RDWR)
+    with open_now(path) as file:
+        late = threading.Timer(0.2, lambda: (os.write(writer, b"late"), os.close(writer)))
+        late.start()
+        assert file.read(9) == b"late"
+    late.join()
+    path.with_name("plain").write_bytes(b"text")
+    with open_now(path.with_name("plain")) as file:
+        assert file.read() == b"text"
