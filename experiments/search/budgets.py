@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,7 +101,7 @@ class Budgets:
 
     def _remember(self, path: Path) -> None:
         """What another GPU measured of this case and of others."""
-        with closing(Database(path)) as database:
+        with Database(path) as database:
             for known in self.known:
                 there = target_from_json(json.loads(known.read_text())["machine"]["target"])
                 assert there != self._target, f"{known} is of this kind of GPU"
@@ -119,12 +118,11 @@ class Budgets:
         a, b, c = tensors(case)
         space = space_for(case.workload, self._target)
         schedules = {name: Schedule.from_json(each) for name, each in found.items()}
-        functions = {s: CudaFunction(space, s, "tuned") for s in set(schedules.values())}
-        calls = {str(n): lambda f=f: f(a, b, out=c) for n, f in enumerate(functions.values())}
+        functions = {s.key: CudaFunction(space, s, "tuned") for s in schedules.values()}
+        calls = {key: lambda f=f: f(a, b, out=c) for key, f in functions.items()}
         times = interleave(calls | {"cublas": cublas(a, b, torch.empty_like(c))}, rounds=60)
-        median = {name: statistics.median(each) for name, each in times.items()}
-        places = {schedule: str(n) for n, schedule in enumerate(functions)}
-        ours = {name: median[places[schedule]] for name, schedule in schedules.items()}
+        median = {key: statistics.median(each) for key, each in times.items()}
+        ours = {name: median[schedule.key] for name, schedule in schedules.items()}
         return {**ours, "cublas": median["cublas"]}
 
 
