@@ -29,7 +29,7 @@ from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.streams import has_streams
 from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.hopper.turns import imbalance
-from spaces.cuda.occupancy import LINE_SLOTS
+from spaces.cuda.occupancy import LINE, LINE_SLOTS
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
 from spaces.quantities import widened
@@ -92,7 +92,8 @@ class Hopper(Template):
         return _decisions(self.product, self.cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once."""
+        """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once. TMA moves lines:
+        a row of which a step takes half a line takes as long as one with a whole line."""
         c = widened(columns)
         sizes = self.sizes
         hilbert = c["raster"] == "hilbert"
@@ -107,6 +108,7 @@ class Hopper(Template):
         filled = sizes.filled(c)
         along_n = c["block_n"] / m * filled
         loaded = (c["block_m"] / n + along_n) / (c["block_m"] + c["block_n"])
+        loaded = loaded * np.maximum(LINE / (c["depth"] * sizes.element), 1.0)
         registers = (sizes.results(c) + sizes.spare).astype(np.float64)
         return {
             **found,
