@@ -11,6 +11,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.kinds import Kinds, kinds_of
 from spaces.cuda.chains.leaving import SHARERS, row_words
+from spaces.cuda.chains.splitting import shares
 from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 from spaces.cuda.residency import BlockResources
 from spaces.cuda.target import WARP
@@ -129,8 +130,22 @@ class ChainedSizes(BlockResources):
     def left_parts_bytes(self, c: Any) -> Any:
         """What the threads of all teams leave: states of their rows and their places, whether they
         have a key, and sums."""
-        states = 2 * c["slices"] * row_words(self._states) // SHARERS
-        return 4 * self.threads(c) * (states + self.sums(c))
+        return 4 * self.threads(c) * (self._left_states(c) + self.sums(c))
+
+    def sent_bytes(self, c: Any) -> Any:
+        """What the teams of a cluster send one of them, which merges a share of the columns."""
+        sharers = c["teams"] * c["split"]
+        share = shares(c["columns"] * bool(self.chained.weighings) // 8, sharers)
+        sums = 4 * c["slices"] * share * len(self.chained.weighings)
+        return 4 * c["warps"] * WARP * sharers * (self._left_states(c) + sums)
+
+    def all_sent_bytes(self, c: Any) -> Any:
+        """The same of all teams of a block, with their barriers."""
+        return c["teams"] * (self.sent_bytes(c) + 8)
+
+    def _left_states(self, c: Any) -> Any:
+        """Words of a thread, of the states of its rows."""
+        return 2 * c["slices"] * row_words(self._states) // SHARERS
 
     @property
     def _states(self) -> int:

@@ -62,7 +62,7 @@ class PartMerging(LeftParts):
     def _is_held(self) -> bool:
         """Whether a second kernel merges, whose threads have registers for all that they merge:
         then no load waits for another, which would be most of its time."""
-        words = self._row_words + len(self.sums) * self._row_count
+        words = self.row_words + len(self.sums) * self._row_count
         is_second = self.left is not None and self.room is GLOBAL
         return is_second and self.chain.rows * self.split * words <= _MOST_HELD
 
@@ -70,16 +70,16 @@ class PartMerging(LeftParts):
         """Load all parts of all rows, if they are held."""
         if not self._is_held:
             return []
-        rows, names = self.chain.rows, range(0, self._row_words, TOGETHER)
+        rows, names = self.chain.rows, range(0, self.row_words, TOGETHER)
         declared = [f"float all{k}[{rows}][{self.split}][{TOGETHER}];" for k in names]
         two = f"[{rows}][{self.split}][{self._row_count // 2}][2]"
         declared += [f"float each{n}{two};" for n in range(len(self.sums))]
         lines = list[str]()
         for k in names:
-            lines.append(self.room.loaded(TOGETHER, f"all{k}[r][part]", self._states_at(k)))
+            lines.append(self.room.loaded(TOGETHER, f"all{k}[r][part]", self.states_at(k)))
         sums = list[str]()
         for n in range(len(self.sums)):
-            sums.append(self.room.loaded(2, f"each{n}[r][part][n]", self._sums_at(n)))
+            sums.append(self.room.loaded(2, f"each{n}[r][part][n]", self.sums_at(n)))
         loads = self._each_part([*lines, *(self._each_two(sums) if sums else [])], self.split)
         return [*declared, *self._each_row(loads, inside)]
 
@@ -104,7 +104,7 @@ class PartMerging(LeftParts):
         return [
             f"#pragma unroll {ahead}",
             f"for (int part = 0; part < {self.split}; part++) {{",
-            f"  {self._mine('part', in_block=False)}",
+            f"  {self._mine('part')}",
             *indented(body),
             "}",
         ]
@@ -122,7 +122,7 @@ class PartMerging(LeftParts):
         wanted = list(wanted)
         lines = []
         for first in sorted({k // TOGETHER * TOGETHER for k in wanted}):
-            lines += self._loaded(f"held{first}", TOGETHER, f"all{first}", self._states_at(first))
+            lines += self._loaded(f"held{first}", TOGETHER, f"all{first}", self.states_at(first))
         return [*lines, *(f"const float other{k} = {_held(k)};" for k in wanted)]
 
     def _merged_states(self) -> list[str]:
@@ -166,7 +166,7 @@ class PartMerging(LeftParts):
             correction = chain.chained.weighings[n].reduction.correction
             scaled = isinstance(correction, Scaling)
             factor = f" * factor{chain.scalings.index(correction)}" if scaled else ""
-            added += self._loaded(f"two{n}", 2, f"each{n}", self._sums_at(n))
+            added += self._loaded(f"two{n}", 2, f"each{n}", self.sums_at(n))
             added += [f"{text(f'(i + {e})')} += two{n}[{e}]{factor};" for e in range(2)]
         return [*lines, *self._each_two(added)]
 

@@ -84,3 +84,7 @@ def own_pairs(pairs: int, sharers: int) -> int:
     any: as many as leave none over."""
     least = max(ceil_div(pairs, sharers), 1)
     return next((n for n in range(least, pairs) if pairs % n == 0), pairs)
+
+
+shares = np.vectorize(own_pairs, otypes=[np.int64])
+"""The same of many."""
