@@ -79,7 +79,8 @@ class ChainedCode:
         functions = self._function(self.entry, bounds, [*self._threads(), *self._body()])
         if self.block.merges_later:
             ending = Ending(replace(self.block))  # one that knows of no tiles
-            bounds = f"__launch_bounds__({self.block.team_threads})"
+            # where no number of blocks is given, the compiler may keep to few registers and spill
+            bounds = f"__launch_bounds__({self.block.team_threads}, 1)"
             body = ["const int warp = threadIdx.x / 32;", *ending.merging_lines()]
             if self.block.begins_early:
                 body = ["tw::await_launches();", *body]
