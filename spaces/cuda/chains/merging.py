@@ -91,7 +91,7 @@ class PartMerging(LeftParts):
     def _merged(self) -> list[str]:
         """The lines of row ``r``."""
         ahead = self.split if self._is_held else _AHEAD
-        states = [*self.chain.no_states(), *self._each_part(self._merged_states(), ahead)]
+        states = [*self.chain.no_states(), *self._each_part(self._merged_part(), ahead)]
         sums = []
         if self.sums:
             none = [f"{text('i')} = {text('(i + 1)')} = 0.0f;" for text in self.sums]
@@ -125,10 +125,17 @@ class PartMerging(LeftParts):
             lines += self._loaded(f"held{first}", TOGETHER, f"all{first}", self.states_at(first))
         return [*lines, *(f"const float other{k} = {_held(k)};" for k in wanted)]
 
-    def _merged_states(self) -> list[str]:
-        """The states of row ``r`` with those of a part."""
-        chain = self.chain
-        lines = self._load_states(range(self._states + 1 + len(chain.placed)))
+    def _merged_part(self) -> list[str]:
+        return self._merged_states(self._load_states(self._left))
+
+    @property
+    def _left(self) -> range:
+        """The numbers of all that a part has of a row."""
+        return range(self._states + 1 + len(self.chain.placed))
+
+    def _merged_states(self, others: Sequence[str]) -> list[str]:
+        """The states of row ``r`` with those that the lines ``others`` declare."""
+        chain, lines = self.chain, list(others)
         lines.append(f"const bool has_other = other{self._states} != 0.0f;")
         scopes = (chain.states("state{}[r]", "l", lines), chain.states("other{}", "m", lines))
         now = chain.states("merged{}", "n", lines)
