@@ -162,6 +162,13 @@ class Block(SplitKeys):
         return self.teams * (self.split if self.is_cluster else 1)
 
     @property
+    def key_part(self) -> str:
+        """C text of the number of a team's part of the keys, of all blocks'."""
+        if self.teams == 1:
+            return "part"
+        return "team" if self.split == 1 else f"(part * {self.teams} + team)"
+
+    @property
     def sharer(self) -> str:
         """C text of a team's number among those."""
         return "sharer" if self.is_cluster else "team"
@@ -199,7 +206,8 @@ class Block(SplitKeys):
     def sent_bytes(self) -> int:
         """Shared memory of what the teams of a cluster send those of a block; their barriers lie
         behind it."""
-        return self.teams * int(self.sizes.sent_bytes(self.values))
+        teams = int(self.sizes.receiving_teams(self.values))
+        return teams * int(self.sizes.sent_bytes(self.values))
 
     def sent_parts(self, inside: str) -> SentParts:
         """What the teams of a cluster send each other, of rows ``r`` that are ``inside``."""
@@ -223,10 +231,11 @@ class Block(SplitKeys):
             self._merging("sums", self.pairs, "0").sums,
             self.own_pairs,
             self.pairs,
-            self.teams,
+            self.split,
             room,
             f"shared + {self.sent_bytes}",
             self.sharer,
+            self.key_part,
             rows_inside("first_row", self.chained.row_count, self.rows, self.rows),
             inside,
         )

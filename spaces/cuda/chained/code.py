@@ -139,7 +139,7 @@ class ChainedCode:
         """Which tile of rows a block has, and which part of the keys."""
         if self.block.split == 1:
             return ["const int tile_number = (int)blockIdx.x;"]
-        sharer = f"part * {self.block.teams} + team" if self.block.teams > 1 else "part"
+        sharer = f"team * {self.block.split} + part" if self.block.teams > 1 else "part"
         return [
             f"const int part = (int)blockIdx.x % {self.block.split};",
             *[f"const int sharer = {sharer};"] * self.block.is_cluster,
@@ -211,9 +211,7 @@ class ChainedCode:
         """An equal share of the tiles, if keys are split over blocks or teams."""
         keys, split, teams = self.block.keys, self.block.split, self.block.teams
         ring = f"const u32 ring = shared + team * {self.block.ring_bytes};"
-        parts, part = split * teams, "part"
-        if teams > 1:
-            part = "team" if split == 1 else f"(part * {teams} + team)"
+        parts, part = split * teams, self.block.key_part
         if parts == 1:
             return []
         return [

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.leaving import SHARERS
 from spaces.cuda.chains.merging import PartMerging
+from spaces.cuda.chains.splitting import receivers
 from spaces.cuda.mma.fragments import FRAGMENT
 
 READY = ("tw::sync_warp();", "tw::cluster_arrive_relaxed();")
@@ -30,27 +31,29 @@ class SentParts:
 
     ``merged`` merges one sharer's columns, so many accumulators of each slice, ``pairs``, of
     ``every`` one that there is; ``sums`` give the C text of the sum ``i`` of a thread for each
-    weighing. A block has so many sharers, ``each``, one behind the other from ``room`` on in shared
-    memory, and their barriers from ``barrier`` on. ``sharer`` is the number of the own one,
-    ``rows`` how many it has inside of the product, ``inside`` whether row ``r`` of a thread is, all
-    of them as C.
+    weighing. So many ``blocks`` have a sharer each in turn; what those of a block receive lies one
+    behind the other from ``room`` on in shared memory, and their barriers from ``barrier`` on.
+    ``sharer`` is the number of the own one, ``part`` that of its part of the keys, ``rows`` how
+    many it has inside of the product, ``inside`` whether row ``r`` of a thread is, all of them as
+    C.
     """
 
     merged: PartMerging
     sums: Sequence[Callable[[str], str]]
     pairs: int
     every: int
-    each: int
+    blocks: int
     room: str
     barrier: str
     sharer: str
+    part: str
     rows: str
     inside: str
 
     @property
     def receivers(self) -> int:
         """Sharers that merge: the first ones, as far as there are columns."""
-        return self.every // self.pairs if self.every else 1
+        return receivers(self.every, self.merged.split)
 
     @property
     def receives(self) -> str:
@@ -86,7 +89,7 @@ class SentParts:
 
     def _of_sharer(self, number: str, size: int) -> str:
         """C text that adds what comes before a sharer in its block."""
-        return f" + {number} % {self.each} * {size}" if self.each > 1 else ""
+        return f" + {number} / {self.blocks} * {size}" if self.merged.split > self.blocks else ""
 
     @property
     def _expected(self) -> str:
@@ -102,14 +105,14 @@ class SentParts:
         """Declare where this part goes in each receiver's memory, and the barrier there."""
         merged, count = self.merged, self.receivers
         room = self.room + self._of_sharer("q", merged.part_bytes)
-        at = f"{room} + {self.sharer} * {merged.own_bytes} + {merged.crew.thread} * 4"
+        at = f"{room} + {self.part} * {merged.own_bytes} + {merged.crew.thread} * 4"
         barrier = self.barrier + self._of_sharer("q", 8)
         return [
             f"u32 to[{count}], done[{count}];",
             "#pragma unroll",
             f"for (int q = 0; q < {count}; q++) {{",
-            f"  to[q] = tw::map_shared({at}, q / {self.each});",
-            f"  done[q] = tw::map_shared({barrier}, q / {self.each});",
+            f"  to[q] = tw::map_shared({at}, q % {self.blocks});",
+            f"  done[q] = tw::map_shared({barrier}, q % {self.blocks});",
             "}",
         ]
 

@@ -102,13 +102,13 @@ BUGS = {
     ),
     "the teams of a block send to one place": (
         "causal in clusters",
-        r"\+ sharer \* (\d+) \+ thread",
-        r"+ sharer / 2 * 2 * \1 + thread",
+        r"\+ \(part \* 2 \+ team\) \* (\d+) \+ thread",
+        r"+ (part * 2) * \1 + thread",
     ),
     "a part goes to another block of the cluster": (
         "causal in clusters",
-        r"(to\[q\] = tw::map_shared\(.*), q / 2\);",
-        r"\1, (q / 2) ^ 1);",
+        r"(to\[q\] = tw::map_shared\(.*), q % 4\);",
+        r"\1, (q % 4) ^ 1);",
     ),
     "a part is sent to a block that still reads keys": (
         "causal in clusters",
@@ -129,6 +129,11 @@ BUGS = {
         "causal in clusters",
         r"sent_rows = tw_least\(.*\);",
         "sent_rows = 16;",
+    ),
+    "both teams of a block receive in one place": (
+        "two weights in clusters",
+        r"\(shared \+ team \* \d+\)",
+        "(shared)",
     ),
     "columns of another receiver": (
         "causal in clusters",
