@@ -14,7 +14,8 @@ from spaces.cuda.chains.access import Access, leaves
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
 from spaces.cuda.chains.merging import PartMerging
-from spaces.cuda.chains.rooms import SHARED, Crew, cluster_room
+from spaces.cuda.chains.rooms import SHARED, Crew
+from spaces.cuda.chains.sending import VECTOR, SentParts, rows_inside
 from spaces.cuda.chains.spans import Spans
 from spaces.cuda.chains.splitting import SplitKeys, own_pairs
 from spaces.derivation.chained.view import Chained
@@ -161,6 +162,13 @@ class Block(SplitKeys):
         return self.teams * (self.split if self.is_cluster else 1)
 
     @property
+    def key_part(self) -> str:
+        """C text of the number of a team's part of the keys, of all blocks'."""
+        if self.teams == 1:
+            return "part"
+        return "team" if self.split == 1 else f"(part * {self.teams} + team)"
+
+    @property
     def sharer(self) -> str:
         """C text of a team's number among those."""
         return "sharer" if self.is_cluster else "team"
@@ -184,16 +192,53 @@ class Block(SplitKeys):
     @cached_property
     def team_parts(self) -> PartMerging:
         """Leaves what teams have of their keys in shared memory."""
-        crew = Crew(part="team" if self.teams > 1 else "0", thread=self.thread)
+        crew = Crew(part="team", thread=self.thread)
         own = self._merging("sums", self.pairs, "0")
-        room = cluster_room(self.teams) if self.is_cluster else SHARED
-        return replace(own, split=self.sharers, tiles=1, crew=crew, room=room)
+        return replace(own, split=self.sharers, tiles=1, crew=crew, room=SHARED)
 
     @cached_property
     def team_merging(self) -> PartMerging:
         """Merges those, a share of the sums in each team."""
         own, parts = self.merging, self.team_parts
         return replace(parts, sums=own.sums, count=own.count, left=own.left, place=own.place)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Shared memory of what the teams of a cluster send those of a block; their barriers lie
+        behind it."""
+        teams = int(self.sizes.receiving_teams(self.values))
+        return teams * int(self.sizes.sent_bytes(self.values))
+
+    def sent_parts(self, inside: str) -> SentParts:
+        """What the teams of a cluster send each other, of rows ``r`` that are ``inside``."""
+        room, size = "shared", int(self.sizes.sent_bytes(self.values))
+        crew = Crew(
+            thread=self.thread, room=f"({room} + team * {size})" if self.teams > 1 else room
+        )
+        own = self._merging(self.sum_name, self.own_pairs, "0")
+        merged = replace(
+            own,
+            split=self.sharers,
+            tiles=1,
+            crew=crew,
+            room=SHARED,
+            left=None,
+            place=str,
+            together=VECTOR,
+        )
+        return SentParts(
+            merged,
+            self._merging("sums", self.pairs, "0").sums,
+            self.own_pairs,
+            self.pairs,
+            self.split,
+            room,
+            f"shared + {self.sent_bytes}",
+            self.sharer,
+            self.key_part,
+            rows_inside("first_row", self.chained.row_count, self.rows, self.rows),
+            inside,
+        )
 
     @property
     def sum_name(self) -> str:

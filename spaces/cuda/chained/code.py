@@ -79,7 +79,8 @@ class ChainedCode:
         functions = self._function(self.entry, bounds, [*self._threads(), *self._body()])
         if self.block.merges_later:
             ending = Ending(replace(self.block))  # one that knows of no tiles
-            bounds = f"__launch_bounds__({self.block.team_threads})"
+            # where no number of blocks is given, the compiler may keep to few registers and spill
+            bounds = f"__launch_bounds__({self.block.team_threads}, 1)"
             body = ["const int warp = threadIdx.x / 32;", *ending.merging_lines()]
             if self.block.begins_early:
                 body = ["tw::await_launches();", *body]
@@ -138,7 +139,7 @@ class ChainedCode:
         """Which tile of rows a block has, and which part of the keys."""
         if self.block.split == 1:
             return ["const int tile_number = (int)blockIdx.x;"]
-        sharer = f"part * {self.block.teams} + team" if self.block.teams > 1 else "part"
+        sharer = f"team * {self.block.split} + part" if self.block.teams > 1 else "part"
         return [
             f"const int part = (int)blockIdx.x % {self.block.split};",
             *[f"const int sharer = {sharer};"] * self.block.is_cluster,
@@ -210,9 +211,7 @@ class ChainedCode:
         """An equal share of the tiles, if keys are split over blocks or teams."""
         keys, split, teams = self.block.keys, self.block.split, self.block.teams
         ring = f"const u32 ring = shared + team * {self.block.ring_bytes};"
-        parts, part = split * teams, "part"
-        if teams > 1:
-            part = "team" if split == 1 else f"(part * {teams} + team)"
+        parts, part = split * teams, self.block.key_part
         if parts == 1:
             return []
         return [

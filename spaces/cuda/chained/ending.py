@@ -12,6 +12,7 @@ from spaces.cuda.chained.columns import Columns
 from spaces.cuda.chained.rows import BlockRows
 from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
+from spaces.cuda.chains.sending import ALL_READY, READY
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,10 @@ class Ending:
             first = f"{first} && {block.sharer} == 0"
         lines = [
             *self._columns(columns, first),
+            *(self._ready() if block.is_cluster else []),
             *self._each_row([*block.chain.joined_rows(), *self._catch_up()]),
-            *(self._join_teams() if block.sharers > 1 else []),
+            *(self._join_cluster() if block.is_cluster else []),
+            *(self._join_teams() if block.teams > 1 and not block.is_cluster else []),
         ]
         if block.merges_later:
             return [*lines, *merging.put(self._stored)]
@@ -40,31 +43,50 @@ class Ending:
             *["if (!is_last) return;"] * (merging.split > 1),
             *merging.collect(self._stored),
             *self._store(block.own_pairs, block.sum_name, self._stored, columns),
-            *["tw::sync_warp();", "tw::cluster_wait();"] * block.is_cluster,
         ]
 
     @property
     def _stored(self) -> str:
         """Whether a team has sums of row ``r`` to store, or some of it where there are none."""
         block = self.block
+        if block.is_cluster and not block.pairs:
+            return f"{block.sharer} == 0 && {self._own}"
         if block.own_pairs * block.sharers <= block.pairs or not block.pairs:
             return self._own
         return f"{block.sharer} * {block.own_pairs} < {block.pairs} && {self._own}"
 
     def _join_teams(self) -> list[str]:
-        """Merge what teams have, by shared memory that no tile needs any more: that of a block, or
-        of all blocks of a cluster, none of which ends before all have read."""
+        """Merge what teams have, by shared memory that no tile needs any more."""
         block = self.block
-        met = ["tw::sync_warp();", "tw::sync_cluster();"]
-        left = ["tw::sync_warp();", "tw::cluster_arrive();"]
         body = [
             *block.team_parts.put(self._own),
-            *(met if block.is_cluster else ["tw::sync_block();"]),
+            "tw::sync_block();",
             *block.team_merging.merge(self._stored),
-            *left * block.is_cluster,
         ]
         sums = block.declare_sums(block.own_pairs, block.sum_name)
         return [*sums, "tw::sync_block();", "{", *indented(body), "}"]
+
+    def _ready(self) -> list[str]:
+        """Make the barriers of what others send, where no tile needs shared memory any more."""
+        block = self.block
+        barrier = f"shared + {block.sent_bytes} + 8 * i"
+        teams = int(block.sizes.receiving_teams(block.values))
+        return [
+            "tw::cp_async_wait<0>();",
+            "tw::sync_block();",
+            "if (threadIdx.x == 0) {",
+            f"  for (int i = 0; i < {teams}; i++) tw::mbarrier_init({barrier}, 1);",
+            "  tw::fence_barrier_init();",
+            "}",
+            *READY,
+        ]
+
+    def _join_cluster(self) -> list[str]:
+        """Merge what the teams of all blocks of a cluster have."""
+        block = self.block
+        body = [*ALL_READY, *block.sent_parts(self._own).lines()]
+        sums = block.declare_sums(block.own_pairs, block.sum_name)
+        return [*sums, "{", *indented(body), "}"]
 
     @property
     def groups(self) -> int:

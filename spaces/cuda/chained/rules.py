@@ -125,13 +125,11 @@ def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         cluster_rule(),
         Rule(
             "cluster_memory",
-            (*sizes.decided, "stages", "merge"),
+            (*sizes.decided, "stages", "split", "merge"),
+            lambda c: (c["merge"] != CLUSTER) | (sizes.all_sent_bytes(c) <= sizes.shared_bytes(c)),
             lambda c: (
-                (c["merge"] != CLUSTER) | (sizes.left_parts_bytes(c) <= sizes.shared_bytes(c))
-            ),
-            lambda c: (
-                f"parts of {sizes.left_parts_bytes(c)} bytes are left in shared memory; the tiles "
-                f"of a block take {sizes.shared_bytes(c)}"
+                f"parts of {sizes.all_sent_bytes(c)} bytes come to shared memory; the tiles of a "
+                f"block take {sizes.shared_bytes(c)}"
             ),
         ),
     ]

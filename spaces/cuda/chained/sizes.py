@@ -11,6 +11,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.kinds import Kinds, kinds_of
 from spaces.cuda.chains.leaving import SHARERS, row_words
+from spaces.cuda.chains.splitting import shares, storing
 from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 from spaces.cuda.residency import BlockResources
 from spaces.cuda.target import WARP
@@ -129,8 +130,30 @@ class ChainedSizes(BlockResources):
     def left_parts_bytes(self, c: Any) -> Any:
         """What the threads of all teams leave: states of their rows and their places, whether they
         have a key, and sums."""
-        states = 2 * c["slices"] * row_words(self._states) // SHARERS
-        return 4 * self.threads(c) * (states + self.sums(c))
+        return 4 * self.threads(c) * (self._left_states(c) + self.sums(c))
+
+    def sent_bytes(self, c: Any) -> Any:
+        """What the teams of a cluster send one of them, which merges a share of the columns."""
+        sharers = c["teams"] * c["split"]
+        share = shares(self._pairs(c), sharers)
+        sums = 4 * c["slices"] * share * len(self.chained.weighings)
+        return 4 * c["warps"] * WARP * sharers * (self._left_states(c) + sums)
+
+    def all_sent_bytes(self, c: Any) -> Any:
+        """The same of all teams of a block, with their barriers."""
+        return self.receiving_teams(c) * (self.sent_bytes(c) + 8)
+
+    def receiving_teams(self, c: Any) -> Any:
+        """Teams of a block that merge: some of many that share few columns do not."""
+        return ceil_div(storing(self._pairs(c), c["teams"] * c["split"]), c["split"])
+
+    def _pairs(self, c: Any) -> Any:
+        """Accumulators of a slice along the columns."""
+        return c["columns"] * bool(self.chained.weighings) // 8
+
+    def _left_states(self, c: Any) -> Any:
+        """Words of a thread, of the states of its rows."""
+        return 2 * c["slices"] * row_words(self._states) // SHARERS
 
     @property
     def _states(self) -> int:

@@ -1,25 +1,22 @@
 """The blocks of a cluster merge their parts of a tile's keys, and each stores a share of the
 columns.
 
-A part is left in the shared memory of tiles of keys that no block multiplies from any more.
+Parts are sent to where tiles of keys were, which no block multiplies from any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.merging import PartMerging
-from spaces.cuda.chains.rooms import Crew, cluster_room
+from spaces.cuda.chains.rooms import SHARED, Crew
+from spaces.cuda.chains.sending import ALL_READY, VECTOR, SentParts, rows_inside
 from spaces.cuda.chains.splitting import own_pairs
 from spaces.cuda.warpgroups import GROUP
-
-MET = ("tw::sync_warp();", "tw::sync_cluster();")
-"""What all threads of all blocks do before parts are read: those that load nothing more, too."""
-LEFT = ("tw::sync_warp();", "tw::cluster_arrive();", "tw::cluster_wait();")
-"""What they do before a block ends, whose part others read."""
 
 
 @dataclass(frozen=True)
@@ -41,31 +38,35 @@ class ClusterParts:
         return f"part * {self.pairs} < {self.plan.pairs} && {inside}"
 
     def lines(self, inside: str, stored: Sequence[str]) -> list[str]:
-        """Leave this block's part, merge the own columns of all, in ``share``, and do ``stored``
+        """Send this block's part, merge the own columns of all, in ``share``, and do ``stored``
         with them. Rows ``r`` for which ``inside`` does not hold have none."""
-        plan, merging = self.plan, self._merging
-        mine = replace(merging, sums=[lambda i: f"share[{i}]"], count=self.pairs * 4)
-        left = replace(mine, left=merging.count, place=lambda i: f"sharer * {self.pairs * 4} + {i}")
         return [
-            f"tw::sync_named({1 + 2 * plan.warpgroups}, {plan.warpgroups * GROUP});",
-            *merging.put(inside),
-            *MET,
-            f"float share[{self.pairs * 4}];",
+            *ALL_READY,
+            f"float share[{self.pairs * VECTOR}];",
             "const i32 sharer = part;",
-            *left.merge(self.stores(inside)),
-            *LEFT[:2],
+            *self._sent(inside).lines(),
             *stored,
-            LEFT[0],
-            LEFT[2],
         ]
 
-    @property
-    def _merging(self) -> PartMerging:
+    def _sent(self, inside: str) -> SentParts:
         plan = self.plan
-        room = f"(shared + {plan.keys_at} + group * {plan.sizes.part_bytes})"
-        crew = Crew(part="0", thread="thread", room=room)
-        sums = [lambda i: f"sums[{i}]"]
-        count = plan.sizes.width // 2
-        return PartMerging(
-            self.chain, plan.split, 1, GROUP, sums, count, crew, room=cluster_room(1)
+        room = f"shared + {plan.keys_at} + group * {int(plan.sizes.sent_bytes(plan.values))}"
+        crew = Crew(thread="thread", room=f"({room})")
+        sums, count = [lambda i: f"share[{i}]"], self.pairs * VECTOR
+        merged = PartMerging(
+            self.chain, plan.split, 1, GROUP, sums, count, crew, room=SHARED, together=VECTOR
+        )
+        rows = int(plan.sizes.rows(plan.values))
+        return SentParts(
+            merged,
+            [lambda i: f"sums[{i}]"],
+            self.pairs,
+            plan.pairs,
+            plan.split,
+            room,
+            "parts_full + 8 * group",
+            "sharer",
+            "sharer",
+            rows_inside("group_row", plan.chained.row_count, SLICE, rows),
+            inside,
         )

@@ -19,13 +19,13 @@ from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
-from spaces.cuda.chained_hopper.cluster import LEFT, MET
 from spaces.cuda.chained_hopper.copying import THREADS, Copying
 from spaces.cuda.chained_hopper.fetching.loading import Loading
 from spaces.cuda.chained_hopper.fetching.turning import Turned
 from spaces.cuda.chained_hopper.multiplying import Multiplying
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chains import access, lanes
+from spaces.cuda.chains.sending import ALL_READY, READY
 from spaces.cuda.warpgroups import GROUP
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 
@@ -120,7 +120,7 @@ class ChainedHopperCode:
             f"  if (threadIdx.x == {plan.warpgroups * GROUP}) {{",
             *indented(indented(Loading(plan).lines())),
             "  }",
-            *indented([*MET, *LEFT]) * plan.is_cluster,
+            *indented([*READY, *ALL_READY]) * plan.is_cluster,
             "} else {",
             *indented(up),
             *indented(Multiplying(plan).lines()),

@@ -13,6 +13,7 @@ from spaces.cuda.chained_hopper.raised import lowered_sums
 from spaces.cuda.chained_hopper.rows import GroupRows, each_row
 from spaces.cuda.chained_hopper.walk import Walk
 from spaces.cuda.chains.finish import Finish
+from spaces.cuda.chains.sending import READY
 from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.view import ChainedOutput
 
@@ -42,6 +43,7 @@ class Ending:
         if plan.is_cluster:
             outputs = self._shared_outputs()
         return [
+            *READY * plan.is_cluster,
             *self.rows.bounds(),
             *(lowered_sums(plan.sizes.width // 2) if plan.sizes.has_bytes else []),
             *each_row([*self.rows.chain.joined_rows(), *self.rows.caught_up()]),

@@ -198,6 +198,9 @@ class ChainedPlan(SplitKeys):
             "ticket_full": (2, 1),
             "ticket_empty": (2, warps),
         }
+        if self.is_cluster:  # its blocks have no tickets
+            del wanted["ticket_full"], wanted["ticket_empty"]
+            wanted["parts_full"] = (4, 1)
         found, at = {}, self.values_at + self.stages * self.value_bytes
         for name, (count, arrivals) in wanted.items():
             found[name] = (at, count, arrivals)
@@ -207,7 +210,7 @@ class ChainedPlan(SplitKeys):
     @property
     def tickets_at(self) -> int:
         """Offset of two tickets."""
-        at, count, _ = self.barriers["ticket_empty"]
+        at, count, _ = list(self.barriers.values())[-1]
         return at + 8 * count
 
     @property

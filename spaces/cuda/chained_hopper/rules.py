@@ -140,7 +140,7 @@ def _cluster_rules(sizes: ChainedSizes) -> list[Rule]:
         return c["stages"] * sizes.stage_bytes(c)
 
     def parts(c: Any) -> Any:
-        return c["warpgroups"] * sizes.part_bytes
+        return c["warpgroups"] * sizes.sent_bytes(c)
 
     return [
         cluster_rule(),
@@ -152,9 +152,9 @@ def _cluster_rules(sizes: ChainedSizes) -> list[Rule]:
         ),
         Rule(
             "cluster_memory",
-            ("warpgroups", "keys", "stages", "merge"),
+            ("warpgroups", "keys", "stages", "split", "merge"),
             lambda c: (c["merge"] != CLUSTER) | (parts(c) <= stages(c)),
-            lambda c: f"parts of {parts(c)} bytes are left where stages of {stages(c)} bytes were",
+            lambda c: f"parts of {parts(c)} bytes come to where stages of {stages(c)} bytes were",
         ),
     ]
 

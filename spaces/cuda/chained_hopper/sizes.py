@@ -11,6 +11,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
 from spaces.cuda.chains.leaving import SHARERS, row_words
+from spaces.cuda.chains.splitting import shares
 from spaces.cuda.warpgroups import GROUP, launch_registers
 from spaces.derivation.chained.view import Chained
 from spaces.dtypes import dtype
@@ -130,12 +131,11 @@ class ChainedSizes:
         """Shared memory of a warpgroup's rows, where its output waits to be stored."""
         return max(self.depth_panels, self.width_panels) * SLICE * PANEL_BYTES
 
-    @property
-    def part_bytes(self) -> int:
-        """What a warpgroup has of a part of the keys: of each row states and whether it has a key,
-        and sums."""
+    def sent_bytes(self, c: Any) -> Any:
+        """What the blocks of a cluster send a warpgroup, which merges a share of the columns: of
+        each row states and whether it has a key, and sums."""
         states = 2 * row_words(len(self.chained.scalars)) // SHARERS
-        return 4 * GROUP * (states + self.width // 2)
+        return 4 * GROUP * c["split"] * (states + 4 * shares(self.width // 8, c["split"]))
 
     @property
     def lies_along_keys(self) -> bool:

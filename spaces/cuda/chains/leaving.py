@@ -1,12 +1,12 @@
 """Parts of the keys of a tile of rows, left by threads for whoever merges them.
 
 A row's states lie together by fours, once for the four lanes that share it, and a thread's sums by
-twos, of neighbouring columns.
+twos, of neighbouring columns, or by fours, of two rows each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spaces.algebra.integers import round_up
@@ -26,7 +26,8 @@ class LeftParts:
     """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
     ``i`` of a thread for each weighing, of which it has ``count``. Whoever merges only some of the
     sums says how many there are, ``left``, and which one ``i`` is by ``place``. Threads leave
-    states where ``has_states`` holds, if it is not empty."""
+    states where ``has_states`` holds, if it is not empty. So many of its sums
+    lie ``together``."""
 
     chain: FragmentChain
     split: int
@@ -39,6 +40,7 @@ class LeftParts:
     place: Callable[[str], str] = str
     has_states: str = ""
     room: Room = GLOBAL
+    together: int = 2
 
     @property
     def zeroed_bytes(self) -> int:
@@ -81,32 +83,33 @@ class LeftParts:
 
     @property
     def _state_words(self) -> int:
-        return self.chain.rows * self._row_words // SHARERS
+        return self.chain.rows * self.row_words // SHARERS
 
     @property
-    def _row_words(self) -> int:
+    def row_words(self) -> int:
         """Of each row, in whole fours."""
         return row_words(self._states + len(self.chain.placed))
 
-    def _mine(self, part: str, in_block: bool) -> str:
-        """Declare where a thread's own of a part are, of a cluster's of this block or of all."""
-        size, each = self._values * self.threads * self.room.step, self.room.each
-        at = f"parts + {part} * {size}"
-        if each and not in_block:
-            at = f"tw::map_shared(parts + {part} % {each} * {size}, {part} / {each})"
-        return f"{self.room.address} mine = {at};"
+    def _mine(self, part: str) -> str:
+        """Declare where a thread's own of a part are."""
+        size = self._values * self.threads * self.room.step
+        return f"{self.room.address} mine = parts + {part} * {size};"
 
-    def _states_at(self, first: int) -> str:
+    def states_at(self, first: int) -> str:
         """Where some states of row ``r`` are."""
-        thread, words = f"(i32)({self.crew.thread})", self._row_words
+        thread, words = f"(i32)({self.crew.thread})", self.row_words
         row = f"r * {self.threads // SHARERS * words} + {thread} / {SHARERS} * {words}"
         return f"mine + ({row} + {first} - {thread}) * {self.room.step}"
 
-    def _sums_at(self, n: int) -> str:
-        """Where a thread's own sums ``i`` and ``i + 1`` are."""
-        first = self._state_words + n * (self.left or self.count)
-        place = f"({first} + {self.place('i')}) * {self.threads} + (i32)({self.crew.thread})"
-        return f"mine + ({place}) * {self.room.step}"
+    def sums_at(self, n: int) -> str:
+        """Where a thread's own sums ``i`` and ``i + 1`` are, and those that lie together with them
+        and follow."""
+        first, thread = self._state_words + n * (self.left or self.count), self.crew.thread
+        if self.together == 2:
+            place = f"({first} + {self.place('i')}) * {self.threads} + (i32)({thread})"
+            return f"mine + ({place}) * {self.room.step}"
+        vector = f"({first} + i / 4 * 4) * {self.threads} + 3 * (i32)({thread}) + i % 4"
+        return f"mine + ({vector}) * {self.room.step}"
 
     def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
         head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
@@ -131,28 +134,36 @@ class LeftParts:
 
     def put(self, inside: str) -> list[str]:
         """Leave a part in the workspace."""
-        values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
-        values += [f"tw::bits_float((u32)place{k}[r])" for k in self.chain.placed]
-        values += ["0.0f"] * (self._row_words - len(values))
         rows = []
-        for first in range(0, len(values), TOGETHER):
-            some = ", ".join(values[first : first + TOGETHER])
-            rows.append(f"const float states{first}[{TOGETHER}] = {{{some}}};")
-            rows.append(self.room.stored(TOGETHER, self._states_at(first), f"states{first}"))
+        for first, declared in self.states_of_row().items():
+            rows.append(declared)
+            rows.append(self.room.stored(TOGETHER, self.states_at(first), f"states{first}"))
         leads = f"({self.crew.thread}) % {SHARERS} == 0"
         having = f"{self.has_states} && {leads}" if self.has_states else leads
         rows = [f"if ({having}) {{", *indented(rows), "}"]
         sums = []
         for n, text in enumerate(self.sums):
             sums.append(f"const float two{n}[2] = {{{text('i')}, {text('(i + 1)')}}};")
-            sums.append(self.room.stored(2, self._sums_at(n), f"two{n}"))
+            sums.append(self.room.stored(2, self.sums_at(n), f"two{n}"))
         body = self._each_row([*rows, *(self._each_two(sums) if sums else [])], inside)
         return [
             *self.parts(),
             "{",
-            *indented([self._mine(self.crew.part, in_block=True), *body]),
+            *indented([self._mine(self.crew.part), *body]),
             "}",
         ]
+
+    def states_of_row(self) -> Mapping[int, str]:
+        """By the number of the first, the lines that declare what a part has of row ``r``, by
+        fours: ``states0``, ``states4``, ..."""
+        values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
+        values += [f"tw::bits_float((u32)place{k}[r])" for k in self.chain.placed]
+        values += ["0.0f"] * (self.row_words - len(values))
+        found = {}
+        for first in range(0, len(values), TOGETHER):
+            some = ", ".join(values[first : first + TOGETHER])
+            found[first] = f"const float states{first}[{TOGETHER}] = {{{some}}};"
+        return found
 
 
 def row_words(states: int) -> int:

@@ -62,7 +62,7 @@ class PartMerging(LeftParts):
     def _is_held(self) -> bool:
         """Whether a second kernel merges, whose threads have registers for all that they merge:
         then no load waits for another, which would be most of its time."""
-        words = self._row_words + len(self.sums) * self._row_count
+        words = self.row_words + len(self.sums) * self._row_count
         is_second = self.left is not None and self.room is GLOBAL
         return is_second and self.chain.rows * self.split * words <= _MOST_HELD
 
@@ -70,16 +70,16 @@ class PartMerging(LeftParts):
         """Load all parts of all rows, if they are held."""
         if not self._is_held:
             return []
-        rows, names = self.chain.rows, range(0, self._row_words, TOGETHER)
+        rows, names = self.chain.rows, range(0, self.row_words, TOGETHER)
         declared = [f"float all{k}[{rows}][{self.split}][{TOGETHER}];" for k in names]
         two = f"[{rows}][{self.split}][{self._row_count // 2}][2]"
         declared += [f"float each{n}{two};" for n in range(len(self.sums))]
         lines = list[str]()
         for k in names:
-            lines.append(self.room.loaded(TOGETHER, f"all{k}[r][part]", self._states_at(k)))
+            lines.append(self.room.loaded(TOGETHER, f"all{k}[r][part]", self.states_at(k)))
         sums = list[str]()
         for n in range(len(self.sums)):
-            sums.append(self.room.loaded(2, f"each{n}[r][part][n]", self._sums_at(n)))
+            sums.append(self.room.loaded(2, f"each{n}[r][part][n]", self.sums_at(n)))
         loads = self._each_part([*lines, *(self._each_two(sums) if sums else [])], self.split)
         return [*declared, *self._each_row(loads, inside)]
 
@@ -91,7 +91,7 @@ class PartMerging(LeftParts):
     def _merged(self) -> list[str]:
         """The lines of row ``r``."""
         ahead = self.split if self._is_held else _AHEAD
-        states = [*self.chain.no_states(), *self._each_part(self._merged_states(), ahead)]
+        states = [*self.chain.no_states(), *self._each_part(self._merged_part(), ahead)]
         sums = []
         if self.sums:
             none = [f"{text('i')} = {text('(i + 1)')} = 0.0f;" for text in self.sums]
@@ -104,7 +104,7 @@ class PartMerging(LeftParts):
         return [
             f"#pragma unroll {ahead}",
             f"for (int part = 0; part < {self.split}; part++) {{",
-            f"  {self._mine('part', in_block=False)}",
+            f"  {self._mine('part')}",
             *indented(body),
             "}",
         ]
@@ -122,13 +122,20 @@ class PartMerging(LeftParts):
         wanted = list(wanted)
         lines = []
         for first in sorted({k // TOGETHER * TOGETHER for k in wanted}):
-            lines += self._loaded(f"held{first}", TOGETHER, f"all{first}", self._states_at(first))
+            lines += self._loaded(f"held{first}", TOGETHER, f"all{first}", self.states_at(first))
         return [*lines, *(f"const float other{k} = {_held(k)};" for k in wanted)]
 
-    def _merged_states(self) -> list[str]:
-        """The states of row ``r`` with those of a part."""
-        chain = self.chain
-        lines = self._load_states(range(self._states + 1 + len(chain.placed)))
+    def _merged_part(self) -> list[str]:
+        return self._merged_states(self._load_states(self._left))
+
+    @property
+    def _left(self) -> range:
+        """The numbers of all that a part has of a row."""
+        return range(self._states + 1 + len(self.chain.placed))
+
+    def _merged_states(self, others: Sequence[str]) -> list[str]:
+        """The states of row ``r`` with those that the lines ``others`` declare."""
+        chain, lines = self.chain, list(others)
         lines.append(f"const bool has_other = other{self._states} != 0.0f;")
         scopes = (chain.states("state{}[r]", "l", lines), chain.states("other{}", "m", lines))
         now = chain.states("merged{}", "n", lines)
@@ -166,7 +173,7 @@ class PartMerging(LeftParts):
             correction = chain.chained.weighings[n].reduction.correction
             scaled = isinstance(correction, Scaling)
             factor = f" * factor{chain.scalings.index(correction)}" if scaled else ""
-            added += self._loaded(f"two{n}", 2, f"each{n}", self._sums_at(n))
+            added += self._loaded(f"two{n}", 2, f"each{n}", self.sums_at(n))
             added += [f"{text(f'(i + {e})')} += two{n}[{e}]{factor};" for e in range(2)]
         return [*lines, *self._each_two(added)]
 

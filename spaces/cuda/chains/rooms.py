@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Room:
     """Memory that parts are left in, as C: the type of its addresses, the steps of those from one
-    float to the next, a load and a store of so many that lie together. A cluster has so many parts
-    in each block, ``each``."""
+    float to the next, a load and a store of so many that lie together."""
 
     address: str
     step: int
     load: str
     store: str
-    each: int = 0
 
     def loaded(self, count: int, to: str, at: str) -> str:
         """The line that fills the array ``to``."""
@@ -28,11 +26,6 @@ class Room:
 
 GLOBAL = Room("float *const", 1, "tw::load_global<{}>({}, {});", "tw::store_global<{}>({}, {});")
 SHARED = Room("const u32", 4, "tw::load_shared<{}>({}, {});", "tw::store_shared<{}>({}, {});")
-
-
-def cluster_room(each: int) -> Room:
-    """Shared memory of all blocks of a cluster, each of which has so many parts in its own."""
-    return replace(SHARED, load="tw::load_remote<{}>({}, {});", each=each)
 
 
 @dataclass(frozen=True)

@@ -84,3 +84,13 @@ def own_pairs(pairs: int, sharers: int) -> int:
     any: as many as leave none over."""
     least = max(ceil_div(pairs, sharers), 1)
     return next((n for n in range(least, pairs) if pairs % n == 0), pairs)
+
+
+def receivers(pairs: int, sharers: int) -> int:
+    """Sharers that store accumulators; one, if there are none and only rows have outputs."""
+    return pairs // own_pairs(pairs, sharers) if pairs else 1
+
+
+shares = np.vectorize(own_pairs, otypes=[np.int64])
+storing = np.vectorize(receivers, otypes=[np.int64])
+"""The same of many."""

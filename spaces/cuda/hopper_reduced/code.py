@@ -1,21 +1,20 @@
 """The CUDA C++ of a chain whose scores Hopper's kernel of products multiplies.
 
 The kernel is that of ``spaces.cuda.hopper.code``, but for the end of each tile; a second one merges
-what tiles have found. As task mappings of that: spatial(slices of 64 rows) * spatial(warps, rows)
-* repeat(parts).
+what tiles have found (:mod:`spaces.cuda.hopper_reduced.merging`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
 from spaces.cuda.chains import access, lanes
 from spaces.cuda.hopper.code import HopperCode
 from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.tile import BLOCK
 from spaces.cuda.hopper_reduced.product import ReducedProduct
 from spaces.cuda.hopper_reduced.store import ReducedStore, SliceRows
 from spaces.cuda.warpgroups import GROUP
@@ -80,19 +79,20 @@ class ReducedCode(HopperCode):
         rows = self.plan.rows
         if rows.parts == 1:
             return []
-        return [Launch((rows.slices, 1, 1), (GROUP, 1, 1), entry=f"{self.entry}_merge")]
+        blocks = ceil_div(rows.chained.row_count, rows.merging_rows.rows)
+        return [Launch((int(blocks), 1, 1), (GROUP, 1, 1), entry=f"{self.entry}_merge")]
 
     def _merger(self) -> str:
-        """The second kernel, of a block for each slice of rows. Where nobody says that one block
-        suffices a multiprocessor, the compiler spills registers to have more of them there."""
-        rows = self.plan.rows
+        """The second kernel, of a block for some rows. Where nobody says that one block suffices a
+        multiprocessor, the compiler spills registers to have more of them there."""
+        rows = replace(self.plan.rows, count=1)
         if rows.parts == 1:
             return ""
-        merging = rows.merging("slice")
+        merging = rows.merging_rows
         merged, outputs = merging.merge(rows.inside), rows.outputs()
         body = [
-            "const int thread = threadIdx.x, lane = thread % 32, slice = blockIdx.x;",
-            f"const int own = slice * {BLOCK} + thread / 32 * 16 + lane / 4;",
+            f"const int lane = threadIdx.x % {merging.lanes};",
+            f"const int own = blockIdx.x * {merging.rows} + threadIdx.x / {merging.lanes};",
             *rows.begun(),
             *merging.parts(),
             *merged,

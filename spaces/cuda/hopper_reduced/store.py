@@ -16,10 +16,12 @@ from spaces.cuda.chains.access import Access, leaves
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
+from spaces.cuda.chains.leaving import SHARERS
 from spaces.cuda.chains.merging import PartMerging
 from spaces.cuda.chains.rooms import Crew
 from spaces.cuda.hopper.storing.store import TileStore
 from spaces.cuda.hopper.tile import BLOCK
+from spaces.cuda.hopper_reduced.merging import RowMerging
 from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.text import split
 from spaces.derivation.chained.view import Chained
@@ -30,12 +32,14 @@ class SliceRows:
     """64 rows of a product with ``keys`` of its columns, a ``chunk`` at a time, on the threads of a
     warpgroup, two rows each. ``score`` is the C text of an array of a thread's scores. Lines read
     ``own``, the number of a thread's first row; of those that one writes, :meth:`begun` come last.
+    Threads that merge have ``count`` rows, one.
     """
 
     chained: Chained
     keys: int
     chunk: int
     score: str = ""
+    count: int = ROWS
 
     @property
     def parts(self) -> int:
@@ -58,7 +62,7 @@ class SliceRows:
         """What writes the chain of a thread's rows over a tile."""
         chained = self.chained
         return FragmentChain(
-            chained, self.chunk // 2, ROWS, "h", lambda e: f"{self.score}[chunk + {e}]",
+            chained, self.chunk // 2, self.count, "h", lambda e: f"{self.score}[chunk + {e}]",
             *leaves(self.access), (False, self._has_tail),
         )  # fmt: skip
 
@@ -67,9 +71,16 @@ class SliceRows:
         crew = Crew(tile=slice_number, thread="thread")
         return PartMerging(self.chain, self.parts, self.slices, GROUP, [], 0, crew)
 
+    @cached_property
+    def merging_rows(self) -> RowMerging:
+        """How the threads of the second kernel merge them."""
+        crew = Crew(tile=f"own / {BLOCK}")
+        left = self.merging("")
+        return RowMerging(self.chain, left.split, left.tiles, GROUP, [], 0, crew)
+
     def reduced(self) -> list[str]:
         """What the tile at ``column0`` makes of its rows' states."""
-        chunk, joined = self._of_chunk(), _each_row(self.chain.joined_rows())
+        chunk, joined = self._of_chunk(), self._each_row(self.chain.joined_rows())
         return [
             *self.begun(),
             "#pragma unroll",
@@ -93,17 +104,27 @@ class SliceRows:
             *self.chain.of_rows(),
         ]
         return [
-            *(f"{integer} p{n}[{ROWS}];" for n in range(len(names))),
-            f"int low[{ROWS}], high[{ROWS}];",
+            *(f"{integer} p{n}[{self.count}];" for n in range(len(names))),
+            f"int low[{self.count}], high[{self.count}];",
             *self.chain.declared(),
-            *_each_row(body),
+            *self._each_row(body),
         ]
 
     def outputs(self) -> list[str]:
         """Store what the rows' states give."""
         finish = Finish(self.chain, self.access, [], 0)
-        is_first = f"const bool is_first = lane % 4 == 0 && {self.inside};"
-        return _each_row([is_first, *finish.lines()])
+        leads = "lane == 0" if self.count == 1 else f"lane % {SHARERS} == 0"
+        is_first = f"const bool is_first = {leads} && {self.inside};"
+        return self._each_row([is_first, *finish.lines()])
+
+    def _each_row(self, body: Sequence[str]) -> list[str]:
+        """A loop over the rows of a thread."""
+        return [
+            "#pragma unroll",
+            f"for (int r = 0; r < {self.count}; r++) {{",
+            *indented(body),
+            "}",
+        ]
 
     @property
     def inside(self) -> str:
@@ -156,8 +177,3 @@ class ReducedStore(TileStore):
             *indented(body),
             "}",
         ]
-
-
-def _each_row(body: Sequence[str]) -> list[str]:
-    """A loop over the rows of a thread."""
-    return ["#pragma unroll", f"for (int r = 0; r < {ROWS}; r++) {{", *indented(body), "}"]

@@ -39,7 +39,7 @@ def test_blocks_of_a_cluster_share_a_tile_and_no_memory():
         ({"warpgroups": 1, "split": 8, "blocks": "persistent"}, "its blocks are no persistent"),
         (
             {"keys": 32, "stages": 3},
-            "parts of 67584 bytes are left where stages of 49152 bytes were",
+            "parts of 81920 bytes come to where stages of 49152 bytes were",
         ),
     ],
 )

@@ -100,20 +100,50 @@ BUGS = {
         r"(two0\[\d\]) \* factor0;",
         r"\1;",
     ),
-    "a block's own part for all of a cluster": (
+    "the teams of a block send to one place": (
         "causal in clusters",
-        r", part / 2\);",
-        ", (unsigned)blockIdx.x % 4);",
+        r"\+ \(part \* 2 \+ team\) \* (\d+) \+ thread",
+        r"+ (part * 2) * \1 + thread",
     ),
-    "a block ends before others have read its part": (
+    "a part goes to another block of the cluster": (
         "causal in clusters",
-        r"tw::cluster_arrive\(\);([\s\S]*)tw::cluster_wait\(\);",
+        r"(to\[q\] = tw::map_shared\(.*), q % 4\);",
+        r"\1, (q % 4) ^ 1);",
+    ),
+    "a part is sent to a block that still reads keys": (
+        "causal in clusters",
+        r"tw::cluster_arrive_relaxed\(\);([\s\S]*)tw::cluster_wait\(\);",
         r"\1",
     ),
-    "parts of a cluster are read before they are left": (
+    "parts of a cluster are read before all have come": (
         "log of the sum in clusters",
-        r"tw::sync_cluster\(\);",
-        "tw::sync_block();",
+        r"tw::mbarrier_wait_cluster\(.*\);",
+        "",
+    ),
+    "bytes of fewer parts are waited for": (
+        "log of the sum in clusters",
+        r"(tw::mbarrier_arrive_expect\(.*), 2 \*",
+        r"\1, 1 *",
+    ),
+    "bytes of rows beyond the last are waited for": (
+        "causal in clusters",
+        r"sent_rows = tw_least\(.*\);",
+        "sent_rows = 16;",
+    ),
+    "both teams of a block receive in one place": (
+        "two weights in clusters",
+        r"\(shared \+ team \* \d+\)",
+        "(shared)",
+    ),
+    "columns of another receiver": (
+        "causal in clusters",
+        r"\+ q \* 1 \+ n\)",
+        "+ (q ^ 1) * 1 + n)",
+    ),
+    "who stores no row merges what nobody sent": (
+        "loss over a vocabulary in clusters",
+        r"if \(sharer < 1\)",
+        "if (true)",
     ),
     "a block stores the columns of the first of its cluster": (
         "causal in clusters",

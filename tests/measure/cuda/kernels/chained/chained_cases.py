@@ -39,6 +39,7 @@ IN_CLUSTERS = {
     "causal": SHARED,
     "rows without a key": SHARED,
     "loss over a vocabulary": CLUSTER,
+    "two weights": {**SHARED, "split": 2},
 }
 IN_TEAMS = {
     "grouped heads": ALONE,

@@ -98,10 +98,10 @@ CASES = {
         merge="cluster",
     ),
     "more of a cluster than columns": case(
-        attention(h=4, kv=1, i=16, j=190, d=40, mask="causal"),
+        attention(h=4, kv=1, i=16, j=200, d=40, mask="causal"),
         warpgroups=1,
         ping_pong=0,
-        keys=32,
+        keys=48,
         stages=4,
         split=4,
         merge="cluster",

@@ -89,17 +89,27 @@ BUGS = {
     "an edge of the window is no edge": ("window", r"tile >= whole_first", "true"),
     "columns of another block of the cluster": (
         "parts for a cluster",
-        r"2 \+ sharer",
-        "2 + (sharer ^ 1)",
+        r"\+ q \* 4 \+ n\)",
+        "+ (q ^ 1) * 4 + n)",
     ),
     "a part of the cluster is left out": (
         "parts for a cluster",
         r"int part = 0; part < 2; part\+\+",
         "int part = 0; part < 1; part++",
     ),
-    "a part where the other warpgroup still multiplies from": (
+    "a part goes where another warpgroup's does": (
         "parts for a cluster",
-        r"tw::sync_named\(5, 256\);",
+        r"\+ group \* \d+ \+ sharer",
+        "+ sharer",
+    ),
+    "a part goes where a warpgroup still multiplies from": (
+        "parts for a cluster",
+        r"tw::cluster_arrive_relaxed\(\);(\n +int low[\s\S]*)tw::cluster_wait\(\);",
+        r"\1",
+    ),
+    "parts of a cluster are read before all have come": (
+        "parts for a cluster",
+        r"tw::mbarrier_wait_cluster\(.*\);",
         "",
     ),
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),

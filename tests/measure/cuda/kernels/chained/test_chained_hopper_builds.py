@@ -111,6 +111,22 @@ def test_maxima_are_found_while_sums_are_multiplied():
         assert between["FMNMX"] >= keys // 2, made.schedule
 
 
+SHARED = {
+    "warpgroups": 2, "keys": 128, "beside": 0, "blocks": "grid", "query_buffers": 1,
+    "ping_pong": 0, "merge": "cluster",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("split", [2, 8])
+def test_blocks_of_a_cluster_send_their_parts_and_wait_for_no_fence(split):
+    """One store of four sums for each two columns of two rows, and one of states of each row."""
+    work = workload("attention", **LONG | {"i": 1, "b": 16, "h": 128, "kv": 1})
+    ((_, code),) = codes([good(work, **SHARED, split=split)])
+    found = count(code)
+    assert found["STAS"] == 16 + 2 * split
+    assert not found["MEMBAR.GPU"]
+
+
 def spilling(each: int, seed: int) -> tuple[int, list[Schedule]]:
     """How many random schedules were compiled, and those whose registers do not suffice."""
     chosen = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -166,12 +167,18 @@ def test_lengths_beyond_the_keys_are_all_of_them_and_negative_ones_none(emulator
 
 
 def test_kernels_compile_for_the_gpu_without_spills():
+    """A second kernel that merges, too."""
     work = workload("attention", b=1, h=8, i=2048, j=2048, d=128, mask="causal", dtype="float16")
     template = CudaChained(work, H200)
-    for values in ({"keys": 64, "warps": 4}, {"queries": "registers", "keys": 64, "warps": 4}):
+    for values in (
+        {"keys": 64, "warps": 4},
+        {"queries": "registers", "keys": 64, "warps": 4},
+        {"keys": 32, "warps": 4, "split": 32, "merge": "early"},
+    ):
         chosen = {**PLAIN, "columns": 128, **values}
         kernel = template.lower(Schedule("chained", tuple(chosen.items())))
         text = device_text(kernel.source.text) + kernel.source.text
         built = compile_cubin(text, "sm_90a", 120, lambda: False)
         assert built.cubin is not None, built.log[:2000]
         assert " 0 bytes spill stores" in built.log
+        assert not re.search(r" [1-9]\d* bytes spill", built.log)

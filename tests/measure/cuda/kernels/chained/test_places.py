@@ -38,7 +38,7 @@ SCHEDULES: dict[str, dict[str, Value]] = {
     "last": {"split": 3, "merge": "last", "slices": 2},
     "later": {"split": 4, "keys": 32, "queries": "registers"},
     "teams": {"teams": 4, "warps": 1},
-    "clusters": {"teams": 2, "split": 2, "merge": "cluster", "stages": 3},
+    "clusters": {"teams": 2, "split": 2, "merge": "cluster", "stages": 4},
 }
 BIASED = PRODUCT + "y[i] = argmax[j](p[i,j] + c[j])"
 

@@ -68,6 +68,10 @@ CASES["whole tiles"] = case(LOSS.replace("137", "128"), {}, i=128, j=128)
 CASES["along columns"] = case(
     "z[i,j] = sum[d](x[i,d] * w[d,j])\ny[i] = argmax[j](z[i,j] * 2)", {}, j=136
 )
+FEW_ROWS = {"i": 9, "j": 8500, "d": 32}
+CASES["more parts than lanes take at once"] = case(
+    SHARE, {"block_n": 16, "raster": "along_rows"}, **FEW_ROWS
+)
 BROKEN = {how: case(LOSS, values) for how, values in SCHEDULES.items()}
 MERGER = r"((?:.*\n)*.*_merge\((?:.*\n)*.*)"
 """All before the last match in the second kernel."""
@@ -94,13 +98,27 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "",
     ),
     "tiles that are not there are left": ("wide cluster", r" && column0 < 137\)", ")"),
-    "the last part is left out": ("plain", rf"{MERGER}part < 3", r"\1part < 2"),
+    "the last part is left out": ("plain", rf"{MERGER}lane < 3\)", r"\1lane < 2)"),
     "totals are not corrected": (
         "plain",
         rf"{MERGER}merged1 = state1\[r\] \* [^;]* \+ ",
         r"\1merged1 = state1[r] + ",
     ),
-    "the second kernel takes other rows": ("plain", rf"{MERGER}slice \* 64", r"\1slice * 32"),
+    "the second kernel takes other rows": (
+        "plain",
+        rf"{MERGER}own / 8 % 2 \* 32",
+        r"\1own / 8 % 2 * 0",
+    ),
+    "the second kernel takes another slice's rows": (
+        "plain",
+        rf"{MERGER}\(i64\)\(own / 64\)",
+        r"\1(i64)(0)",
+    ),
+    "lanes do not merge what they have": (
+        "plain",
+        rf"{MERGER}tw::shuffle_xor\(state1\[r\], 2\)",
+        r"\1state1[r]",
+    ),
     "whole rows are written by all lanes": (
         "all columns",
         r"lane % 4 == 0 && own \+ r \* 8 < 149",
@@ -111,6 +129,15 @@ BUGS: dict[str, tuple[str, str, str]] = {
 
 class TestHopperReduced(KernelContract):
     cases, broken, bugs = CASES, BROKEN, BUGS
+
+
+def test_blocks_and_lanes_share_the_parts_of_few_rows():
+    """One block merged all 501 of them, row after row."""
+    work = workload(FORMS["routing"], i=64, j=128256, d=2048, dtype="bfloat16")
+    values = {**PLAIN, "block_n": 256, "depth": 64, "stages": 4, "consumers": 1}
+    kernel = HopperReduced(work, H200).lower(Schedule("hopper_reduced", tuple(values.items())))
+    _, merging = kernel.call.launches
+    assert (merging.grid, merging.block) == ((16, 1, 1), (128, 1, 1))
 
 
 @pytest.mark.parametrize("text", [LOSS.replace("137", "50257"), FORMS["routing"], SHARE])

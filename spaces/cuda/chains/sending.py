@@ -1,0 +1,169 @@
+"""Parts of keys that the blocks of a cluster send each other, and merge.
+
+Each block merges a share of the columns, of all parts. What it needs of each part comes by
+asynchronous stores, which complete a barrier of the block that they go to: no fence follows them,
+nobody waits for a load from another block, and a block ends when it has merged its own share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chains.leaving import SHARERS
+from spaces.cuda.chains.merging import PartMerging
+from spaces.cuda.chains.splitting import receivers
+from spaces.cuda.mma.fragments import FRAGMENT
+
+READY = ("tw::sync_warp();", "tw::cluster_arrive_relaxed();")
+"""What all threads of all blocks do once their block reads nothing more where parts come to, and
+its barriers are made: those that send nothing, too."""
+ALL_READY = ("tw::sync_warp();", "tw::cluster_wait();")
+"""What they do before they send, or end."""
+VECTOR = 4
+"""Sums that are sent at a time, of two columns in two rows."""
+
+
+@dataclass(frozen=True)
+class SentParts:
+    """What each of the sharers of a tile sends to those that merge.
+
+    ``merged`` merges one sharer's columns, so many accumulators of each slice, ``pairs``, of
+    ``every`` one that there is; ``sums`` give the C text of the sum ``i`` of a thread for each
+    weighing. So many ``blocks`` have a sharer each in turn; what those of a block receive lies one
+    behind the other from ``room`` on in shared memory, and their barriers from ``barrier`` on.
+    ``sharer`` is the number of the own one, ``part`` that of its part of the keys, ``rows`` how
+    many it has inside of the product, ``inside`` whether row ``r`` of a thread is, all of them as
+    C.
+    """
+
+    merged: PartMerging
+    sums: Sequence[Callable[[str], str]]
+    pairs: int
+    every: int
+    blocks: int
+    room: str
+    barrier: str
+    sharer: str
+    part: str
+    rows: str
+    inside: str
+
+    @property
+    def receivers(self) -> int:
+        """Sharers that merge: the first ones, as far as there are columns."""
+        return receivers(self.every, self.merged.split)
+
+    @property
+    def receives(self) -> str:
+        """C condition under which this one does; empty if all do."""
+        if self.receivers == self.merged.split:
+            return ""
+        return f"{self.sharer} < {self.receivers}"
+
+    def lines(self) -> list[str]:
+        """Send this part, and merge the own columns of all, where every block is ready."""
+        crew = self.merged.crew
+        expect = f"tw::mbarrier_arrive_expect({self._own_barrier}, {self._expected});"
+        leads = f"({crew.thread}) == 0"
+        receives = f"{self.receives} && {leads}" if self.receives else leads
+        merged = [
+            *self.merged.parts(),
+            f"tw::mbarrier_wait_cluster({self._own_barrier}, 0);",
+            *self.merged.merge(self.inside),
+        ]
+        if self.receives:
+            merged = [f"if ({self.receives}) {{", *indented(merged), "}"]
+        return [
+            f"const int sent_rows = {self.rows};",
+            f"if ({receives}) {expect}",
+            *self._addresses(),
+            *self._send(),
+            *merged,
+        ]
+
+    @property
+    def _own_barrier(self) -> str:
+        return self.barrier + self._of_sharer(self.sharer, 8)
+
+    def _of_sharer(self, number: str, size: int) -> str:
+        """C text that adds what comes before a sharer in its block."""
+        return f" + {number} / {self.blocks} * {size}" if self.merged.split > self.blocks else ""
+
+    @property
+    def _expected(self) -> str:
+        """C text of the bytes that a receiver gets."""
+        merged, rows = self.merged, "sent_rows"
+        vectors = self.pairs * len(self.sums)
+        half = FRAGMENT // 2  # rows of which a vector has one each
+        of_row, of_vectors = 4 * merged.row_words, vectors * VECTOR * 4 * SHARERS
+        pairs = f"({rows} / {FRAGMENT} * {half} + tw_least({rows} % {FRAGMENT}, {half}))"
+        return f"{merged.split} * ({rows} * {of_row} + {pairs} * {of_vectors})"
+
+    def _addresses(self) -> list[str]:
+        """Declare where this part goes in each receiver's memory, and the barrier there."""
+        merged, count = self.merged, self.receivers
+        room = self.room + self._of_sharer("q", merged.part_bytes)
+        at = f"{room} + {self.part} * {merged.own_bytes} + {merged.crew.thread} * 4"
+        barrier = self.barrier + self._of_sharer("q", 8)
+        return [
+            f"u32 to[{count}], done[{count}];",
+            "#pragma unroll",
+            f"for (int q = 0; q < {count}; q++) {{",
+            f"  to[q] = tw::map_shared({at}, q % {self.blocks});",
+            f"  done[q] = tw::map_shared({barrier}, q % {self.blocks});",
+            "}",
+        ]
+
+    def _send(self) -> list[str]:
+        """States, by one of the lanes that share a row; then sums. To all receivers in turn, so
+        that none is sent everything at once."""
+        thread = self.merged.crew.thread
+        rows = [
+            *self.merged.states_of_row().values(),
+            *self._each_receiver(
+                [
+                    f"if (({thread}) % {SHARERS} == q % {SHARERS}) {{",
+                    *(
+                        f"  tw::store_async_x4({self.merged.states_at(k)}, states{k}, done[q]);"
+                        for k in self.merged.states_of_row()
+                    ),
+                    "}",
+                ]
+            ),
+        ]
+        return [*self._each_row("r++", rows), *self._each_row("r += 2", self._send_sums())]
+
+    def _send_sums(self) -> list[str]:
+        """Those of rows ``r`` and ``r + 1``."""
+        if not self.sums:
+            return []
+        lines = [
+            f"const int i = (r / 2 * {self.pairs} + n) * {VECTOR};",
+            f"const int from = (r / 2 * {self.every} + q * {self.pairs} + n) * {VECTOR};",
+        ]
+        for n, text in enumerate(self.sums):
+            four = ", ".join(text(f"(from + {e})") for e in range(VECTOR))
+            lines.append(f"const float four{n}[{VECTOR}] = {{{four}}};")
+            lines.append(f"tw::store_async_x4({self.merged.sums_at(n)}, four{n}, done[q]);")
+        loop = f"for (int n = 0; n < {self.pairs}; n++) {{"
+        return ["#pragma unroll", loop, *indented(self._each_receiver(lines)), "}"]
+
+    def _each_receiver(self, body: Sequence[str]) -> list[str]:
+        head = f"for (int q = 0; q < {self.receivers}; q++) {{"
+        return ["#pragma unroll", head, "  const u32 mine = to[q];", *indented(body), "}"]
+
+    def _each_row(self, step: str, body: Sequence[str]) -> list[str]:
+        if not body:
+            return []
+        head = f"for (int r = 0; r < {self.merged.chain.rows}; {step}) if ({self.inside}) {{"
+        return ["#pragma unroll", head, *indented(body), "}"]
+
+
+def rows_inside(first: str, count: int, rows: int, of: int) -> str:
+    """C text of how many of ``rows`` from the ``first`` on are rows of a product, which has
+    ``count`` and is cut into tiles of so many rows, ``of``."""
+    if count % of == 0:
+        return str(rows)
+    return f"tw_least(tw_most({count} - {first}, 0), {rows})"
