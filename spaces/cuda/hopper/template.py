@@ -92,8 +92,8 @@ class Hopper(Template):
         return _decisions(self.product, self.cuda)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once. TMA moves lines:
-        a row of which a step takes half a line takes as long as one with a whole line."""
+        """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once. TMA moves
+        lines: a row of half a line takes as long as one of a whole line."""
         c = widened(columns)
         sizes = self.sizes
         hilbert = c["raster"] == "hilbert"
