@@ -18,6 +18,7 @@ from spaces.cuda.chains.rooms import SHARED, Crew
 from spaces.cuda.chains.sending import VECTOR, SentParts, rows_inside
 from spaces.cuda.chains.spans import Spans
 from spaces.cuda.chains.splitting import SplitKeys, own_pairs
+from spaces.cuda.chains.state_merging import StateMerging
 from spaces.derivation.chained.view import Chained
 from spaces.schedule import Value
 
@@ -253,7 +254,8 @@ class Block(SplitKeys):
     def _merging(self, name: str, pairs: int, first: str) -> PartMerging:
         """Of ``pairs`` accumulators of each slice, from the ``first`` on."""
         every = self.pairs
-        merging = PartMerging(
+        kind = PartMerging if self.chained.weighings else StateMerging
+        merging = kind(
             self.chain,
             self.split,
             int(self.sizes.blocks(self.values)) // self.split,

@@ -90,7 +90,7 @@ class LeftParts:
         """Of each row, in whole fours."""
         return row_words(self._states + len(self.chain.placed))
 
-    def _mine(self, part: str) -> str:
+    def mine(self, part: str) -> str:
         """Declare where a thread's own of a part are."""
         size = self._values * self.threads * self.room.step
         return f"{self.room.address} mine = parts + {part} * {size};"
@@ -149,7 +149,7 @@ class LeftParts:
         return [
             *self.parts(),
             "{",
-            *indented([self._mine(self.crew.part), *body]),
+            *indented([self.mine(self.crew.part), *body]),
             "}",
         ]
 

@@ -104,7 +104,7 @@ class PartMerging(LeftParts):
         return [
             f"#pragma unroll {ahead}",
             f"for (int part = 0; part < {self.split}; part++) {{",
-            f"  {self._mine('part')}",
+            f"  {self.mine('part')}",
             *indented(body),
             "}",
         ]
@@ -123,17 +123,17 @@ class PartMerging(LeftParts):
         lines = []
         for first in sorted({k // TOGETHER * TOGETHER for k in wanted}):
             lines += self._loaded(f"held{first}", TOGETHER, f"all{first}", self.states_at(first))
-        return [*lines, *(f"const float other{k} = {_held(k)};" for k in wanted)]
+        return [*lines, *(f"const float other{k} = {held(k)};" for k in wanted)]
 
     def _merged_part(self) -> list[str]:
-        return self._merged_states(self._load_states(self._left))
+        return self.merged_states(self._load_states(self.left_states))
 
     @property
-    def _left(self) -> range:
+    def left_states(self) -> range:
         """The numbers of all that a part has of a row."""
         return range(self._states + 1 + len(self.chain.placed))
 
-    def _merged_states(self, others: Sequence[str]) -> list[str]:
+    def merged_states(self, others: Sequence[str]) -> list[str]:
         """The states of row ``r`` with those that the lines ``others`` declare."""
         chain, lines = self.chain, list(others)
         lines.append(f"const bool has_other = other{self._states} != 0.0f;")
@@ -178,7 +178,8 @@ class PartMerging(LeftParts):
         return [*lines, *self._each_two(added)]
 
 
-def _held(k: int) -> str:
+def held(k: int) -> str:
+    """C text of a word of a row, of those that lie together in ``heldN``."""
     return f"held{k // TOGETHER * TOGETHER}[{k % TOGETHER}]"
 
 

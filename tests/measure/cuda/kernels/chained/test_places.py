@@ -77,6 +77,11 @@ BUGS = {
     ),
     "another lane's place": ("plain", r"tw::shuffle_xor\(place0\[r\], 1\)", "place0[r]"),
     "the first part's place": ("last", r"place0\[r\], other0, at0", "place0[r], other0, 0 * at0"),
+    "another lane's place for its best": (
+        "last",
+        r"tw::bits_float\(\(u32\)tw::shuffle_xor\(place0\[r\], 2\)\)",
+        "tw::bits_float((u32)place0[r])",
+    ),
     "a place is where a key was seen": ("later", r"(int at0 = .*other)4", r"\g<1>3"),
     "places of one team": ("teams", r"begin_key \+= team \* share", "begin_key += 0 * share"),
     "a place of a block's own": (

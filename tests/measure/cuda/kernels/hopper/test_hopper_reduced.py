@@ -98,7 +98,11 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "",
     ),
     "tiles that are not there are left": ("wide cluster", r" && column0 < 137\)", ")"),
-    "the last part is left out": ("plain", rf"{MERGER}lane < 3\)", r"\1lane < 2)"),
+    "the last part is left out": (
+        "plain",
+        rf"{MERGER}first \+ n \* 4 < 3\)",
+        r"\1first + n * 4 < 2)",
+    ),
     "totals are not corrected": (
         "plain",
         rf"{MERGER}merged1 = state1\[r\] \* [^;]* \+ ",

@@ -1,0 +1,87 @@
+"""Parts of keys of which only rows' states are left: lanes that share a row share its parts.
+
+A row may have a hundred parts: a lane that merged all of them would wait for memory time after
+time. Each takes every so-maniest part, batch by batch; then lanes merge what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chains.leaving import SHARERS, TOGETHER
+from spaces.cuda.chains.merging import PartMerging, held
+
+_AHEAD = 16
+"""Parts whose states are on their way to a lane at a time."""
+
+
+@dataclass(frozen=True)
+class StateMerging(PartMerging):
+    """Of threads that leave no sums."""
+
+    @property
+    def lanes(self) -> int:
+        """Lanes that share a row's parts: no more than there are parts."""
+        return min(self.sharers, 1 << (self.split - 1).bit_length())
+
+    @property
+    def sharers(self) -> int:
+        """Neighbouring lanes that have a row."""
+        return SHARERS
+
+    @property
+    def _lane(self) -> str:
+        """C text of a lane's number among those."""
+        return f"(i32)({self.crew.thread}) % {self.lanes}"
+
+    def merge(self, inside: str) -> list[str]:
+        """Begin with nothing and merge the states of each ``lanes``-th part; then those of lanes,
+        all of which take part."""
+        masks = [1 << bit for bit in range(self.lanes.bit_length() - 1)]
+        body = [
+            *self.chain.no_states(),
+            f"if ({inside}) {{",
+            *indented(self._batches()),
+            "}",
+            *(line for mask in masks for line in self._across(mask)),
+        ]
+        head = f"for (int r = 0; r < {self.chain.rows}; r++) {{"
+        return ["#pragma unroll", head, *indented(body), "}"]
+
+    def _batches(self) -> list[str]:
+        ahead = int(min(_AHEAD, ceil_div(self.split, self.lanes)))
+        names, number = range(0, self.row_words, TOGETHER), f"first + n * {self.lanes}"
+        loads = [self.room.loaded(TOGETHER, f"all{k}[n]", self.states_at(k)) for k in names]
+        others = [f"const float (&held{k})[{TOGETHER}] = all{k}[n];" for k in names]
+        others += [f"const float other{k} = {held(k)};" for k in self.left_states]
+        loop = f"for (int n = 0; n < {ahead}; n++)"
+        return [
+            "#pragma unroll 1",
+            f"for (int first = {self._lane}; first < {self.split}; "
+            f"first += {ahead * self.lanes}) {{",
+            *(f"  float all{k}[{ahead}][{TOGETHER}];" for k in names),
+            "  #pragma unroll",
+            f"  {loop} {{",
+            f"    const int part = tw_least({number}, {self.split - 1});",
+            f"    {self.mine('part')}",
+            *indented(indented(loads)),
+            "  }",
+            "  #pragma unroll",
+            f"  {loop} if ({number} < {self.split}) {{",
+            *indented(indented(self.merged_states(others))),
+            "  }",
+            "}",
+        ]
+
+    def _across(self, mask: int) -> list[str]:
+        """With the states of the lane whose number differs in ``mask``."""
+        values = [f"state{k}[r]" for k in range(len(self.chain.chained.scalars))]
+        others = [f"tw::shuffle_xor({value}, {mask})" for value in values]
+        others.append(f"tw::shuffle_xor(seen[r] ? 1.0f : 0.0f, {mask})")
+        places = (f"tw::shuffle_xor(place{k}[r], {mask})" for k in self.chain.placed)
+        others += [f"tw::bits_float((u32){place})" for place in places]
+        lines: Sequence[str] = [f"const float other{k} = {o};" for k, o in enumerate(others)]
+        return ["{", *indented(self.merged_states(lines)), "}"]
