@@ -4,7 +4,8 @@ A kernel has code of its own for tiles that are not whole, often one for each nu
 may be left. One draw has segments, or lengths, of a few sizes, and most of that code does not run.
 So who may win is checked on more tables, the same ones each time: no entry but the least, or the
 greatest; entries that rise, and that fall; segments and lengths of each of :func:`corners`, and
-empty ones between them.
+empty ones between them. Tables that choose the terms of a sum only rise and fall: where most terms
+are equal they round alike, and what is allowed of sums is less than that.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from measure.drawing.interfaces import Draw
 from measure.drawing.programs import FINAL_POINTS, ProgramDraw
 from measure.drawing.sampling import sample
 from spaces.algebra.sequences import in_turn
+from spaces.derivation.algebra import factors
+from spaces.derivation.rounding.repeats import gathered
 from spaces.derivation.rounding.rows import Rows, reads
 from spaces.language.program import Entries, Operand, Program
 from spaces.language.tree import AxisValue
@@ -80,11 +83,25 @@ def corners(most: int) -> list[int]:
 
 def _kinds_of_tables(program: Program) -> list[tuple[Operand, list[Kind]]]:
     found = []
+    summed = _choosing_terms(program)
     for table in program.operands:
         if table.drawn is not None:
             of = _sorted_kinds if table.drawn.sorted else _unsorted_kinds
-            found.append((table, of(table, table.drawn)))
+            kinds = _steady_kinds if table.name in summed else of
+            found.append((table, kinds(table, table.drawn)))
     return found
+
+
+def _choosing_terms(program: Program) -> set[str]:
+    """The tables that choose factors of a sum's terms, and may choose one for several terms."""
+    return {
+        table.name
+        for stage in program.stages
+        if stage.reducer == "sum"
+        for factor in factors(stage.body)
+        for table, _ in gathered(program, factor, stage.over)
+        if table.drawn is not None and not table.drawn.sorted
+    }
 
 
 def _sorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
@@ -123,6 +140,12 @@ def _segments(lengths: Sequence[int], below: int) -> Kind:
     return lambda: np.repeat(np.arange(len(lengths)) * below // len(lengths), lengths)
 
 
+def _steady_kinds(table: Operand, entries: Entries) -> list[Kind]:
+    """Entries that rise, and that fall."""
+    row, last = np.arange(table.size), entries.below - 1
+    return [lambda: row % entries.below, lambda: last - row % entries.below]
+
+
 def _unsorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
     """All the least, or the greatest; entries that rise, that fall, and of many sizes."""
     row, last = np.arange(table.size), entries.below - 1
@@ -131,8 +154,7 @@ def _unsorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
     return [
         lambda: 0 * row,
         lambda: 0 * row + last,
-        lambda: row % entries.below,
-        lambda: last - row % entries.below,
+        *_steady_kinds(table, entries),
         *(_in_turn(sizes, row + number * table.size) for number in range(tables)),
     ]
 

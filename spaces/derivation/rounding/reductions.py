@@ -14,6 +14,7 @@ from typing import Any
 from spaces.derivation.algebra import factors, product
 from spaces.derivation.products.roles import dtype_beside, sides_of
 from spaces.derivation.rounding.approximate import Approximate, Approximation
+from spaces.derivation.rounding.repeats import repeats
 from spaces.dtypes import dtype
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
@@ -78,7 +79,11 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
         max(((dtype(n).epsilon, n in SPACINGS) for n in kind), default=_NONE) for kind in kinds
     ]
     alike = sum(unit * (ALIKE_FLOAT8 if once else ALIKE) for unit, once in units)
-    apart = sum(unit * (APART_FLOAT8 if once else APART) for unit, once in units)
+    apart = sum(
+        unit * (APART_FLOAT8 if once else APART) * repeats(program, stage, factor) ** 0.5
+        for factor, (unit, once) in zip(found, units, strict=True)
+        if unit
+    )
     has_squares = alike or adds_float8(dtypes_of_factors(program, stage))
     squares = [size * size for size in sizes] if has_squares else ()
     return Terms(wide, sizes, off, squares, alike, apart)

@@ -108,3 +108,36 @@ def test_of_many_rows_those_are_judged_at_which_segments_end():
             assert np.isin(tails[tails >= 0], judged).mean() > 0.5
         low, _ = draw.allowed()["C"]
         assert np.isfinite(low[judged]).any(axis=1).all()
+
+
+PAGED = (
+    "t: int32[b,14](index < {pages}); k: bfloat16[{pages},16,d]; v: bfloat16[{pages},16,e]; "
+    "y[b,i,e] = sum[j](softmax[j](sum[d](q[b,i,d] * k[t[b,j // 16],j % 16,d]) * 0.2) "
+    "* v[t[b,j // 16],j % 16,e])"
+)
+
+
+def by_pages(inputs) -> np.ndarray:
+    """What a right kernel makes of them whose weights are rounded to bfloat16."""
+    q, k, v = (inputs[name].astype(np.float64) for name in "qkv")
+    k, v = (pages[inputs["t"]].reshape(len(q), 224, -1)[:, :211] for pages in (k, v))
+    scores = 0.2 * q @ k.transpose(0, 2, 1)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    rounded = weights.astype(inputs["q"].dtype).astype(np.float64)
+    return (rounded @ v) / weights.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("pages", [3, 40])
+def test_weights_that_repeat_with_their_pages_may_be_rounded(pages):
+    """As pages come again, so do roundings, which do not cancel out then."""
+    sizes = {"b": 6, "i": 145, "j": 211, "d": 64, "e": 64}
+    made = workload(PAGED.format(pages=pages), **sizes, dtype="bfloat16")
+    first = one_draw(made, 0)
+    draws = [first, *with_other_tables(first)]
+    assert len(draws) == 1 + tables_of(made.program) > 2
+    for draw in draws:
+        low, high = draw.allowed()["y"]
+        found = by_pages(draw.inputs)
+        assert np.all((low <= found) & (found <= high))
+        half = by_pages({**draw.inputs, "v": draw.inputs["v"] * np.arange(16)[:, None] // 8 * 2})
+        assert not np.all((low <= half) & (half <= high))
