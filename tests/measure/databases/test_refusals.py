@@ -119,6 +119,8 @@ def test_a_database_that_brings_programs_is_refused(path, program, says):
     [
         ("missing/folder/x.db", "cannot be used: unable to open"),
         (".", "is no file; allowed: the path of a file"),
+        ("none/", "is no file; allowed: the path of a file"),
+        ("\udcff.db", "no database can be named .*, which is no text"),
         ("/dev/null", "is no file"),
         ("x" * 999, "cannot be used: File name too long"),
         ("://", "no database URL"),
