@@ -23,7 +23,7 @@ BAD = {
     "i[j] = x[j]": "'i' is an axis; an array needs another name",
     "y[i] = i[j]": "'i' is an axis; an operand needs another name",
     "y[i] = x[i] + x[i, j]": "'x' is read with 2 indices; it has 1 dimensions",
-    "where[i] = x[i]": "bad name 'where'",
+    "where[i] = x[i]": "bad name 'where'; allowed: .*, but none of axes, where, inf",
     # indices
     "x: float32[4]; y[i] = x[i + 1]": "x.i . 1. in stage 'y': index 'i . 1' of dimension 0 runs "
     "from 1 to 4 .i from 0 to 3.; allowed: 0 to 3, or inside.x.i . 1., value.",
@@ -135,9 +135,9 @@ def test_a_program_without_a_meaning(text: str) -> None:
 @pytest.mark.parametrize(
     ("extents", "message"),
     [
-        ({"i": 0}, "i=0 is out of range; allowed: 1 to 16777216"),
+        ({"i": 0}, "i=0 is out of range; allowed: whole numbers from 1 to 16777216"),
         ({"i": 2**24 + 1}, "i=16777217 is out of range"),
-        ({"i": -3}, "i=-3 is out of range; allowed: 1 to 16777216"),
+        ({"i": -3}, "i=-3 is out of range; allowed: whole numbers from 1 to 16777216"),
         ({"i": 2.0}, "i=2.0 is no whole number"),
         ({"i": True}, "i=True is no whole number"),
         ({"i": "4k"}, "i='4k' is no whole number"),
