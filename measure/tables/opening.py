@@ -38,6 +38,7 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
     _check_name(url.database)
     if not _is_there(url.database) and not create:
         raise EmptyDatabaseError(f"there is no database at {url.database}")
+    _check_folder(url.database)
     try:
         return _prepared(engines.take(url), create)
     except InputError as error:
@@ -55,6 +56,14 @@ def _check_name(path: str) -> None:
         path.encode()
     except UnicodeEncodeError:
         raise InputError(f"no database can be named {shown(path)}, which is no text") from None
+
+
+def _check_folder(path: str) -> None:
+    """:class:`InputError` for a relative path where the folder that it is relative to is gone."""
+    try:
+        os.path.abspath(path)
+    except FileNotFoundError:
+        raise InputError(f"database {path} is in a folder that is gone") from None
 
 
 def _is_there(path: str) -> bool:

@@ -141,6 +141,14 @@ def test_locations_that_cannot_be(location, says, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_relative_path_leads_nowhere_from_a_folder_that_is_gone(tmp_path, monkeypatch):
+    (folder := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(InputError, match="data is in a folder that is gone"):
+        Database("data")
+
+
 @pytest.mark.parametrize("location", [".", "/dev/null", "x" * 999])
 def test_locations_of_no_file_are_said_to_who_reads_too(location):
     with pytest.raises(InputError, match=r"is no file; allowed|File name too long"):
