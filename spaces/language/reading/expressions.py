@@ -67,6 +67,8 @@ class Names:
 
     def problem(self, name: str, rank: int) -> str | None:
         """Why the array ``name`` cannot be read here with so many indices."""
+        if name == "inf":
+            return "inf is allowed in inside(name[...], -inf) alone; elsewhere write 1e30, or where"
         if not NAME.fullmatch(name) or name in RESERVED:
             return f"bad name {shown(name)}; allowed: {NAMES}"
         if name in self.axes:

@@ -41,7 +41,7 @@ BAD = {
     "y[i] = inside(2, 0)": "inside.* is for one entry",
     "x: float32[4]; y[i] = inside(x[i], --1)": "'--1' is no value outside",
     f"x: float32[4]; y[i] = inside(x[i], {'-' * 900}1)": "is no value outside|too deeply nested",
-    "y[i] = x[i] * inf": "bad name 'inf'; allowed: up to 64 letters, digits and _",
+    "y[i] = x[i] * inf": r"inf is allowed in inside\(name\[...\], -inf\) alone; elsewhere",
     f"y[i] = {'x' * 65}[i]": "bad name 'x.*x'; allowed: up to 64 letters",
     "y[i] = inside(x[i], j)": "'j' is no value outside; allowed: a number, inf, -inf",
     # quotients
