@@ -95,7 +95,7 @@ def default_pace(space: Space, batch: int, trials: int, seconds: float) -> Pace:
     """How to share out the trials and seconds that there are for ``space``, at most ``batch``
     candidates at a time."""
     pacing: Pacing = backend(space.target.kind).part("pacing")
-    most = min(batch, max(LEAST_BATCH, trials // LEAST_BATCHES))
+    most = min(batch, max(LEAST_BATCH, trials // LEAST_BATCHES), max(1, trials))
     usual = pacing.expected(space.workload, expected_latency(space))
     return Pace(seconds, usual, most, pacing.comparison)
 

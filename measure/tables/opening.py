@@ -35,16 +35,35 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
         return _prepared(engines.take(url), create)
     if url.database in (None, "", ":memory:"):
         raise InputError(f"database {location} would be lost on exit; give the path of a file")
-    if "\0" in url.database:
-        raise InputError(f"no file can be named {shown(url.database)}, with a zero byte in it")
+    _check_name(url.database)
     if not _is_there(url.database) and not create:
         raise EmptyDatabaseError(f"there is no database at {url.database}")
+    _check_folder(url.database)
     try:
         return _prepared(engines.take(url), create)
     except InputError as error:
         if create or not _for_want_of_writing(error):
             raise
     return _read_only(url)
+
+
+def _check_name(path: str) -> None:
+    if "\0" in path:
+        raise InputError(f"no file can be named {shown(path)}, with a zero byte in it")
+    if path.endswith(os.sep):
+        raise InputError(f"database {path} is no file; allowed: the path of a file, or a URL")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"no database can be named {shown(path)}, which is no text") from None
+
+
+def _check_folder(path: str) -> None:
+    """:class:`InputError` for a relative path where the folder that it is relative to is gone."""
+    try:
+        os.path.abspath(path)
+    except FileNotFoundError:
+        raise InputError(f"database {path} is in a folder that is gone") from None
 
 
 def _is_there(path: str) -> bool:

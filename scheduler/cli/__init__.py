@@ -6,6 +6,7 @@ import os
 import resource
 import sys
 import time
+from io import TextIOWrapper
 
 from scheduler.cli.codes import BAD_INPUT
 from scheduler.tuning.interrupt import Ended, exit_code, listen
@@ -67,3 +68,6 @@ def _open_standard_streams() -> None:
     os.close(descriptor)
     sys.stdout = sys.stdout or open(1, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        # What an encoding lacks, as the name of a file, is spelled out: no result is lost for it.
+        sys.stdout.reconfigure(errors="backslashreplace")

@@ -196,7 +196,8 @@ def in_order(
     given = dict(zip(names, arrays, strict=False)) | dict(named)
     if len(given) != len(arrays) + len(named) or set(given) != set(names):
         got = ", ".join([f"{len(arrays)} by position", *named])
-        raise InputError(f"the kernel takes {', '.join(names)}, each once; got {got}")
+        hint = "; by name, out is where the result goes" if "out" in names else ""
+        raise InputError(f"the kernel takes {', '.join(names)}, each once; got {got}{hint}")
     return tuple(given[name] for name in names)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -78,13 +79,13 @@ class CpuFunction(KernelFunction):
     @classmethod
     def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:
         """A function like the one of these parts: :class:`InputError` on a machine that is not the
-        ``target``."""
+        ``target``, of which a process may be bound to fewer cores."""
         assert isinstance(target, CpuTarget)
         here = detect_target("cpu", threads=target.threads)
-        if here != target:
+        if differing := _differing(here, target) - {"cores"}:
             raise InputError(
-                f"this function is for {target.summary}, but here is {here.summary}; "
-                "best() makes one that fits"
+                f"this function is for {target.summary}, but here is {here.summary}, of another "
+                f"{' and '.join(sorted(differing))}; best() makes one that fits"
             )
         return super().remade(workload, target, *parts)
 
@@ -118,6 +119,12 @@ class CpuFunction(KernelFunction):
     def _new_workspace(self) -> np.ndarray:
         """Zeroed scratch memory of one call at a time, from its first aligned byte on."""
         return np.zeros(self._kernel.call.workspace_bytes + ALIGNMENT, np.uint8)
+
+
+def _differing(one: Target, other: Target) -> set[str]:
+    """The names of what two targets of a kind differ in."""
+    names = [field.name for field in fields(one)]
+    return {name for name in names if getattr(one, name) != getattr(other, name)}
 
 
 def _new(port: Port, arrays: tuple[Any, ...]) -> Any:

@@ -32,7 +32,7 @@ SEARCHES: Mapping[str, Factory] = {
 
 def factory(name: str) -> Factory:
     """What makes the search called ``name``; :class:`InputError` if there is none."""
-    if name not in SEARCHES:
+    if not isinstance(name, str) or name not in SEARCHES:
         raise InputError(f"unknown search {shown(name)}; allowed: {', '.join(SEARCHES)}")
     return SEARCHES[name]
 

@@ -60,7 +60,7 @@ def tune_suite(
         SECONDS * count if seconds is None else seconds,
         patience,
     )
-    whole("seed", seed, 0, LARGEST)
+    seed = whole("seed", seed, 0, LARGEST)
     check(search, model)
     prior = None if model is None else as_model(model)
     check_suite(suite, target, goal)

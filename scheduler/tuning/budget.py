@@ -25,10 +25,14 @@ class Budget:
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        whole("trials", self.trials, 1, LARGEST)
-        positive("seconds", self.seconds)
+        self._set("trials", whole("trials", self.trials, 1, LARGEST))
+        self._set("seconds", positive("seconds", self.seconds))
         if self.patience is not None:
-            whole("patience", self.patience, 1, LARGEST)
+            self._set("patience", whole("patience", self.patience, 1, LARGEST))
+
+    def _set(self, name: str, number: float) -> None:
+        """As a number of Python's, which a run's configuration can hold."""
+        object.__setattr__(self, name, number)
 
     @property
     def overtime(self) -> float:

@@ -205,7 +205,7 @@ def tune(
     began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
     Budget(trials, seconds, patience)  # or else refused before a database is made
-    whole("seed", seed, 0, LARGEST)
+    seed = whole("seed", seed, 0, LARGEST)
     check(search, model)
     prior = None if model is None else as_model(model)
     with ExitStack() as stack:

@@ -53,7 +53,7 @@ def names() -> list[str]:
 def named(name: str) -> Operator:
     """The operator called so; :class:`InputError` if there is none."""
     modules = _modules(tuple(__path__))
-    if name not in modules:
+    if not isinstance(name, str) or name not in modules:
         raise InputError(f"unknown operator {shown(name)}; known: {', '.join(names())}")
     module = importlib.import_module(modules[name])
     return Operator(name, getattr(module, name), module.EXAMPLE)

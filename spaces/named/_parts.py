@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from spaces.errors import InputError, shown
 from spaces.language.reading.inference import result_dtype
 
+LIMIT = 2**24  # what parameters are below that are no extents
+
 
 def finished(epilogue: str, accumulator: str) -> str:
     """The epilogue with the accumulator for ``x``; without one, the accumulator."""
@@ -23,7 +25,7 @@ def chosen(name: str, value: str, allowed: Sequence[str]) -> str:
 
 def matrix(name: str, dtype: str, order: str, batches: int = 0) -> str:
     """The declaration of an array whose last two dimensions are in ``row`` or ``col`` order."""
-    if chosen("order", order, ("row", "col")) == "row":
+    if chosen(name.lower(), order, ("row", "col")) == "row":
         return f"{name}: {dtype}"
     dimensions = (*range(batches), batches + 1, batches)
     return f"{name}: {dtype}(order={dimensions})"
@@ -44,15 +46,23 @@ def whole_share(name: str, value: int, of: str, total: int) -> int:
 def positive(**values: float) -> None:
     """Refuse parameters that are not above zero."""
     for name, value in values.items():
-        if not 0 < value < 2**24:
-            raise InputError(f"{name}={shown(value)} is out of range; allowed: above 0")
+        if not 0 < value < LIMIT:
+            allowed = f"above 0, below {LIMIT}"
+            raise InputError(f"{name}={shown(value)} is out of range; allowed: {allowed}")
+
+
+def not_negative(**values: int) -> None:
+    """Refuse parameters that are below zero."""
+    for name, value in values.items():
+        if not 0 <= value < LIMIT:
+            allowed = f"from 0 on, below {LIMIT}"
+            raise InputError(f"{name}={shown(value)} is out of range; allowed: {allowed}")
 
 
 def window(size: int, kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:
     """How many windows of ``kernel`` elements fit into ``size`` with ``padding`` at both ends."""
     positive(stride=stride, dilation=dilation)
-    if not 0 <= padding < 2**24:
-        raise InputError(f"padding={padding} is out of range; allowed: from 0 on")
+    not_negative(padding=padding)
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     if room < 0:
         reach = dilation * (kernel - 1) + 1
@@ -94,8 +104,7 @@ def past(queries: int, keys: int) -> int:
 
 def attended(queries: int, past: int, mask: str, window: int) -> str:
     """The statements that say which keys ``j`` a query ``i`` sees."""
-    if not 0 <= window < 2**24:
-        raise InputError(f"window={window} is out of range; allowed: from 0 on")
+    not_negative(window=window)
     own = f"i + {past}" if past else "i"
     causal = f"where j <= {own}\n" if mask == "causal" and queries > 1 else ""
     return causal + (f"where {own} - j < {window}\n" if window else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -39,8 +40,10 @@ def _value(name: str, value: Any, kind: type) -> Any:
             return value
         raise InputError(f"{name}={shown(value)} is not allowed; allowed: text")
     try:
-        if isinstance(value, bool) or (kind is int and isinstance(value, float)):
+        if isinstance(value, bool):
             raise ValueError
+        if kind is int and not isinstance(value, str):
+            return operator.index(value)  # int() would cut off fractions
         return kind(value)
     except (TypeError, ValueError, OverflowError):
         allowed = "a whole number" if kind is int else "a number"

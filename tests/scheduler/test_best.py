@@ -137,6 +137,20 @@ def test_a_function_for_another_machine_is_not_remade() -> None:
         CpuFunction.remade(*parts)
 
 
+def test_a_function_travels_to_a_process_that_is_bound_to_fewer_cores() -> None:
+    call = function(m=24, n=32, k=16)
+    of_more = replace(TARGET, cores=TARGET.cores + 1)
+    made = CpuFunction.remade(call.workload, of_more, call.schedule, call.provenance)
+    check(made.workload, made(*arguments(made.workload)))
+
+
+def test_what_another_machine_differs_in_is_said() -> None:
+    call = function(m=24, n=32, k=16)
+    other = replace(TARGET, l2_bytes=2 * TARGET.l2_bytes)
+    with pytest.raises(InputError, match="of another l2_bytes; best"):
+        CpuFunction.remade(call.workload, other, call.schedule, call.provenance)
+
+
 def test_a_function_of_a_gpu_travels_too() -> None:
     call = best(workload("matmul", m=64, n=64, k=64, dtype="float16"), "cuda:sm_90a", None)
     made = pickle.loads(pickle.dumps(call))

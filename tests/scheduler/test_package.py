@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tilewright
@@ -122,6 +123,7 @@ BAD_BUDGETS = [
     ({"seconds": "60"}, "seconds='60' is no number"),
     ({"patience": 0.5}, "patience=0.5 is no whole number"),
     ({"seed": -1}, "seed=-1 is out of range"),
+    ({"search": ["random"]}, "unknown search ['random']; allowed: evolutionary"),
     ({"target": "cuda:sm_80"}, "GPU"),
 ]
 
@@ -139,6 +141,12 @@ def test_what_is_wrong_with_a_call_is_one_sentence(here, name, wrong, says):
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
     assert list(here.iterdir()) == []
+
+
+def test_numbers_of_numpy_will_do_for_numbers(here):
+    three, seconds = np.int64(3), np.float32(600)
+    numbers = {"trials": three, "patience": three, "seed": three, "seconds": seconds}
+    assert tilewright.tune(WORK, database="x.db", **numbers).trials == 3
 
 
 def test_text_will_do_for_everything(here):

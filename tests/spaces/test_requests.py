@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -91,6 +92,20 @@ def test_what_is_wrong_and_long_is_not_repeated_in_full(size):
     with pytest.raises(InputError) as caught:
         workload("matmul", m=size, n=1, k=1)
     assert 20 < len(str(caught.value)) < 160
+
+
+@pytest.mark.parametrize(
+    "size", [np.float32(4.5), np.array(4.5), Fraction(9, 2), 4.5, b"4"], ids=shown
+)
+def test_no_fraction_is_cut_off(size):
+    for text in ("matmul m=1 n=1", "y[k] = x[k]"):
+        with pytest.raises(InputError, match=r"k=.* is (not a|no) whole number"):
+            workload(text, k=size)
+
+
+def test_sizes_may_be_numbers_of_numpy():
+    for text in ("matmul m=1 n=1", "y[k] = x[k]"):
+        assert workload(text, k=np.int64(4)) == workload(text, k=4)
 
 
 def test_values_are_shown_in_one_short_line():

@@ -52,6 +52,8 @@ def _why_no_array(product: PlacedProduct) -> str | None:
         if factor.place.bounds and factor.operand.leading is not None:
             return f"{factor.operand.name} is a slice of a larger array; borders need whole ones"
     for read, place in product.places.items():
+        if (dtype := program.operand[read.name].dtype) not in FLOATS:
+            return f"{read} is a number of {dtype}; what is fused has {', '.join(FLOATS)}"
         if place.bounds:
             return f"{read} leaves {read.name}; what is fused is read within its array"
     return None

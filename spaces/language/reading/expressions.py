@@ -13,7 +13,7 @@ from spaces.errors import InputError, shown
 from spaces.language.affine import affine
 from spaces.language.functions import FUNCTIONS, REDUCERS
 from spaces.language.reading.reductions import SUGAR
-from spaces.language.reading.source import NAME, RESERVED, Statement
+from spaces.language.reading.source import NAME, NAMES, RESERVED, Statement
 from spaces.language.tree import (
     AxisValue,
     Binary,
@@ -67,8 +67,10 @@ class Names:
 
     def problem(self, name: str, rank: int) -> str | None:
         """Why the array ``name`` cannot be read here with so many indices."""
+        if name == "inf":
+            return "inf is allowed in inside(name[...], -inf) alone; elsewhere write 1e30, or where"
         if not NAME.fullmatch(name) or name in RESERVED:
-            return f"bad name {shown(name)}; allowed: up to 64 letters, digits and _"
+            return f"bad name {shown(name)}; allowed: {NAMES}"
         if name in self.axes:
             return f"{name!r} is an axis; an operand needs another name"
         if name in self.lines and name not in self.defined:

@@ -22,9 +22,17 @@ from spaces.language.reading.declarations import Declaration, declaration
 from spaces.language.reading.expressions import ExpressionReader, Names, axis_names, parts
 from spaces.language.reading.inference import Arrays
 from spaces.language.reading.reductions import Lifter
-from spaces.language.reading.source import MAX_LENGTH, NAME, RESERVED, Statement, statements
+from spaces.language.reading.source import (
+    MAX_LENGTH,
+    NAME,
+    NAMES,
+    RESERVED,
+    Statement,
+    statements,
+)
 from spaces.language.reading.validation import check
 from spaces.language.tree import Comparison
+from spaces.validation.checks import whole
 
 MAX_EXTENT = 2**24
 MAX_AXES = 16
@@ -167,7 +175,7 @@ def _definition(statement: Statement, tree: ast.stmt) -> tuple[str, Sequence[ast
 
 def _check_name(statement: Statement, name: str, names: Names) -> None:
     if not NAME.fullmatch(name) or name in RESERVED:
-        statement.fail(f"bad name {shown(name)}; allowed: up to 64 letters, digits and _")
+        statement.fail(f"bad name {shown(name)}; allowed: {NAMES}")
     if name in names.axes:
         statement.fail(f"{name!r} is an axis; an array needs another name")
 
@@ -195,8 +203,4 @@ def _extent(name: str, value: object) -> int:
         raise InputError(f"{shown(name)} is no name of an axis; allowed: a=1, b=2")
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}", value):
         value = int(value)
-    if type(value) is not int:
-        raise InputError(f"{name}={shown(value)} is no whole number; allowed: 1 to {MAX_EXTENT}")
-    if not 1 <= value <= MAX_EXTENT:
-        raise InputError(f"{name}={shown(value)} is out of range; allowed: 1 to {MAX_EXTENT}")
-    return value
+    return whole(name, value, 1, MAX_EXTENT)

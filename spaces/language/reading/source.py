@@ -16,6 +16,7 @@ MAX_STATEMENTS = 200
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 RESERVED = ("axes", "where", "inf")
+NAMES = f"up to 64 letters, digits and _, but none of {', '.join(RESERVED)}"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.,+*/%()\[\] <>=!:-]")
 _GLUED = re.compile(r"(?<![\w.])(\d++\.?+\d*+|\.\d++)([eE][+-]?\d++)?+[A-Za-z_]")
 """A number with a letter at its end, as in ``1if``, of which Python's parser would warn."""

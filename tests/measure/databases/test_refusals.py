@@ -119,6 +119,8 @@ def test_a_database_that_brings_programs_is_refused(path, program, says):
     [
         ("missing/folder/x.db", "cannot be used: unable to open"),
         (".", "is no file; allowed: the path of a file"),
+        ("none/", "is no file; allowed: the path of a file"),
+        ("\udcff.db", "no database can be named .*, which is no text"),
         ("/dev/null", "is no file"),
         ("x" * 999, "cannot be used: File name too long"),
         ("://", "no database URL"),
@@ -137,6 +139,14 @@ def test_locations_that_cannot_be(location, says, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=says):
         Database(location)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_relative_path_leads_nowhere_from_a_folder_that_is_gone(tmp_path, monkeypatch):
+    (folder := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(InputError, match="data is in a folder that is gone"):
+        Database("data")
 
 
 @pytest.mark.parametrize("location", [".", "/dev/null", "x" * 999])

@@ -35,7 +35,7 @@ BAD = {
 COMMANDS = ("tune", "query", "show")
 SAID_OF_EACH_TEMPLATE = ("show", "a dtype that nothing multiplies")
 ASKED = [pair for pair in product(COMMANDS, BAD) if pair != SAID_OF_EACH_TEMPLATE]
-LARGE = ("y[i] = x[i]", "i=16777217 is out of range; allowed: 1 to 16777216")
+LARGE = ("y[i] = x[i]", "i=16777217 is out of range; allowed: whole numbers from 1 to 16777216")
 
 
 @pytest.mark.parametrize(("command", "name"), ASKED)

@@ -49,6 +49,13 @@ def test_a_full_standard_output(tmp_path):
     assert "No space left on device" in remarks(err)[-1]
 
 
+def test_what_an_encoding_lacks_is_spelled_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    code, out, _ = outcome(("tune", *SMALL, "--trials", "1", "--db", "ä.db"), tmp_path)
+    assert code == 0
+    assert r"kept in \xe4.db" in out
+
+
 def test_a_full_standard_error(tmp_path):
     with open("/dev/full", "w") as full:
         code, out, _ = outcome(("query", "conv"), tmp_path, stderr=full)

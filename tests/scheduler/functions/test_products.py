@@ -104,6 +104,14 @@ def test_an_operand_may_have_any_name():
     np.testing.assert_array_equal(call(self=given), 2 * given)
 
 
+def test_an_operand_that_is_called_out_comes_by_position():
+    call = best(workload("y[i] = out[i] * 2", i=3), database=None)
+    given = np.arange(3, dtype=np.float32)
+    np.testing.assert_array_equal(call(given), 2 * given)
+    with pytest.raises(InputError, match="got 0 by position; by name, out is where the result"):
+        call(out=given)
+
+
 ON_GPU = """
 import json, sys
 from scheduler.best import best

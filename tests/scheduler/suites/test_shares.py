@@ -25,6 +25,12 @@ def test_each_gets_a_batch_before_any_gets_a_second(database: Database) -> None:
     assert workloads[: len(SPACES)] == [space.workload for space in SPACES]
 
 
+def test_few_trials_are_shared_by_all(database: Database) -> None:
+    machine = Six()
+    tuned(database, machine, trials=8)
+    assert set(shares(machine)) == {space.workload.key for space in SPACES}
+
+
 def test_what_weighs_most_gets_the_most_trials(database: Database) -> None:
     machine = Six()
     tuned(database, machine)

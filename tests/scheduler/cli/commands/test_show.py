@@ -86,7 +86,10 @@ def test_what_is_derived_is_shown(capsys):
         (["softmax", "r=4"], "softmax needs r, c; missing: c"),
         (["softmax", "r"], "'r' is not a parameter; allowed: name=value"),
         (["y[i] = foo(i)", "i=4"], "unknown function 'foo'"),
-        ([TEXT, "r=4", "c=zero"], "c='zero' is no whole number; allowed: 1 to 16777216"),
+        (
+            [TEXT, "r=4", "c=zero"],
+            "c='zero' is no whole number; allowed: whole numbers from 1 to 16777216",
+        ),
         ([], "no operator is given; allowed: a name, a program's text, or --file"),
         (["--file", "missing.tw"], "missing.tw"),
         (["--file", "/dev/zero"], "/dev/zero is no program: over 65536 bytes"),

@@ -28,6 +28,7 @@ SERVED = {
     'y[i,f] = sum[e](p[i,e] * w[e,f])" i=9 j=17 d=8 e=12 f=10',
     "rows in one pass": '"p[i,j] = softmax[j](x[i,j]); z[i,l] = sum[j](p[i,j] * w[j,l]); '
     'y[i] = var[l](z[i,l])" i=9 j=40 l=12',
+    "numbers of a table": "grouped_matmul t=9 n=20 k=8 experts=3 epilogue=x+expert[t]",
     "two outputs": '"s[i,j] = sum[k](a[i,k] * b[k,j]); m[i] = max[j](s[i,j] * s[i,j]); '
     'y[i,j] = a[i,j] / (1 + m[i]); -> m, y" i=12 j=10 k=10',
 }

@@ -200,6 +200,10 @@ REFUSED = [
         "j, in segments of e, is not all of the batch and of the rows",
     ),
     ("grouped_matmul t=9 n=5 k=4 experts=3 dtype=float64", "allowed: float32"),
+    (
+        'grouped_matmul t=9 n=5 k=4 experts=3 epilogue="x + expert[t]"',
+        "expert[t] is a number of int32; what is fused has float32, bfloat16",
+    ),
 ]
 
 

@@ -23,7 +23,7 @@ BAD = {
     "i[j] = x[j]": "'i' is an axis; an array needs another name",
     "y[i] = i[j]": "'i' is an axis; an operand needs another name",
     "y[i] = x[i] + x[i, j]": "'x' is read with 2 indices; it has 1 dimensions",
-    "where[i] = x[i]": "bad name 'where'",
+    "where[i] = x[i]": "bad name 'where'; allowed: .*, but none of axes, where, inf",
     # indices
     "x: float32[4]; y[i] = x[i + 1]": "x.i . 1. in stage 'y': index 'i . 1' of dimension 0 runs "
     "from 1 to 4 .i from 0 to 3.; allowed: 0 to 3, or inside.x.i . 1., value.",
@@ -41,7 +41,7 @@ BAD = {
     "y[i] = inside(2, 0)": "inside.* is for one entry",
     "x: float32[4]; y[i] = inside(x[i], --1)": "'--1' is no value outside",
     f"x: float32[4]; y[i] = inside(x[i], {'-' * 900}1)": "is no value outside|too deeply nested",
-    "y[i] = x[i] * inf": "bad name 'inf'; allowed: up to 64 letters, digits and _",
+    "y[i] = x[i] * inf": r"inf is allowed in inside\(name\[...\], -inf\) alone; elsewhere",
     f"y[i] = {'x' * 65}[i]": "bad name 'x.*x'; allowed: up to 64 letters",
     "y[i] = inside(x[i], j)": "'j' is no value outside; allowed: a number, inf, -inf",
     # quotients
@@ -135,9 +135,9 @@ def test_a_program_without_a_meaning(text: str) -> None:
 @pytest.mark.parametrize(
     ("extents", "message"),
     [
-        ({"i": 0}, "i=0 is out of range; allowed: 1 to 16777216"),
+        ({"i": 0}, "i=0 is out of range; allowed: whole numbers from 1 to 16777216"),
         ({"i": 2**24 + 1}, "i=16777217 is out of range"),
-        ({"i": -3}, "i=-3 is out of range; allowed: 1 to 16777216"),
+        ({"i": -3}, "i=-3 is out of range; allowed: whole numbers from 1 to 16777216"),
         ({"i": 2.0}, "i=2.0 is no whole number"),
         ({"i": True}, "i=True is no whole number"),
         ({"i": "4k"}, "i='4k' is no whole number"),
