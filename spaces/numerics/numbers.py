@@ -85,7 +85,8 @@ class Arrays:
         """``numpy.where``, without its work if the condition holds nowhere."""
         if np.any(condition):
             return np.where(condition, a, b)
-        return np.broadcast_to(b, np.broadcast_shapes(*map(np.shape, (condition, a, b))))
+        found, shape = np.asarray(b), np.broadcast(condition, a, b).shape
+        return found if found.shape == shape else np.broadcast_to(found, shape)
 
     def call(self, function: str, arguments: Sequence[Any]) -> Any:
         """The function's reference, or what is as good where code may be off."""
