@@ -10,7 +10,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,9 +50,12 @@ class Build:
         """Where it is kept: its name tells all that goes into it apart."""
         compiler = find_compiler()
         here = [compiler.name, compiler.version, platform.machine(), _c_library(), self.host]
-        identity = [*here, list(self.flags), dict(self.sources)]
-        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        return CachedFile("binaries", f"{self.name}-{digest[:32]}")
+        return CachedFile("binaries", f"{self.name}-{_digest([*here, self._given])[:32]}")
+
+    @cached_property
+    def _given(self) -> str:
+        """Tells flags and sources apart, which are long."""
+        return _digest([list(self.flags), dict(self.sources)])
 
     def compile(self) -> bytes:
         """The binary; :class:`InputError` with the compiler's words if there is none."""
@@ -97,6 +100,10 @@ class Build:
             raise InputError(
                 f"the {self.name} that {compiler} built cannot be loaded: {error}"
             ) from None
+
+
+def _digest(identity: object) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def _loaded(content: bytes, load: Callable[[str], Loaded]) -> Loaded:

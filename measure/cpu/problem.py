@@ -13,6 +13,7 @@ import numpy as np
 from measure.drawing.interfaces import Draw
 from spaces.numerics.allowance import bounds_dtype
 from spaces.workloads.array import Array
+from spaces.workloads.workload import Workload
 
 # As compare.h numbers them; other types of 1 and 2 bytes are read through a table of their values.
 KINDS = {"float64": 0, "float32": 1, "int32": 2, "bfloat16": 5}
@@ -25,37 +26,39 @@ INTEGER_POISON = 0x7F7F
 
 
 class Problem:
-    """Inputs of a draw, and the least and greatest values of each output.
+    """Memory for the inputs of a draw, and for the least and greatest values of each output.
 
     ``text`` describes it to the server (see plan.c), which inherits ``descriptor``: an anonymous
-    file that goes when its last user does.
+    file that goes when its last user does. The server may be started before :meth:`fill`.
     """
 
-    def __init__(self, draw: Draw) -> None:
-        inputs, judged = draw.workload.inputs, [_Judged(o) for o in draw.workload.outputs]
-        sizes = [operand.span_bytes for operand in inputs]
-        sizes += [size for output in judged for size in output.sizes]
-        *offsets, size = accumulate((-(-s // ALIGNMENT) * ALIGNMENT for s in sizes), initial=0)
-        places = [offsets[i : i + 3] for i in range(len(inputs), len(offsets), 3)]
+    def __init__(self, workload: Workload) -> None:
+        self._inputs, self._judged = workload.inputs, [_Judged(o) for o in workload.outputs]
+        sizes = [operand.span_bytes for operand in self._inputs]
+        sizes += [size for output in self._judged for size in output.sizes]
+        pages = (-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
+        *offsets, self._size = accumulate(pages, initial=0)
+        count = len(self._inputs)
+        self._offsets = offsets[:count]
+        self._places = [offsets[i : i + 3] for i in range(count, len(offsets), 3)]
         self._file = os.fdopen(os.memfd_create("tilewright"), "w+b")
-        os.ftruncate(self.descriptor, size)
-        whole = np.frombuffer(mmap.mmap(self.descriptor, size), np.uint8)
-        for operand, offset in zip(inputs, offsets, strict=False):
-            array_in(whole[offset:], operand)[...] = draw.inputs[operand.name]
-        draw.allowed(
-            {
-                output.array.name: output.ends(whole, at)
-                for output, at in zip(judged, places, strict=True)
-            }
-        )
-        for output, (_, _, table) in zip(judged, places, strict=True):
-            whole[table : table + output.table.nbytes] = output.table.view(np.uint8)
-        lines = [f"{self.descriptor} {size}", str(len(inputs))]
-        for operand, offset in zip(inputs, offsets, strict=False):
+        os.ftruncate(self.descriptor, self._size)
+        lines = [f"{self.descriptor} {self._size}", str(len(self._inputs))]
+        for operand, offset in zip(self._inputs, self._offsets, strict=True):
             lines.append(f"{offset} {operand.span_bytes} {operand.name}")
-        lines.append(str(len(judged)))
-        lines += [output.line(at) for output, at in zip(judged, places, strict=True)]
+        lines.append(str(len(self._judged)))
+        lines += [o.line(at) for o, at in zip(self._judged, self._places, strict=True)]
         self.text = "\n".join(lines)
+
+    def fill(self, draw: Draw) -> None:
+        """Write the inputs, and work out what is allowed of outputs."""
+        whole = np.frombuffer(mmap.mmap(self.descriptor, self._size), np.uint8)
+        for operand, offset in zip(self._inputs, self._offsets, strict=True):
+            array_in(whole[offset:], operand)[...] = draw.inputs[operand.name]
+        judged = list(zip(self._judged, self._places, strict=True))
+        draw.allowed({output.array.name: output.ends(whole, at) for output, at in judged})
+        for output, (_, _, table) in judged:
+            whole[table : table + output.table.nbytes] = output.table.view(np.uint8)
 
     @property
     def descriptor(self) -> int:

@@ -101,13 +101,12 @@ class CRunner:
     def _records(self, job: Job, group: Sequence[Built]) -> list[Record]:
         """What the server says of a group; in a thorough job of other inputs, too."""
         protocol = self._protocol or protocol_for(self._clock, job.final)
-        problem = Problem(self._draw(job.workload, job.final))
-        records = self._serve(job, group, problem, protocol)
+        records = self._serve(job, group, protocol)
         for number, other in enumerate(self._others(job), 1):
             right = [i for i, record in enumerate(records) if record.error_kind is None]
             if not right:
                 break
-            found = self._serve(job, [group[i] for i in right], Problem(other), VERIFICATION)
+            found = self._serve(job, [group[i] for i in right], VERIFICATION, other)
             for i, record in zip(right, found, strict=True):
                 records[i].add_verdict(record, f"other inputs {number}")
         return records
@@ -118,13 +117,19 @@ class CRunner:
             yield from with_others(self._draw(job.workload, job.final))
 
     def _serve(
-        self, job: Job, group: Sequence[Built], problem: Problem, protocol: TimingProtocol
+        self,
+        job: Job,
+        group: Sequence[Built],
+        protocol: TimingProtocol,
+        other: Draw | None = None,
     ) -> list[Record]:
+        """What a server says of a draw of the job, or of the ``other`` one; it starts meanwhile."""
         limit = call_limit(job.workload.work, job.best)
-        session = Session([Record(time.time()) for _ in group])
-        with problem:
+        with Problem(job.workload) as problem:
             process = self._start(problem.descriptor)
             try:
+                problem.fill(other or self._draw(job.workload, job.final))
+                session = Session([Record(time.time()) for _ in group])
                 assert process.stdin is not None
                 with suppress(BrokenPipeError):
                     process.stdin.write(self._plan(problem, job, group, limit, protocol))

@@ -40,8 +40,9 @@ class CachedFile:
 
     def read(self) -> bytes | None:
         """Its content, if it is there and whole; links are nothing of the cache's."""
+        path = self.path
         try:
-            sealed = b"" if self.path.is_symlink() else self.path.read_bytes()
+            sealed = b"" if path.is_symlink() else path.read_bytes()
         except OSError:
             return None
         content = sealed[:-SEAL_BYTES]
@@ -78,12 +79,12 @@ class CachedFile:
 
         Raises :class:`InputError` where it cannot be kept or run.
         """
-        content = self.read()
-        if content is None or not os.access(self.path, os.X_OK):
+        content, path = self.read(), self.path
+        if content is None or not os.access(path, os.X_OK):
             self.write(make() if content is None else content, executable=True)
-        if not os.access(self.path, os.X_OK):
-            raise InputError(f"programs in {self.path.parent} cannot be run; {ELSEWHERE}")
-        return self.path
+        if not os.access(path, os.X_OK):
+            raise InputError(f"programs in {path.parent} cannot be run; {ELSEWHERE}")
+        return path
 
     def remove(self) -> None:
         """Forget it, where it is ours to forget."""

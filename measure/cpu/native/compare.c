@@ -37,19 +37,19 @@ static inline double distance(double got, double low, double high) {
 }
 
 /* Loops that compilers turn into vector code; NaN and infinities are looked at again. */
-static long outside_float32(const comparison *c, const float *output) {
+static int any_outside_float32(const comparison *c, const float *output) {
   const float *low = c->low, *high = c->high;
-  long outside = 0;
-  for (long i = 0; i < c->count; i++) outside += !((output[i] >= low[i]) & (output[i] <= high[i]));
+  int outside = 0;
+  for (long i = 0; i < c->count; i++) outside |= !((output[i] >= low[i]) & (output[i] <= high[i]));
   return outside;
 }
 
-static long outside_bfloat16(const comparison *c, const uint16_t *output) {
+static int any_outside_bfloat16(const comparison *c, const uint16_t *output) {
   const float *low = c->low, *high = c->high;
-  long outside = 0;
+  int outside = 0;
   for (long i = 0; i < c->count; i++) {
     float got = widened(output[i]);
-    outside += !((got >= low[i]) & (got <= high[i]));
+    outside |= !((got >= low[i]) & (got <= high[i]));
   }
   return outside;
 }
@@ -57,8 +57,8 @@ static long outside_bfloat16(const comparison *c, const uint16_t *output) {
 discrepancy compare(const comparison *c, const void *output) {
   discrepancy worst = {0};
   double most = 0;
-  if (c->kind == COMPARE_FLOAT32 && !outside_float32(c, output)) return worst;
-  if (c->kind == COMPARE_BFLOAT16 && !outside_bfloat16(c, output)) return worst;
+  if (c->kind == COMPARE_FLOAT32 && !any_outside_float32(c, output)) return worst;
+  if (c->kind == COMPARE_BFLOAT16 && !any_outside_bfloat16(c, output)) return worst;
   for (long i = 0; i < c->count; i++) {
     double got = element(c, output, i), low = bound(c, c->low, i), high = bound(c, c->high, i);
     double far = distance(got, low, high);

@@ -233,39 +233,47 @@ static void verify(int i) {
   stop(i);
 }
 
-/* Orders `calls` timed calls after `warm` others, or a check of the last output if there are none,
-   and waits for the answer; 0 if there is none or an error, which is then told. */
-static int obeyed(int i, int warm, int calls) {
+/* Orders `calls` timed calls after `warm` others, or a check of the last output if there are none.
+   Whoever is gone does not hear it, and then does not answer. */
+static void give_order(int i, int warm, int calls) {
   contestant *c = &contestants[i];
-  double began = seconds_of(i);
   order next = {c->token = new_token(), warm, calls};
-  if (write(c->channel, &next, sizeof next) != sizeof next || !await_answer(i, 2 * p.limit + 1)) {
-    if (c->process) report_death(i, p.limit);
-    return 0;
-  }
-  if (answer.kind == REPLY_ERROR) {
-    report_answer(i);
-    stop(i);
-    return 0;
-  }
-  double each = answer.seconds[0];
-  return !calls || is_honest(i, each * calls, warm * each, began);
+  ssize_t heard = write(c->channel, &next, sizeof next);
+  (void)heard;
+}
+
+/* Waits until an order is obeyed; 0 if there is no answer or an error, which is then told. */
+static int is_obeyed(int i) {
+  if (!await_answer(i, 2 * p.limit + 1)) return 0;
+  if (answer.kind != REPLY_ERROR) return 1;
+  report_answer(i);
+  stop(i);
+  return 0;
 }
 
 static void sample(int i) {
   contestant *c = &contestants[i];
   int calls = p.elsewhere_bytes ? 1 : calls_of_sample(&p.timing, &c->tally);
   int warm = calls > 1;
-  if (!obeyed(i, warm, calls)) return;
+  double began = seconds_of(i);
+  give_order(i, warm, calls);
+  if (!is_obeyed(i)) return;
+  double each = answer.seconds[0];
+  if (!is_honest(i, each * calls, warm * each, began)) return;
   c->unchecked = 1;
-  take_sample(i, answer.seconds[0]);
-  c->tally.spent += answer.seconds[0] * (warm + calls);
+  take_sample(i, each);
+  c->tally.spent += each * (warm + calls);
   p.best = fmin(p.best, c->tally.fastest);
 }
 
-/* What the last of the timed calls left: a kernel may have gone wrong since it was checked. */
-static void check_again(int i) {
-  if (contestants[i].process && contestants[i].unchecked) obeyed(i, 0, 0);
+static int is_unchecked(int i) { return contestants[i].process && contestants[i].unchecked; }
+
+static void order_check(int i) {
+  if (is_unchecked(i)) give_order(i, 0, 0);
+}
+
+static void await_check(int i) {
+  if (is_unchecked(i)) is_obeyed(i);
 }
 
 static void timed(void (*step)(int), int i) {
@@ -273,6 +281,21 @@ static void timed(void (*step)(int), int i) {
   step(i);
   contestants[i].took += wall_seconds() - start;
   fflush(stdout);
+}
+
+/* What the last of the timed calls left: a kernel may have gone wrong since it was checked. Nothing
+   is timed any more, so all look at once. */
+static void check_again(void) {
+  for (int i = 0; i < p.candidates; i++) timed(order_check, i);
+  for (int i = 0; i < p.candidates; i++) timed(await_check, i);
+}
+
+/* Ends all at once: it takes longer to free a process's memory than to ask for it. */
+static void stop_all(void) {
+  for (int i = 0; i < p.candidates; i++)
+    if (contestants[i].process) kill(contestants[i].process, SIGKILL);
+  for (int i = 0; i < p.candidates; i++)
+    if (contestants[i].process) stop(i);
 }
 
 static void shuffle(int *items, int count) {
@@ -325,11 +348,9 @@ int main(void) {
   fflush(stdout);
   for (int i = 0; i < p.candidates; i++) timed(verify, i);
   run_rounds();
-  for (int i = 0; i < p.candidates; i++) {
-    timed(check_again, i);
-    if (contestants[i].process) stop(i);
-    printf("took %d %.6f\n", i, contestants[i].took);
-  }
+  check_again();
+  stop_all();
+  for (int i = 0; i < p.candidates; i++) printf("took %d %.6f\n", i, contestants[i].took);
   printf("done\n");
   return fflush(stdout) != 0;
 }

@@ -1,13 +1,18 @@
 /* Memory with guards on both sides: pages without access, and canary bytes in the slack between
    them and the data. The data ends at the last 64-byte boundary before the rear guard, so that
    one vector too many already faults. Zones of 4 MiB and more are whole huge pages, as NumPy's
-   arrays of that size are; no others are. */
+   arrays of that size are; no others are. All is written before it is used, so the memory is asked
+   for at once, which takes less time than page by page (Linux before 5.14 knows no such advice). */
 #define _GNU_SOURCE
 #include "zone.h"
 
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 enum { HUGE = 2 << 20, GUARD = HUGE, PAGE = 64 << 10, ALIGNMENT = 64, CANARY = 0xA5 };
 
@@ -24,6 +29,7 @@ int zone_create(zone *z, const char *name, size_t bytes) {
   char *open = (char *)round_up((uintptr_t)reserved + GUARD, HUGE);
   if (mprotect(open, open_bytes, PROT_READ | PROT_WRITE)) return -1;
   madvise(open, open_bytes, large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  madvise(open, open_bytes, MADV_POPULATE_WRITE);
   *z = (zone){name, reserved, reserved_bytes, open, open_bytes, open + open_bytes - whole, bytes};
   return 0;
 }
