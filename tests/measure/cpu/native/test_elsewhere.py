@@ -74,5 +74,4 @@ def test_a_kernel_that_looks_can_tell(counting: None) -> None:
 def test_the_score_is_no_lucky_sample(counting: None) -> None:
     between, others = looking("0", elsewhere=64 * LINES), looking("0", elsewhere=0)
     assert between.score == pytest.approx(np.quantile(between.samples, 0.25))
-    assert between.score > min(between.samples)
     assert others.score == min(others.samples)
