@@ -24,7 +24,7 @@ from measure.tables.engine import engines, for_one_query, for_writing, transacti
 from measure.tables.importing import take
 from measure.tables.inserting import beat, insert, pieces
 from measure.tables.likeness.nearest import nearest_pairs
-from measure.tables.likeness.related import related_pairs
+from measure.tables.likeness.related import related_pairs, sibling_pairs
 from measure.tables.opening import open_engine
 from measure.tables.queries import (
     TRIALS_OF_RUN,
@@ -196,6 +196,18 @@ class Database:
         with transaction(self._engine) as connection:
             ids = nearest_pairs(connection, workload, target)
         return islice(self._reader.best_of(ids), count)
+
+    def of_siblings(
+        self, workload: Workload, target: Target, versions: Collection[str]
+    ) -> Iterator[Record]:
+        """The best record of this workload on each sibling of ``target``, the nearest first, each
+        read when it is asked for: see :meth:`spaces.target.Target.is_sibling`.
+
+        Siblings count that have right schedules of these ``versions`` of templates.
+        """
+        with transaction(self._engine) as connection:
+            ids = sibling_pairs(connection, workload, target, versions)
+        return self._reader.best_of(ids)
 
     def related(
         self, workload: Workload, target: Target, versions: Collection[str], count: int = 8

@@ -1,10 +1,11 @@
 """What schedule to use for a workload, and how we know.
 
 Measured: the best-known one of this very workload and target. Transferred: that of the nearest
-shape, changed where the rules here ask for it, unless the roofline holds it for far worse among
-others here than it is there. Predicted: the best of many random ones by the
-roofline, or by a model that the user gives. So there is always an answer, and it says which of the
-three it is.
+sibling of the target (a machine with other cores at hand or another compiler, a GPU of the same
+architecture), or of the nearest shape, changed where the rules here ask for it, unless the roofline
+holds it for far worse among others here than it is there. Predicted: the best of many random ones
+by the roofline, or by a model that the user gives. So there is always an answer, and it says which
+of the three it is.
 """
 
 from __future__ import annotations
@@ -106,10 +107,13 @@ class Answer:
             "provenance": str(self.provenance),
             "trials": self.trials,
             "doubted": self.doubted,
-            "transferred_from": self.record.workload.to_json()
-            if self.record and self.provenance is Provenance.TRANSFERRED
-            else None,
+            "transferred_from": self._source.workload.to_json() if self._source else None,
+            "transferred_from_target": self._source.target.to_json() if self._source else None,
         }
+
+    @property
+    def _source(self) -> Record | None:
+        return self.record if self.provenance is Provenance.TRANSFERRED else None
 
 
 def query(
@@ -185,7 +189,8 @@ def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answ
     workload, target, least = space.workload, space.target, cache(_least_estimate)
     # of other versions of templates
     older = database.best_few(workload, target, NEIGHBOURS) if trials else []
-    for record in chain(older, database.nearest(workload, target, NEIGHBOURS)):
+    siblings = database.of_siblings(workload, target, space.versions)
+    for record in chain(older, siblings, database.nearest(workload, target, NEIGHBOURS)):
         schedule = space.nearest(record.schedule, np.random.default_rng(0))
         there = _space_of(record, space)
         score = record.measurement.score

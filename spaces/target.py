@@ -38,6 +38,8 @@ class Target:
     """
 
     kind: ClassVar[str] = ""
+    built_alike: ClassVar[tuple[str, ...]] = ()
+    """Fields that siblings have in common: what kernels are made of, beside sizes and speeds."""
 
     def __post_init__(self) -> None:
         for name, limit in _limits(type(self)).items():
@@ -65,6 +67,12 @@ class Target:
     def summary(self) -> str:
         """One line for people."""
         raise NotImplementedError
+
+    def is_sibling(self, other: Target) -> bool:
+        """Whether what is fast on ``other`` is likely to be fast here: a machine of the same build,
+        which may have other sizes and speeds, other cores at hand, and another compiler."""
+        same = self.kind == other.kind and self != other
+        return same and all(getattr(self, n) == getattr(other, n) for n in self.built_alike)
 
     def least_seconds(self, workload: Workload) -> float:
         """What no kernel of this workload can be faster than, in seconds.

@@ -242,6 +242,19 @@ class RankingContract(DatabaseTests):
         assert thin.schedule["mc"] == 9
         assert database.related(WORKLOAD, TARGET, []) == []
 
+    def test_siblings_the_nearest_first(self, database):
+        near, far, older = (replace(TARGET, cores=n) for n in (8, 64, 16))
+        self.put(database, measured(1, 1.0))
+        self.put(database, measured(2, 1e-3), target=far)
+        self.put(database, measured(3, 2.0), measured(4, 1.0), failed(5), target=near)
+        database.record(Record(WORKLOAD, older, "contraction.0", measured(6, 1.0)))
+        self.put(database, measured(7, 1.0), workload=shape_of(64), target=near)
+        self.put(database, measured(8, 1.0), target=replace(TARGET, threads=2))
+        self.put(database, failed(9), target=replace(TARGET, cores=4))
+        found = database.of_siblings(WORKLOAD, TARGET, ["contraction.1"])
+        assert [record.schedule["mc"] for record in found] == [4, 2]
+        assert list(database.of_siblings(WORKLOAD, TARGET, [])) == []
+
     def test_summaries(self, database):
         self.put(database, measured(1, 2.0), measured(1, 1.5, "final"), failed(2))
         self.put(database, failed(1), target=replace(TARGET, threads=2))

@@ -40,6 +40,7 @@ class CpuTarget(Target):
     """
 
     kind: ClassVar[str] = "cpu"
+    built_alike: ClassVar[tuple[str, ...]] = ("architecture", "isa", "threads")
 
     model: Annotated[str, NAME]
     architecture: Annotated[str, NAME]
@@ -61,6 +62,7 @@ class CpuTarget(Target):
     def summary(self) -> str:
         """One line for people."""
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        threads += " of 1 core" if self.cores == 1 else f" of {self.cores} cores"
         compiler = f"{self.compiler} {self.compiler_version}"
         return f"cpu {self.model}, {self.isa}, {threads}, {compiler}"
 

@@ -51,6 +51,7 @@ class CudaTarget(Target):
     """
 
     kind: ClassVar[str] = "cuda"
+    built_alike: ClassVar[tuple[str, ...]] = ("name",)
 
     name: Annotated[str, Architecture()]
     model: Annotated[str, NAME]

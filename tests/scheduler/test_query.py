@@ -37,10 +37,10 @@ def some_schedule(*sizes: int, seed: int = 0) -> Schedule:
     return next(s for s in map(space.schedule, rows) if all(s in other for other in others))
 
 
-def put(database, n, schedule, score, version=None, **more):
+def put(database, n, schedule, score, version=None, target=TARGET, **more):
     version = version or space_for(square(n), TARGET).version_of(schedule)
     measurement = Measurement(schedule, Status.OK, score, started_at=score, **more)
-    assert database.record(Record(square(n), TARGET, version, measurement))
+    assert database.record(Record(square(n), target, version, measurement))
 
 
 def test_measured(database):
@@ -83,6 +83,49 @@ def test_transferred_from_the_nearest_shape(database):
     assert answer.schedule == schedules[128]
     assert answer.record.workload == square(128)
     assert answer.to_json()["transferred_from"] == square(128).to_json()
+
+
+@pytest.mark.parametrize(
+    "sibling",
+    [{"cores": 5}, {"compiler_version": "99.1"}, {"model": "another", "l2_bytes": 8 << 20}],
+)
+def test_transferred_from_a_sibling(database, sibling):
+    """As where a process is bound to some cores, or the compiler was updated."""
+    there = replace(TARGET, **sibling)
+    put(database, 128, some_schedule(128, 64, seed=1), 1.0)
+    put(database, 64, some_schedule(64, seed=2), 1.0, target=there)
+    answer = query(square(64), TARGET, database)
+    assert (answer.provenance, answer.trials) == (Provenance.TRANSFERRED, 0)
+    assert answer.schedule == some_schedule(64, seed=2)
+    told = answer.to_json()
+    assert told["transferred_from"] == square(64).to_json()
+    assert told["transferred_from_target"] == there.to_json()
+    put(database, 64, some_schedule(64, seed=3), 1.0)
+    assert query(square(64), TARGET, database).schedule == some_schedule(64, seed=3)
+
+
+def test_the_nearest_of_two_siblings_counts(database):
+    near, far = (replace(TARGET, cores=TARGET.cores * n) for n in (2, 32))
+    put(database, 64, some_schedule(64, seed=1), 1e-3, target=far)
+    put(database, 64, some_schedule(64, seed=2), 1.0, target=near)
+    assert query(square(64), TARGET, database).schedule == some_schedule(64, seed=2)
+
+
+@pytest.mark.parametrize("other", [{"threads": 2, "cores": 9}, {"isa": "neon"}])
+def test_what_kernels_are_made_of_is_alike_in_siblings(database, other):
+    put(database, 64, some_schedule(64, seed=2), 1.0, target=replace(TARGET, **other))
+    answer = query(square(64), TARGET, database)
+    assert (answer.provenance, answer.record) == (Provenance.PREDICTED, None)
+    assert answer.to_json()["transferred_from_target"] is None
+
+
+def test_gpus_of_an_architecture_are_siblings():
+    h100, h200, a100 = (cuda_target(name) for name in ("sm_90a", "sm_90a", "sm_80"))
+    h200 = replace(h200, model="another", l2_bytes=2 * h200.l2_bytes)
+    assert h100.is_sibling(h200)
+    assert not h100.is_sibling(h100)
+    assert not h100.is_sibling(a100)
+    assert not h100.is_sibling(TARGET)
 
 
 def test_what_suits_the_nearest_shape_alone_is_not_transferred(database):
@@ -165,12 +208,6 @@ def test_only_records_of_the_template_whose_version_rose_are_demoted(database, m
     for template, expected in ((Simt, Provenance.MEASURED), (Mma, Provenance.TRANSFERRED)):
         monkeypatch.setattr(template, "version", template.version + 1)
         assert query(work, target, database).provenance is expected
-
-
-def test_other_targets_do_not_count(database):
-    put(database, 64, some_schedule(64), 1.0)
-    answer = query(square(64), replace(TARGET, compiler_version="13.1.0"), database)
-    assert (answer.provenance, answer.trials) == (Provenance.PREDICTED, 0)
 
 
 def test_a_foreign_database_is_refused(tmp_path):

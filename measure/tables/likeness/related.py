@@ -7,10 +7,10 @@ and of these the ones whose shape and device together differ least.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import ColumnElement, Connection, exists, select
 
 from measure.tables.best_known import RIGHT
 from measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
@@ -31,12 +31,8 @@ def related_pairs(
     right schedules of these ``versions`` of templates are known; nearest first."""
     import numpy as np
 
-    devices = _devices_apart(connection, target)
-    measured = exists().where(
-        measurements.c.pair_id == pairs.c.id,
-        measurements.c.template_version.in_(versions),
-        *RIGHT,
-    )
+    every = _readable(connection.execute(select(*targets.c["id", "description"])))
+    devices = _apart(target, {id: other for id, other in every if other.kind == target.kind})
     query = (
         select(pairs.c.id, pairs.c.target_id, *workloads.c["operator", "family", "extents"])
         .join(workloads, pairs.c.workload_id == workloads.c.id)
@@ -44,7 +40,7 @@ def related_pairs(
         .where(
             pairs.c.target_id.in_(devices),
             (workloads.c.key != workload.key) | (targets.c.fingerprint != target.fingerprint),
-            measured.correlate(pairs),
+            _has_right(versions),
         )
         .order_by(pairs.c.id)
     )
@@ -62,23 +58,52 @@ def related_pairs(
     return [rows[i].id for i in order]
 
 
+def sibling_pairs(
+    connection: Connection, workload: Workload, target: Target, versions: Collection[str]
+) -> list[int]:
+    """The rows of ``pairs`` of this workload on siblings of ``target``, of which right schedules of
+    these ``versions`` of templates are known; the nearest sibling first."""
+    query = (
+        select(pairs.c.id, targets.c.description)
+        .join(workloads, pairs.c.workload_id == workloads.c.id)
+        .join(targets, pairs.c.target_id == targets.c.id)
+        .where(workloads.c.key == workload.key, _has_right(versions))
+        .order_by(pairs.c.id)
+    )
+    devices = _readable(connection.execute(query))
+    siblings = {id: other for id, other in devices if target.is_sibling(other)}
+    apart = _apart(target, siblings)
+    return sorted(siblings, key=apart.__getitem__)
+
+
+def _has_right(versions: Collection[str]) -> ColumnElement[bool]:
+    """Whether right schedules of these versions of templates are known of a row of ``pairs``."""
+    right = exists().where(
+        measurements.c.pair_id == pairs.c.id,
+        measurements.c.template_version.in_(versions),
+        *RIGHT,
+    )
+    return right.correlate(pairs)
+
+
 def _words(operator: str, family: str) -> dict[str, Any]:
     return {**as_object(family), "operator": operator}
 
 
-def _devices_apart(connection: Connection, target: Target) -> dict[int, float]:
-    """How far each device of the kind of ``target`` is from it, by its row of ``targets``: the
-    distance of the numbers in their descriptions, as that of extents."""
-    found: dict[int, Target] = {}
-    for id, text in connection.execute(select(*targets.c["id", "description"])):
+def _readable(rows: Iterable[Any]) -> Iterator[tuple[int, Target]]:
+    """Numbers with the devices described beside them."""
+    for number, text in rows:
         try:
-            other = target_from_column(text)
+            yield number, target_from_column(text)
         except InputError:  # whoever reads its records is told
             continue
-        if other.kind == target.kind:
-            found[id] = other
-    apart = sizes_apart(_numbers(target), [_numbers(other) for other in found.values()])
-    return dict(zip(found, apart.tolist(), strict=True))
+
+
+def _apart(target: Target, devices: Mapping[int, Target]) -> dict[int, float]:
+    """How far each of the devices is from ``target``: the distance of the numbers in their
+    descriptions, as that of extents."""
+    apart = sizes_apart(_numbers(target), [_numbers(other) for other in devices.values()])
+    return dict(zip(devices, apart.tolist(), strict=True))
 
 
 def _numbers(target: Target) -> dict[str, Any]:

@@ -73,6 +73,8 @@ def _rows(answer: Answer) -> list[tuple[str, str]]:
     origin = str(answer.provenance)
     if answer.record is not None and not measured:
         origin += f" from {answer.record.workload}"
+        if answer.record.target != answer.target:
+            origin += f" on {answer.record.target.summary}"
     if answer.doubted:
         origin += ", doubted: a later run found it far slower"
     latency = "-" if answer.latency is None else seconds(answer.latency)

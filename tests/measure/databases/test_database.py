@@ -61,6 +61,8 @@ def test_no_question_and_no_record_reads_every_row(path):
         assert database.record_all([replace(r, run="9af0") for r in mixed]) == 2
         assert database.best_few(WORKLOAD, TARGET, 3, ["contraction.1"])
         assert list(database.nearest(WORKLOAD, TARGET))
+        sibling = replace(TARGET, cores=TARGET.cores + 1)
+        assert list(database.of_siblings(WORKLOAD, sibling, ["contraction.1"]))
         assert database.trials(WORKLOAD, TARGET) == 3
         assert database.trials_of_run("9af0") == 2
         database.doubt(mixed[0])
