@@ -36,9 +36,10 @@ def best(
 ) -> CpuFunction | CudaFunction:
     """A function that computes ``workload`` by the best schedule known for ``target``.
 
-    Where the database has none, or is missing or None, the schedule is transferred (of a sibling of
-    the machine, or of the nearest shape) or predicted, by ``model`` if one is given (:func:`scheduler.query.query`). So there
-    always is a function; its ``provenance`` says which. The kernel is built once and kept on disk.
+    Where the database has none, or is missing or None, the schedule is transferred (from a sibling
+    of the machine, or from the nearest shape) or predicted, by ``model`` if one is given
+    (:func:`scheduler.query.query`). So there always is a function; its ``provenance`` says which.
+    The kernel is built once and kept on disk.
     Raises :class:`spaces.errors.InputError` for bad input, or where no template serves the
     workload.
 
