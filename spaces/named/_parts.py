@@ -19,7 +19,8 @@ def finished(epilogue: str, accumulator: str) -> str:
 def chosen(name: str, value: str, allowed: Sequence[str]) -> str:
     """``value``, one of the values ``allowed`` for a parameter."""
     if value not in allowed:
-        raise InputError(f"{name}={shown(value)} is unknown; allowed: {', '.join(allowed)}")
+        between = " or " if any("," in each for each in allowed) else ", "
+        raise InputError(f"{name}={shown(value)} is unknown; allowed: {between.join(allowed)}")
     return value
 
 
