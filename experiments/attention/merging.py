@@ -24,7 +24,7 @@ from experiments.attention.tensors import drawn, exact
 from experiments.attention.trying import Trial, serving
 from experiments.gpu_matmul.timing import interleave
 from experiments.resuming import resume, write
-from spaces.cuda.chains.splitting import CLUSTER, EARLY, MERGES
+from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from spaces.schedule import Value
 from spaces.target import detect_target
 

@@ -13,12 +13,12 @@ from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.access import Access, leaves
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.merging import PartMerging
-from spaces.cuda.chains.rooms import SHARED, Crew
-from spaces.cuda.chains.sending import VECTOR, SentParts, rows_inside
 from spaces.cuda.chains.spans import Spans
-from spaces.cuda.chains.splitting import SplitKeys, own_pairs
-from spaces.cuda.chains.state_merging import StateMerging
+from spaces.cuda.chains.splits.merging import PartMerging
+from spaces.cuda.chains.splits.rooms import SHARED, Crew
+from spaces.cuda.chains.splits.sending import VECTOR, SentParts, rows_inside
+from spaces.cuda.chains.splits.splitting import SplitKeys, own_pairs
+from spaces.cuda.chains.splits.state_merging import StateMerging
 from spaces.derivation.chained.view import Chained
 from spaces.schedule import Value
 

@@ -12,7 +12,7 @@ from spaces.cuda.chained.columns import Columns
 from spaces.cuda.chained.rows import BlockRows
 from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.sending import ALL_READY, READY
+from spaces.cuda.chains.splits.sending import ALL_READY, READY
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.chain import RESCALES
-from spaces.cuda.chains.splitting import CLUSTER, MERGES, cluster_rule, split_rules
+from spaces.cuda.chains.splits.splitting import CLUSTER, MERGES, cluster_rule, split_rules
 from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 from spaces.cuda.residency import storage_rules
 from spaces.cuda.target import CudaTarget

@@ -10,8 +10,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.kinds import Kinds, kinds_of
-from spaces.cuda.chains.leaving import SHARERS, row_words
-from spaces.cuda.chains.splitting import shares, storing
+from spaces.cuda.chains.splits.leaving import SHARERS, row_words
+from spaces.cuda.chains.splits.splitting import shares, storing
 from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 from spaces.cuda.residency import BlockResources
 from spaces.cuda.target import WARP

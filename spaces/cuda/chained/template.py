@@ -27,7 +27,7 @@ from spaces.cuda.chained.served import why_not_chained
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chained.traffic import chained_quantities
 from spaces.cuda.chains.chain import RESCALES, can_be_late
-from spaces.cuda.chains.splitting import CLUSTER, EARLY, MERGES
+from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of

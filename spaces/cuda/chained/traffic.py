@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.chains.splitting import CLUSTER
+from spaces.cuda.chains.splits.splitting import CLUSTER
 from spaces.cuda.occupancy import USABLE, Occupancy
 from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.merging import PartMerging
-from spaces.cuda.chains.rooms import SHARED, Crew
-from spaces.cuda.chains.sending import ALL_READY, VECTOR, SentParts, rows_inside
-from spaces.cuda.chains.splitting import own_pairs
+from spaces.cuda.chains.splits.merging import PartMerging
+from spaces.cuda.chains.splits.rooms import SHARED, Crew
+from spaces.cuda.chains.splits.sending import ALL_READY, VECTOR, SentParts, rows_inside
+from spaces.cuda.chains.splits.splitting import own_pairs
 from spaces.cuda.warpgroups import GROUP
 
 

@@ -25,7 +25,7 @@ from spaces.cuda.chained_hopper.fetching.turning import Turned
 from spaces.cuda.chained_hopper.multiplying import Multiplying
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chains import access, lanes
-from spaces.cuda.chains.sending import ALL_READY, READY
+from spaces.cuda.chains.splits.sending import ALL_READY, READY
 from spaces.cuda.warpgroups import GROUP
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 

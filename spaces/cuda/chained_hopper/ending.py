@@ -13,7 +13,7 @@ from spaces.cuda.chained_hopper.raised import lowered_sums
 from spaces.cuda.chained_hopper.rows import GroupRows, each_row
 from spaces.cuda.chained_hopper.walk import Walk
 from spaces.cuda.chains.finish import Finish
-from spaces.cuda.chains.sending import READY
+from spaces.cuda.chains.splits.sending import READY
 from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.view import ChainedOutput
 

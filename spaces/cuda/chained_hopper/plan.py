@@ -23,10 +23,10 @@ from spaces.cuda.chained_hopper.raised import raised
 from spaces.cuda.chained_hopper.sizes import MOVED, ChainedSizes
 from spaces.cuda.chains.access import Access
 from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.merging import PartMerging
-from spaces.cuda.chains.rooms import Crew
 from spaces.cuda.chains.spans import Spans
-from spaces.cuda.chains.splitting import SplitKeys
+from spaces.cuda.chains.splits.merging import PartMerging
+from spaces.cuda.chains.splits.rooms import Crew
+from spaces.cuda.chains.splits.splitting import SplitKeys
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.grouping import with_row_factors

@@ -8,7 +8,7 @@ from typing import Any
 from spaces.algebra.integers import round_up
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chains.splitting import CLUSTER, cluster_rule, split_rules
+from spaces.cuda.chains.splits.splitting import CLUSTER, cluster_rule, split_rules
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
 from spaces.rules.early import foresee

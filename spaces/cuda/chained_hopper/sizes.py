@@ -10,8 +10,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
-from spaces.cuda.chains.leaving import SHARERS, row_words
-from spaces.cuda.chains.splitting import shares
+from spaces.cuda.chains.splits.leaving import SHARERS, row_words
+from spaces.cuda.chains.splits.splitting import shares
 from spaces.cuda.warpgroups import GROUP, launch_registers
 from spaces.derivation.chained.view import Chained
 from spaces.dtypes import dtype

@@ -32,7 +32,7 @@ from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.chained_hopper.traffic import chained_quantities
 from spaces.cuda.chained_hopper.walk import WALKS
 from spaces.cuda.chains.chain import RESCALES, can_be_late
-from spaces.cuda.chains.splitting import CLUSTER, EARLY, MERGES
+from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained, chained_of

@@ -16,7 +16,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.fetching.turning import Turned
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chains.splitting import CLUSTER
+from spaces.cuda.chains.splits.splitting import CLUSTER
 from spaces.cuda.occupancy import USABLE
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.work import share_inside

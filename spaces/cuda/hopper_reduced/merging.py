@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.leaving import SHARERS
-from spaces.cuda.chains.state_merging import StateMerging
+from spaces.cuda.chains.splits.leaving import SHARERS
+from spaces.cuda.chains.splits.state_merging import StateMerging
 from spaces.cuda.hopper.tile import BLOCK
 from spaces.cuda.target import WARP
 from spaces.cuda.warpgroups import GROUP

@@ -16,9 +16,9 @@ from spaces.cuda.chains.access import Access, leaves
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.leaving import SHARERS
-from spaces.cuda.chains.merging import PartMerging
-from spaces.cuda.chains.rooms import Crew
+from spaces.cuda.chains.splits.leaving import SHARERS
+from spaces.cuda.chains.splits.merging import PartMerging
+from spaces.cuda.chains.splits.rooms import Crew
 from spaces.cuda.hopper.storing.store import TileStore
 from spaces.cuda.hopper.tile import BLOCK
 from spaces.cuda.hopper_reduced.merging import RowMerging

@@ -1,7 +1,7 @@
 """Parts of keys of which only rows' states are left: lanes that share a row share its parts.
 
 A row may have a hundred parts: a lane that merged all of them would wait for memory time after
-time. Each takes every so-maniest part, batch by batch; then lanes merge what they have.
+time. Of n lanes each takes every n-th part, batch by batch; then they merge what they have.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.leaving import SHARERS, TOGETHER
-from spaces.cuda.chains.merging import PartMerging, held
+from spaces.cuda.chains.splits.leaving import SHARERS, TOGETHER
+from spaces.cuda.chains.splits.merging import PartMerging, held
 
 _AHEAD = 16
 """Parts whose states are on their way to a lane at a time."""

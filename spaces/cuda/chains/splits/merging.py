@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.leaving import TOGETHER, LeftParts
-from spaces.cuda.chains.rooms import GLOBAL
 from spaces.cuda.chains.scopes import ThreadScope
+from spaces.cuda.chains.splits.leaving import TOGETHER, LeftParts
+from spaces.cuda.chains.splits.rooms import GLOBAL
 from spaces.cuda.reducers import joined
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import series

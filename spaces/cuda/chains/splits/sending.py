@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.leaving import SHARERS
-from spaces.cuda.chains.merging import PartMerging
-from spaces.cuda.chains.splitting import receivers
+from spaces.cuda.chains.splits.leaving import SHARERS
+from spaces.cuda.chains.splits.merging import PartMerging
+from spaces.cuda.chains.splits.splitting import receivers
 from spaces.cuda.mma.fragments import FRAGMENT
 
 READY = ("tw::sync_warp();", "tw::cluster_arrive_relaxed();")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.rooms import BLOCK, GLOBAL, Crew, Room
+from spaces.cuda.chains.splits.rooms import BLOCK, GLOBAL, Crew, Room
 
 _ALIGNMENT = 128
 TOGETHER = 4

@@ -1,0 +1,1 @@
+"""Keys split over blocks: where parts are left or sent, and who merges them."""
