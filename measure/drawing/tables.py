@@ -87,20 +87,19 @@ def _kinds_of_tables(program: Program) -> list[tuple[Operand, list[Kind]]]:
     for table in program.operands:
         if table.drawn is not None:
             of = _sorted_kinds if table.drawn.sorted else _unsorted_kinds
-            kinds = _steady_kinds if table.name in summed else of
-            found.append((table, kinds(table, table.drawn)))
+            chooses = table.name in summed and not table.drawn.sorted
+            found.append((table, (_steady_kinds if chooses else of)(table, table.drawn)))
     return found
 
 
 def _choosing_terms(program: Program) -> set[str]:
-    """The tables that choose factors of a sum's terms, and may choose one for several terms."""
+    """The arrays that choose factors of a sum's terms, and may choose one for several terms."""
     return {
-        table.name
+        name
         for stage in program.stages
         if stage.reducer == "sum"
         for factor in factors(stage.body)
-        for table, _ in gathered(program, factor, stage.over)
-        if table.drawn is not None and not table.drawn.sorted
+        for name, _ in gathered(program, factor, stage.over)
     }
 
 

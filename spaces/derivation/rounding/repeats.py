@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from math import prod
 from typing import TypeVar
 
-from spaces.language.program import Operand, Program, Stage
+from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
 
 T = TypeVar("T")
@@ -20,29 +20,36 @@ T = TypeVar("T")
 def repeats(program: Program, stage: Stage, factor: Expression) -> float:
     """How many terms of the sum ``stage`` have the same ``factor``, on average over all terms:
     those along axes that it does not vary along, and those that an entry of a table chooses which
-    comes again. Of n entries that are drawn of m, each has (n - 1) / m others like it."""
+    comes again. Of n entries that are drawn of m, each has (n - 1) / m others like it; of those
+    that are drawn in order, or computed, all may be alike."""
     alike = prod(program.extent[axis] for axis in stage.over if axis not in factor.axes)
-    tables = gathered(program, factor, frozenset(stage.over))
-    return alike * max((_again(table, entries) for table, entries in tables), default=1.0)
+    tables = dict(gathered(program, factor, frozenset(stage.over)))
+    return alike * prod(_again(program, name, entries) for name, entries in tables.items())
 
 
-def _again(table: Operand, entries: int) -> float:
-    assert table.drawn is not None
-    return entries if table.drawn.sorted else 1 + (entries - 1) / table.drawn.below
+def _again(program: Program, name: str, entries: int) -> float:
+    table = program.operand.get(name)
+    if table is None or table.drawn is None or table.drawn.sorted:
+        return entries
+    return 1 + (entries - 1) / table.drawn.below
 
 
 def gathered(
     program: Program, expression: Expression, along: Collection[str]
-) -> Iterator[tuple[Operand, int]]:
-    """The tables that choose what an ``expression`` reads ``along`` some of its axes, and how many
-    entries each has along these."""
+) -> Iterator[tuple[str, int]]:
+    """The names of the arrays that choose what an ``expression`` reads ``along`` some of its axes,
+    and how many entries each has along these."""
     for read in expression.value_reads:
         for entry in (inner for index in read.indices for inner in index.reads):
-            table = program.operand[entry.name]
-            if own := _along(entry, table.shape, along):
-                yield table, prod(own)
+            if own := _along(entry, _shape(program, entry.name), along):
+                yield entry.name, prod(own)
         if stage := program.stage.get(read.name):
             yield from gathered(program, stage.body, set(_along(read, stage.axes, along)))
+
+
+def _shape(program: Program, name: str) -> tuple[int, ...]:
+    operand = program.operand.get(name)
+    return program.shape(program.stage[name].axes) if operand is None else operand.shape
 
 
 def _along(read: Read, dimensions: Iterable[T], along: Collection[str]) -> list[T]:

@@ -26,8 +26,7 @@ class LeftParts:
     """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
     ``i`` of a thread for each weighing, of which it has ``count``. Whoever merges only some of the
     sums says how many there are, ``left``, and which one ``i`` is by ``place``. Threads leave
-    states where ``has_states`` holds, if it is not empty. So many of its sums
-    lie ``together``."""
+    states where ``has_states`` holds, if it is not empty. So many of its sums lie ``together``."""
 
     chain: FragmentChain
     split: int

@@ -1,0 +1,42 @@
+"""How often terms of a sum have the same factor."""
+
+from __future__ import annotations
+
+import pytest
+
+from measure.drawing.draw import one_draw
+from spaces.derivation.algebra import factors
+from spaces.derivation.rounding.repeats import repeats
+from spaces.operators import workload
+
+SIZES = {"i": 3, "k": 16, "d": 2}
+TABLES = "t: int32[9](index < 5)\nu: int32[16](index < 9)\nw: float32[5,i]\n"
+SUM = "y[i,d] = sum[k]({} * z[k,d])"
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        (SUM.format("exp(x[i,k])"), 1),
+        (SUM.format("exp(x[i,k // 4])"), 1),  # known of tables and axes alone
+        ("y[i] = sum[k,d](exp(x[i,k]) * z[k,d])", 2),
+        ("u: int32[16](index < 5)\nw: float32[5,i]\n" + SUM.format("exp(w[u[k],i])"), 1 + 15 / 5),
+        (
+            "u: int32[16](index < 5)\nw: float32[5,i]\np[i,k] = exp(w[u[k],i])\n"
+            + SUM.format("p[i,k]"),
+            1 + 15 / 5,
+        ),
+        ("u: int32[i](index < 5)\nw: float32[5,k]\n" + SUM.format("exp(w[u[i],k])"), 1),
+        (TABLES + SUM.format("exp(w[t[u[k]],i])"), (1 + 15 / 9) * (1 + 8 / 5)),
+        ("u: int32[16](sorted < 5)\nw: float32[5,i]\n" + SUM.format("exp(w[u[k],i])"), 16),
+        ("e[k] = argmax[j](x[k,j])\nw: float32[4,i]\n" + SUM.format("exp(w[e[k],i])"), 16),
+    ],
+)
+def test_terms_repeat_with_entries_of_tables_and_along_axes(text, most):
+    sizes = SIZES | ({"j": 4} if "j" in text.split("=")[1] and "[j]" in text else {})
+    made = workload(text, **sizes)
+    stage = made.program.stages[-1]
+    found = [repeats(made.program, stage, factor) for factor in factors(stage.body)]
+    assert max(found) == pytest.approx(most)
+    low, high = one_draw(made, 0).allowed()["y"]
+    assert (low <= high).all()
