@@ -108,7 +108,7 @@ def test_spaces_are_made_of_all_targets_within_their_limits():
 def _strange(target, generator):
     """``target`` with some of its numbers at the ends of what is allowed."""
     hints = get_type_hints(type(target), include_extras=True)
-    limits = {name: get_args(hint)[1] for name, hint in hints.items() if name != "kind"}
+    limits = {field.name: get_args(hints[field.name])[1] for field in dataclasses.fields(target)}
     ends = {
         name: int(generator.choice([limit.least, limit.most]))
         for name, limit in limits.items()
