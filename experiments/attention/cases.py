@@ -144,7 +144,7 @@ _BATCHED = (
     _decode("", 65536, kv=8),
     AttentionCase("", 16, 128, 1, 1, 4096, 128, "bfloat16"),
 )
-_WINDOW = _prefill("causal window", 4096, kv=8)
+_WINDOWED = _prefill("causal window", 4096, kv=8)
 _PAGED = _decode("pages", 4096, kv=8, batch=64)
 _FLOAT16 = tuple(_prefill(form, 4096, dtype="float16") for form in ("", "causal"))
 _HEAD_64 = tuple(_prefill(form, 4096, depth=64) for form in ("", "causal"))
@@ -160,7 +160,7 @@ CASES = tuple(
             *_ten(4096),
             *_BATCHED,
             _PAGED,
-            _WINDOW,
+            _WINDOWED,
             *_HEAD_64,
             *_FLOAT16,
             *(case for length in (1024, 16384, 512, 8192, 256, 2048, 128) for case in _ten(length)),

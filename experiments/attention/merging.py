@@ -20,13 +20,11 @@ from typing import Any
 import torch
 
 from experiments.attention.cases import AttentionCase
-from experiments.attention.tensors import drawn, exact
-from experiments.attention.trying import Trial, serving
+from experiments.attention.side_by_side import trial_of
 from experiments.gpu_matmul.timing import interleave
 from experiments.resuming import resume, write
 from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from spaces.schedule import Value
-from spaces.target import detect_target
 
 Values = Mapping[str, Value]
 ALL = (*MERGES, EARLY, CLUSTER)
@@ -101,10 +99,7 @@ def compared() -> list[Compared]:
 
 def measure(each: Compared) -> list[dict[str, Any]]:
     """Of each kernel that was right, its schedule and the median of its times in microseconds."""
-    target = detect_target("cuda")
-    (template,) = (t for t in serving(each.case, target) if t.name == each.template)
-    tensors = drawn(each.case)
-    trial = Trial.of(each.case, target, template, tensors, exact(each.case, tensors))
+    trial = trial_of(each.case, each.template)
     trial.run_known(each.schedules, len(each.schedules))
     calls = {str(n): trial.calls[schedule] for n, schedule in enumerate(trial.best)}
     times = interleave(calls, rounds=30, seconds=0.5, heat=0.4)

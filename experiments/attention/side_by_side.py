@@ -27,13 +27,18 @@ from spaces.schedule import Value
 from spaces.target import detect_target
 
 
-def call_of(case: AttentionCase, template: str, values: Mapping[str, Value]) -> Callable[[], None]:
-    """A call of the kernel that some values of a template's decisions are, once it was right."""
+def trial_of(case: AttentionCase, template: str) -> Trial:
+    """One of a case's kernels by a template, of whose inputs the right outputs are known."""
     target = detect_target("cuda")
     (served,) = (t for t in serving(case, target) if t.name == template)
     tensors = drawn(case)
-    trial = Trial.of(case, target, served, tensors, exact(case, tensors))
-    chosen = completed(served(case.workload, target), values)
+    return Trial.of(case, target, served, tensors, exact(case, tensors))
+
+
+def call_of(case: AttentionCase, template: str, values: Mapping[str, Value]) -> Callable[[], None]:
+    """A call of the kernel that some values of a template's decisions are, once it was right."""
+    trial = trial_of(case, template)
+    chosen = completed(trial.space.templates[template], values)
     assert chosen
     trial.judge_all([chosen])
     assert chosen in trial.seconds, f"{case.name}: {trial.outcomes}"

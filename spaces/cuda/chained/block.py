@@ -207,8 +207,12 @@ class Block(SplitKeys):
     def sent_bytes(self) -> int:
         """Shared memory of what the teams of a cluster send those of a block; their barriers lie
         behind it."""
-        teams = int(self.sizes.receiving_teams(self.values))
-        return teams * int(self.sizes.sent_bytes(self.values))
+        return self.receiving_teams * int(self.sizes.sent_bytes(self.values))
+
+    @property
+    def receiving_teams(self) -> int:
+        """Teams of a block that merge what those of a cluster send them."""
+        return int(self.sizes.receiving_teams(self.values))
 
     def sent_parts(self, inside: str) -> SentParts:
         """What the teams of a cluster send each other, of rows ``r`` that are ``inside``."""

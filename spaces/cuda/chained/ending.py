@@ -70,12 +70,11 @@ class Ending:
         """Make the barriers of what others send, where no tile needs shared memory any more."""
         block = self.block
         barrier = f"shared + {block.sent_bytes} + 8 * i"
-        teams = int(block.sizes.receiving_teams(block.values))
         return [
             "tw::cp_async_wait<0>();",
             "tw::sync_block();",
             "if (threadIdx.x == 0) {",
-            f"  for (int i = 0; i < {teams}; i++) tw::mbarrier_init({barrier}, 1);",
+            f"  for (int i = 0; i < {block.receiving_teams}; i++) tw::mbarrier_init({barrier}, 1);",
             "  tw::fence_barrier_init();",
             "}",
             *READY,

@@ -75,8 +75,7 @@ class SliceRows:
     def merging_rows(self) -> RowMerging:
         """How the threads of the second kernel merge them."""
         crew = Crew(tile=f"own / {BLOCK}")
-        left = self.merging("")
-        return RowMerging(self.chain, left.split, left.tiles, GROUP, [], 0, crew)
+        return RowMerging(self.chain, self.parts, self.slices, GROUP, [], 0, crew)
 
     def reduced(self) -> list[str]:
         """What the tile at ``column0`` makes of its rows' states."""

@@ -110,8 +110,9 @@ class LeftParts:
         vector = f"({first} + i / 4 * 4) * {self.threads} + 3 * (i32)({thread}) + i % 4"
         return f"mine + ({vector}) * {self.room.step}"
 
-    def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
-        head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
+    def each_row(self, body: Sequence[str], inside: str, step: str = "r++") -> list[str]:
+        """A loop over the rows ``r``, or every second one, for which ``inside`` holds."""
+        head = f"for (int r = 0; r < {self.chain.rows}; {step}) if ({inside}) {{"
         return ["#pragma unroll", head, *indented(body), "}"]
 
     @property
@@ -144,7 +145,7 @@ class LeftParts:
         for n, text in enumerate(self.sums):
             sums.append(f"const float two{n}[2] = {{{text('i')}, {text('(i + 1)')}}};")
             sums.append(self.room.stored(2, self.sums_at(n), f"two{n}"))
-        body = self._each_row([*rows, *(self._each_two(sums) if sums else [])], inside)
+        body = self.each_row([*rows, *(self._each_two(sums) if sums else [])], inside)
         return [
             *self.parts(),
             "{",
@@ -152,11 +153,18 @@ class LeftParts:
             "}",
         ]
 
+    def row_values(self, through: Callable[[str], str] = str) -> list[str]:
+        """What a part has of row ``r``, as C: states, whether it has a key, and places, each taken
+        ``through`` C text before it becomes a float."""
+        values = [through(f"state{k}[r]") for k in range(self._states)]
+        values.append(through("seen[r] ? 1.0f : 0.0f"))
+        places = (through(f"place{k}[r]") for k in self.chain.placed)
+        return [*values, *(f"tw::bits_float((u32){place})" for place in places)]
+
     def states_of_row(self) -> Mapping[int, str]:
         """By the number of the first, the lines that declare what a part has of row ``r``, by
         fours: ``states0``, ``states4``, ..."""
-        values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
-        values += [f"tw::bits_float((u32)place{k}[r])" for k in self.chain.placed]
+        values = self.row_values()
         values += ["0.0f"] * (self.row_words - len(values))
         found = {}
         for first in range(0, len(values), TOGETHER):

@@ -81,12 +81,12 @@ class PartMerging(LeftParts):
         for n in range(len(self.sums)):
             sums.append(self.room.loaded(2, f"each{n}[r][part][n]", self.sums_at(n)))
         loads = self._each_part([*lines, *(self._each_two(sums) if sums else [])], self.split)
-        return [*declared, *self._each_row(loads, inside)]
+        return [*declared, *self.each_row(loads, inside)]
 
     def merge(self, inside: str) -> list[str]:
         """Begin with nothing and merge the states of part after part; then add their sums. Row by
         row, so that nothing parts the loads of one."""
-        return [*self._hold(inside), *self._each_row(self._merged(), inside)]
+        return [*self._hold(inside), *self.each_row(self._merged(), inside)]
 
     def _merged(self) -> list[str]:
         """The lines of row ``r``."""

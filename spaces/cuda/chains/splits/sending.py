@@ -133,12 +133,11 @@ class SentParts:
                 ]
             ),
         ]
-        return [*self._each_row("r++", rows), *self._each_row("r += 2", self._send_sums())]
+        every = self.merged.each_row(rows, self.inside)
+        return [*every, *(self._send_sums() if self.sums else [])]
 
     def _send_sums(self) -> list[str]:
-        """Those of rows ``r`` and ``r + 1``."""
-        if not self.sums:
-            return []
+        """Those of rows ``r`` and ``r + 1``, two rows at a time."""
         lines = [
             f"const int i = (r / 2 * {self.pairs} + n) * {VECTOR};",
             f"const int from = (r / 2 * {self.every} + q * {self.pairs} + n) * {VECTOR};",
@@ -148,17 +147,12 @@ class SentParts:
             lines.append(f"const float four{n}[{VECTOR}] = {{{four}}};")
             lines.append(f"tw::store_async_x4({self.merged.sums_at(n)}, four{n}, done[q]);")
         loop = f"for (int n = 0; n < {self.pairs}; n++) {{"
-        return ["#pragma unroll", loop, *indented(self._each_receiver(lines)), "}"]
+        sums = ["#pragma unroll", loop, *indented(self._each_receiver(lines)), "}"]
+        return self.merged.each_row(sums, self.inside, "r += 2")
 
     def _each_receiver(self, body: Sequence[str]) -> list[str]:
         head = f"for (int q = 0; q < {self.receivers}; q++) {{"
         return ["#pragma unroll", head, "  const u32 mine = to[q];", *indented(body), "}"]
-
-    def _each_row(self, step: str, body: Sequence[str]) -> list[str]:
-        if not body:
-            return []
-        head = f"for (int r = 0; r < {self.merged.chain.rows}; {step}) if ({self.inside}) {{"
-        return ["#pragma unroll", head, *indented(body), "}"]
 
 
 def rows_inside(first: str, count: int, rows: int, of: int) -> str:

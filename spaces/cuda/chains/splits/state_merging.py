@@ -6,7 +6,6 @@ time. Of n lanes each takes every n-th part, batch by batch; then they merge wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spaces.algebra.integers import ceil_div
@@ -78,10 +77,6 @@ class StateMerging(PartMerging):
 
     def _across(self, mask: int) -> list[str]:
         """With the states of the lane whose number differs in ``mask``."""
-        values = [f"state{k}[r]" for k in range(len(self.chain.chained.scalars))]
-        others = [f"tw::shuffle_xor({value}, {mask})" for value in values]
-        others.append(f"tw::shuffle_xor(seen[r] ? 1.0f : 0.0f, {mask})")
-        places = (f"tw::shuffle_xor(place{k}[r], {mask})" for k in self.chain.placed)
-        others += [f"tw::bits_float((u32){place})" for place in places]
-        lines: Sequence[str] = [f"const float other{k} = {o};" for k, o in enumerate(others)]
+        others = self.row_values(lambda value: f"tw::shuffle_xor({value}, {mask})")
+        lines = [f"const float other{k} = {other};" for k, other in enumerate(others)]
         return ["{", *indented(self.merged_states(lines)), "}"]
