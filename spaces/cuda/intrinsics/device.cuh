@@ -265,18 +265,8 @@ TW_INLINE void mbarrier_arrive_remote(u32 barrier) {
 TW_INLINE void mbarrier_report_remote(u32 barrier) {
   asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-template <int N, class T> TW_INLINE void load_remote(T *to, u32 from) {
-  constexpr int BYTES = N * sizeof(T);
-  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "loads 4, 8 or 16 bytes");
-  Pack<T, N> p;
-  u32 *const w = (u32 *)p.value;
-  if constexpr (BYTES == 16)
-    asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(from) : "memory");
-  else if constexpr (BYTES == 8)
-    asm volatile("ld.shared::cluster.v2.u32 {%0, %1}, [%2];" : "=r"(w[0]), "=r"(w[1]) : "r"(from) : "memory");
-  else asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(w[0]) : "r"(from) : "memory");
-#pragma unroll
-  for (int i = 0; i < N; i++) to[i] = p.value[i];
+TW_INLINE u32 load_remote(u32 from) {
+  u32 r; asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(r) : "r"(from) : "memory"); return r;
 }
 TW_INLINE void store_remote(u32 to, u32 value) {
   asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to), "r"(value) : "memory");

@@ -136,7 +136,7 @@ TW_INLINE void mbarrier_wait_cluster(u32 barrier, u32 parity) { emulator::mbarri
 TW_INLINE u32 map_shared(u32 address, u32 rank) { return emulator::map_shared(address, rank); }
 TW_INLINE void mbarrier_arrive_remote(u32 barrier) { emulator::mbarrier_arrive(barrier, 0, true); }
 TW_INLINE void mbarrier_report_remote(u32 barrier) { emulator::mbarrier_arrive(barrier, 0, true); }
-template <int N, class T> TW_INLINE void load_remote(T *to, u32 from) { emulator::shared_load(to, from, N * sizeof(T), true); }
+TW_INLINE u32 load_remote(u32 from) { u32 x; emulator::shared_load(&x, from, 4, true); return x; }
 TW_INLINE void store_remote(u32 to, u32 value) { emulator::shared_store(to, &value, 4, true); }
 TW_INLINE void store_async_x4(u32 to, const float *from, u32 barrier) { emulator::store_async(to, from, 16, barrier); }
 TW_INLINE void cluster_arrive() { emulator::cluster_arrive(); }

@@ -53,8 +53,7 @@ EXCHANGE = """
   tw::store_shared(s + threadIdx.x * 4, tw::load_global(A + blockIdx.x * 32 + threadIdx.x));
   tw::sync_cluster();
   const u32 there = tw::map_shared(s + threadIdx.x * 4, next);
-  float x;
-  tw::load_remote<1>(&x, there);
+  const float x = tw::bits_float(tw::load_remote(there));
   tw::sync_cluster();
   tw::store_remote(there, tw::float_bits(2 * x));
   tw::mbarrier_arrive_remote(tw::map_shared(b, next));
