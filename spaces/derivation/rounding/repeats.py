@@ -23,7 +23,7 @@ def repeats(program: Program, stage: Stage, factor: Expression) -> float:
     comes again. Of n entries that are drawn of m, each has (n - 1) / m others like it; of those
     that are drawn in order, or computed, all may be alike."""
     alike = prod(program.extent[axis] for axis in stage.over if axis not in factor.axes)
-    tables = dict(gathered(program, factor, frozenset(stage.over)))
+    tables = dict(sorted(gathered(program, factor, stage.over)))  # of each the most entries
     return alike * prod(_again(program, name, entries) for name, entries in tables.items())
 
 
@@ -39,12 +39,18 @@ def gathered(
 ) -> Iterator[tuple[str, int]]:
     """The names of the arrays that choose what an ``expression`` reads ``along`` some of its axes,
     and how many entries each has along these."""
-    for read in expression.value_reads:
-        for entry in (inner for index in read.indices for inner in index.reads):
-            if own := _along(entry, _shape(program, entry.name), along):
-                yield entry.name, prod(own)
-        if stage := program.stage.get(read.name):
-            yield from gathered(program, stage.body, set(_along(read, stage.axes, along)))
+    waiting, seen = [(expression, frozenset(along))], set()
+    while waiting:
+        node, axes = waiting.pop()
+        for read in node.value_reads:
+            for entry in (inner for index in read.indices for inner in index.reads):
+                if own := _along(entry, _shape(program, entry.name), axes):
+                    yield entry.name, prod(own)
+            if stage := program.stage.get(read.name):
+                within = frozenset(_along(read, stage.axes, axes))
+                if within and (stage.name, within) not in seen:
+                    seen.add((stage.name, within))
+                    waiting.append((stage.body, within))
 
 
 def _shape(program: Program, name: str) -> tuple[int, ...]:

@@ -40,3 +40,16 @@ def test_terms_repeat_with_entries_of_tables_and_along_axes(text, most):
     assert max(found) == pytest.approx(most)
     low, high = one_draw(made, 0).allowed()["y"]
     assert (low <= high).all()
+
+
+def test_stages_that_are_read_twice_each_are_looked_at_once():
+    """Forty of them, one after the other, would be looked at a million million times."""
+    stages = [f"p{n}[i,k] = max[d](p{n - 1}[i,k] * z[k,d] + p{n - 1}[i,k])" for n in range(1, 41)]
+    text = "\n".join([
+        "u: int32[16](index < 5)\nw: float32[5,i]", "p0[i,k] = max[d](w[u[k],i] * z[k,d])", *stages,
+        "y[i,d] = sum[k](exp(p40[i,k]) * z[k,d])",
+    ])  # fmt: skip
+    program = workload(text, **SIZES).program
+    stage = program.stages[-1]
+    found = [repeats(program, stage, factor) for factor in factors(stage.body)]
+    assert max(found) == pytest.approx(1 + 15 / 5)
