@@ -87,8 +87,8 @@ def test_the_estimate_is_what_is_used(shape: str) -> None:
 def memory_used(text: str) -> tuple[int, int]:
     """The most that measuring was seen to take, and what its candidates' buffers do.
 
-    Processes are looked at one after the other: where one ends meanwhile, pages that it shared count
-    as another's as well. So what counts is seen twice in a row.
+    Processes are looked at one after the other: where one ends meanwhile, pages that it shared
+    count as another's as well. So what counts is seen twice in a row.
     """
     command = [sys.executable, "-c", MEASURE, text]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
