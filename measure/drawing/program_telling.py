@@ -18,6 +18,7 @@ from measure.drawing.interfaces import Bounds
 from measure.drawing.product_telling import ENOUGH, SHARE, powers
 from measure.drawing.sampling import points, sample
 from spaces.derivation.rounding.allowance import allowed
+from spaces.derivation.rounding.reached import reached
 from spaces.derivation.rounding.reads import places_read
 from spaces.derivation.rounding.rows import Places, Rows, row_axes
 from spaces.errors import InputError
@@ -66,17 +67,18 @@ def telling(program: Program) -> Telling:
     Zeros in an output, and half of a reduction left out, must show. Finer mistakes need not, an
     operand that is multiplied by zero is nobody's to see; but one operand at least must count.
     """
-    must = sum(1 for _ in _coarse(program))
     looked_at = Sample.of(program)
+    must = sum(1 for _ in looked_at.mistakes())
     best, most = Telling(Spread(), 0.0), (-1, 0.0, 0)
     for spread in _spreads(program):
         coarse, fine = _shown(looked_at, spread)
-        rank = (sum(share > 0 for share in coarse), min(min(coarse), SHARE), sum(fine))
+        least = min(coarse, default=1.0)
+        rank = (sum(share > 0 for share in coarse), min(least, SHARE), sum(fine))
         if rank > most:
-            best, most = Telling(spread, min(coarse)), rank
+            best, most = Telling(spread, least), rank
         if rank[0] == must and all(fine):
             break
-    if most[0] < must or (program.operands and not most[2]):
+    if most[0] < must or (must and program.operands and not most[2]):
         raise InputError(
             f"{_one_line(program)} cannot be verified: whatever its inputs, its outputs do not "
             "show whether all of it is computed"
@@ -92,15 +94,17 @@ def mistakes_shown(program: Program, inputs: Inputs) -> int:
 
 def mistakes_planted(program: Program) -> int:
     """How many there are."""
-    return sum(1 for _ in _coarse(program))
+    return sum(1 for _ in _coarse(program, reached(program, _rows(program) or Rows())))
 
 
-def _coarse(program: Program) -> Iterator[Mistake]:
-    """What must show."""
-    for output in program.outputs:
-        yield Mistake(f"zeros in {output.name}", program, {}, output.name)
-    for axis in dict.fromkeys(axis for stage in program.stages for axis in stage.over):
-        half = program.extent[axis] // 2
+def _coarse(program: Program, within: Mapping[str, np.ndarray]) -> Iterator[Mistake]:
+    """What must show: halves are of the values ``within`` which conditions leave each axis. An
+    output shows nothing if they leave an axis none."""
+    if all(values.size for values in within.values()):
+        for output in program.outputs:
+            yield Mistake(f"zeros in {output.name}", program, {}, output.name)
+    for axis, values in within.items():
+        half = values[values.size // 2] if values.size > 1 else 0
         for operator, name in ((">=", "first"), ("<", "second")) if half else ():
             part = Comparison(operator, AxisValue(axis), Number(float(half)))
             fewer = replace(program, conditions=(*program.conditions, part))
@@ -190,9 +194,13 @@ class Sample:
         """With inputs of which nothing is drawn but what is needed."""
         return replace(self, inputs=draw(self.program, seed, spread, self.places))
 
+    def mistakes(self) -> Iterator[Mistake]:
+        """Those that must show."""
+        return _coarse(self.program, reached(self.program, self.rows or Rows()))
+
     def coarse(self) -> Iterator[float]:
-        """The share of each mistake that must show."""
-        return self._shares(_coarse(self.program))
+        """The share of each of them."""
+        return self._shares(self.mistakes())
 
     def fine(self, operand: Operand) -> Iterator[float]:
         """Of each that had better show of an operand."""

@@ -50,6 +50,29 @@ def test_what_hides_in_the_usual_range_is_drawn_from_another(text, extents):
     assert max(shown) == mistakes_planted(work)
 
 
+WEIGHED = "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d]) * 0.2) * v[j,e])"
+
+
+@pytest.mark.parametrize(
+    ("text", "halves"),
+    [
+        (f"where j <= i\n{WEIGHED}", 4),
+        (f"where j <= i + 3\n{WEIGHED}", 4),
+        (f"where j <= i\nwhere j > i - 5\n{WEIGHED}", 4),
+        (f"where j > i + 90\n{WEIGHED}", 4),
+        (f"n: int32[i](index < 11)\nwhere j < n[i]\n{WEIGHED}", 4),
+        ("s: int32[i](index < 3)\nwhere j // 16 == s[i]\ny[i] = max[j](x[i,j])", 2),
+        ("where j <= i\ny[i] = sum[j](x[i,j])", 2),
+        ("where j < 1\ny[i] = sum[j](x[i,j])", 0),
+    ],
+)
+def test_halves_are_of_what_conditions_leave(text, halves):
+    work = program(text, i=40, j=128, **({"d": 8, "e": 8} if WEIGHED in text else {}))
+    how = telling(work)
+    assert mistakes_planted(work) == halves + 1
+    assert how.share > 0
+
+
 @pytest.mark.parametrize(
     "text",
     [
