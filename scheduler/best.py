@@ -15,6 +15,7 @@ from scheduler.limits import check_memory
 from scheduler.query import Answer, Provenance, answers
 from spaces.backends import backend
 from spaces.errors import InputError
+from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.workloads.workload import Workload
@@ -33,6 +34,7 @@ def best(
     model: CostModel | str | Path | None = None,
     verify: bool = False,
     check_indices: bool | None = None,
+    numerics: Numerics | str = Numerics.STRICT,
 ) -> CpuFunction | CudaFunction:
     """A function that computes ``workload`` by the best schedule known for ``target``.
 
@@ -48,12 +50,15 @@ def best(
     one is warned of (:class:`RuntimeWarning`) and the next best is taken instead; if none is
     right, that is an :class:`InputError`, as it is where the machine fails and none can be checked.
 
+    ``numerics`` is ``"strict"``, or ``"fast"``, which allows algorithms with weaker bounds on
+    errors, such as Winograd's (:mod:`spaces.numerics.mode`).
+
     With ``check_indices`` each call raises :class:`InputError` for an index beyond its limits, or
     a sorted table that falls. Without, kernels stay within their arrays: an index beyond its limits
     is taken to be the nearest. By default a CPU's functions check and a GPU's do not, for there a
     check copies indices to the host, waits for the device, and cannot be captured in a CUDA graph.
     """
-    with closing(answers(workload, target, database, model)) as found:
+    with closing(answers(workload, target, database, model, numerics)) as found:
         every = chain([next(found)], found)  # here, so that warnings are of who called
         return _first_built(iter([_first_right(every)]) if verify else every, check_indices)
 

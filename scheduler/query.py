@@ -28,6 +28,7 @@ from scheduler.machine import roofline
 from scheduler.opening import as_model, opened
 from scheduler.strategies.history import distinct
 from spaces.errors import InputError
+from spaces.numerics.mode import Numerics, as_numerics
 from spaces.operators import as_workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -87,6 +88,11 @@ class Answer:
         return self.space.target
 
     @property
+    def numerics(self) -> Numerics:
+        """The promise about errors that the kernel keeps."""
+        return self.space.numerics_of(self.schedule)
+
+    @property
     def doubted(self) -> bool:
         """Whether a later run found another latency, so that this answer is the last resort."""
         return self.record is not None and self.record.doubted
@@ -105,6 +111,7 @@ class Answer:
             "latency_s": self.latency,
             "gflops": self.gflops,
             "provenance": str(self.provenance),
+            "numerics": str(self.numerics),
             "trials": self.trials,
             "doubted": self.doubted,
             "transferred_from": self._source.workload.to_json() if self._source else None,
@@ -121,16 +128,19 @@ def query(
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
     model: CostModel | str | Path | None = None,
+    numerics: Numerics | str = Numerics.STRICT,
 ) -> Answer:
     """The best answer for ``workload`` on ``target`` that ``database`` allows.
 
     All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
     path or URL. None is an empty database; one that is missing or empty is warned of
     (:class:`RuntimeWarning`). A ``model``, or the path of one,
-    ranks what has to be predicted; without it the roofline does. Raises :class:`InputError` for
+    ranks what has to be predicted; without it the roofline does. ``numerics`` is ``"strict"`` or
+    ``"fast"``, which allows algorithms with weaker bounds on errors
+    (:mod:`spaces.numerics.mode`). Raises :class:`InputError` for
     a foreign or damaged database or model, or if no template serves the workload.
     """
-    with closing(answers(workload, target, database, model)) as found:
+    with closing(answers(workload, target, database, model, numerics)) as found:
         return next(found)
 
 
@@ -139,10 +149,11 @@ def answers(
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
     model: CostModel | str | Path | None = None,
+    numerics: Numerics | str = Numerics.STRICT,
 ) -> Generator[Answer, None, None]:
     """All that :func:`query` may answer, best first: what was measured, of each schedule once, what
     is transferred, and what is predicted."""
-    space = space_for(as_workload(workload), as_target(target))
+    space = space_for(as_workload(workload), as_target(target), as_numerics(numerics))
     ranks = None if model is None else as_model(model)
     if database is None:
         yield from _predicted(space, 0, ranks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spaces.backends import backend
 from spaces.errors import InputError
+from spaces.numerics.mode import Numerics
 from spaces.space import Space
 from spaces.target import Target
 from spaces.template import Template
@@ -33,8 +34,9 @@ def _templates(kind: str) -> tuple[type[Template], ...]:
     return (*backend(kind).part("templates"), *_REGISTERED.get(kind, ()))
 
 
-def space_for(workload: Workload, target: Target) -> Space:
-    """The space of all templates that serve ``workload`` on ``target``.
+def space_for(workload: Workload, target: Target, numerics: Numerics = Numerics.FAST) -> Space:
+    """The space of all templates that serve ``workload`` on ``target``, as far as ``numerics``
+    allows them: ``FAST`` allows all, so that every record can be read.
 
     Raises :class:`InputError` with every template's reason where none does.
     """
@@ -42,6 +44,8 @@ def space_for(workload: Workload, target: Target) -> Space:
     refusals: dict[str, list[str]] = {}
     for template in templates_for(target):
         reason = template.refuses(workload, target)
+        if reason is None and numerics is Numerics.STRICT:
+            reason = why_not_strict(template)
         if reason is None:
             templates.append(template(workload, target))
         else:
@@ -50,3 +54,15 @@ def space_for(workload: Workload, target: Target) -> Space:
         reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in refusals.items())
         raise InputError(f"no template serves {workload} on {target.summary}: {reasons}")
     return Space(workload, target, templates)
+
+
+def numerics_of(template: str, target: Target) -> Numerics:
+    """The promise about errors that the template of that name keeps; ``STRICT`` of one that is not
+    known here."""
+    known = {each.name: each.numerics for each in templates_for(target)}
+    return known.get(template, Numerics.STRICT)
+
+
+def why_not_strict(template: type[Template]) -> str | None:
+    """Why ``numerics="strict"`` does not allow a template, in words; None if it does."""
+    return "needs numerics=fast" if template.numerics is Numerics.FAST else None

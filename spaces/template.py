@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from spaces.kernel import Kernel
+from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule, Value
 from spaces.target import Target
 from spaces.workloads.workload import Workload
@@ -53,11 +54,13 @@ class Template(ABC):
     """A family of kernels for one workload on one target.
 
     ``decisions`` and ``rules`` span its space; ``version`` rises when the same schedule would
-    lower to another kernel, so that old measurements are told apart.
+    lower to another kernel, so that old measurements are told apart. ``numerics`` is ``FAST`` where
+    the bounds on errors are weaker than those of the program as it is written.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.STRICT
     decisions: tuple[Decision, ...]
     rules: tuple[Rule, ...]
 

@@ -33,6 +33,7 @@ from scheduler.tuning.interrupt import exit_code
 from scheduler.tuning.progress import Stop, TuningResult
 from scheduler.tuning.tuner import Tuner
 from scheduler.tuning.yardstick import SHARE, Yardstick, measure_yardsticks
+from spaces.numerics.mode import Numerics
 from spaces.registry import space_for
 from spaces.target import Target
 from spaces.workloads.workload import Workload
@@ -40,8 +41,8 @@ from spaces.workloads.workload import Workload
 
 @dataclass(frozen=True)
 class Request:
-    """What to tune on one target, how long, by which search and in which session; ``objective`` is
-    a suite's."""
+    """What to tune on one target, how long, by which search, with which numerics and in which
+    session; ``objective`` is a suite's."""
 
     what: Workload | Suite
     target: Target
@@ -50,6 +51,7 @@ class Request:
     session: str
     objective: Objective = Objective.LATENCY
     search: str = EVOLUTIONARY
+    numerics: Numerics = Numerics.STRICT
 
     @cached_property
     def workloads(self) -> list[Workload]:
@@ -105,7 +107,7 @@ def _check(request: Request, where: Place) -> None:
     for workload in request.workloads:
         if where.is_here:
             check_memory(workload, request.target)
-        space_for(workload, request.target)
+        space_for(workload, request.target, request.numerics)
     if isinstance(request.what, Suite):
         check_suite(request.what, request.target, request.objective)
 
@@ -147,8 +149,8 @@ def _tuner(
             yardsticks = measure_yardsticks(request.workloads, target, seconds)
         show.compare_with(yardsticks)
         about = {"session": request.session, "command": command_line(), "told": where.told}
-        led: dict[str, Any] = {"strategy": request.search, "model": model}
-        options: dict[str, Any] = {"seed": request.seed, **led, **about}
+        led: dict[str, Any] = {"strategy": request.search, "model": model, "seed": request.seed}
+        options: dict[str, Any] = {"numerics": request.numerics, **led, **about}
         if isinstance(what, Suite):
             there = (target, database, executor, request.objective)
             yield SuiteTuner(what, *there, yardsticks=yardsticks, **options)

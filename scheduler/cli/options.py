@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from spaces.numerics.mode import Numerics
 from spaces.schedule import LARGEST
 
 
@@ -42,6 +43,13 @@ SearchName = Annotated[
         metavar="NAME",
         help="evolutionary (under a cost model), random, exhaustive, genetic, annealing or "
         "iterated-local.",
+    ),
+]
+NumericsOption = Annotated[
+    Numerics,
+    typer.Option(
+        "--numerics",
+        help="strict, or fast: allow algorithms with weaker bounds on errors, such as Winograd's.",
     ),
 ]
 SuiteFile = Annotated[

@@ -11,6 +11,7 @@ from typing import Any
 from costmodel.evaluating.parts import device_of
 from costmodel.feature_names import describe
 from measure.records.record import Record
+from spaces.registry import numerics_of
 from spaces.schedule import LARGEST, Value
 
 FEATURE = "feature."
@@ -75,6 +76,13 @@ OF_RECORDS = (
     ),
     Told("template", Kind.TEXT, "", "the family of kernels", lambda r: r.schedule.template),
     Told("template_version", Kind.TEXT, "", "and its version", lambda r: r.template_version),
+    Told(
+        "numerics",
+        Kind.TEXT,
+        "",
+        "strict, or fast: an algorithm with weaker bounds on errors",
+        lambda r: str(numerics_of(r.schedule.template, r.target)),
+    ),
     Told(
         "status",
         Kind.TEXT,

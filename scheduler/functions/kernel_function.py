@@ -18,8 +18,9 @@ class RefusedKernelError(RuntimeError):
 class KernelFunction:
     """A schedule's kernel as a function of arrays. It can be copied and pickled.
 
-    ``source`` is the kernel's text, ``provenance`` where the schedule is from. ``check_indices`` is
-    whether each call looks at its indices first; kernels stay within their arrays anyway.
+    ``source`` is the kernel's text, ``provenance`` where the schedule is from, ``numerics`` the
+    promise about errors that it keeps. ``check_indices`` is whether each call looks at its indices
+    first; kernels stay within their arrays anyway.
     """
 
     checks: ClassVar[bool]
@@ -36,6 +37,7 @@ class KernelFunction:
         self.target = space.target
         self.schedule = schedule
         self.provenance = provenance
+        self.numerics = space.numerics_of(schedule)
         self.check_indices = self.checks if check_indices is None else check_indices
         self._kernel = space.lower(schedule)
         self.source = self._kernel.source.text

@@ -20,6 +20,7 @@ from scheduler.suites.tuner import SuiteTuner
 from scheduler.tuning.budget import SECONDS, TRIALS, Budget
 from scheduler.tuning.yardstick import SHARE, has_library, measure_yardsticks
 from spaces.errors import InputError
+from spaces.numerics.mode import Numerics, as_numerics
 from spaces.registry import space_for
 from spaces.schedule import LARGEST
 from spaces.target import Target, as_target
@@ -42,12 +43,13 @@ def tune_suite(
     executor: Executor | None = None,
     model: CostModel | str | Path | None = None,
     search: str = EVOLUTIONARY,
+    numerics: Numerics | str = Numerics.STRICT,
 ) -> SuiteResult:
     """Tune the workloads of ``suite`` on this machine and keep every result in ``database``.
 
     ``suite`` may be the name of a shipped one or the path of a file
-    (:mod:`scheduler.suites.suite`); ``target``, ``database``, ``executor``, ``model`` and
-    ``search`` are as for :func:`scheduler.tuning.tuner.tune`.
+    (:mod:`scheduler.suites.suite`); ``target``, ``database``, ``executor``, ``model``,
+    ``search`` and ``numerics`` are as for :func:`scheduler.tuning.tuner.tune`.
     ``trials`` and ``seconds`` are for all workloads together, by default 128 and a minute for
     each. ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.suites.objective`). Raises
     :class:`InputError` for bad input.
@@ -62,6 +64,7 @@ def tune_suite(
     )
     seed = whole("seed", seed, 0, LARGEST)
     check(search, model)
+    mode = as_numerics(numerics)
     prior = None if model is None else as_model(model)
     check_suite(suite, target, goal)
     with ExitStack() as stack:
@@ -81,6 +84,7 @@ def tune_suite(
             model=prior,
             yardsticks=yardsticks,
             strategy=search,
+            numerics=mode,
         )
         return tuner.run(budget.trials, budget.seconds, patience, on_progress, began)
 

@@ -35,6 +35,7 @@ from scheduler.tuning.progress import Ledger
 from scheduler.tuning.runs.run_log import new_run
 from scheduler.tuning.task import Task
 from scheduler.tuning.yardstick import Yardstick
+from spaces.numerics.mode import Numerics
 from spaces.registry import space_for
 from spaces.space import Space
 from spaces.target import Target
@@ -50,9 +51,9 @@ class SuiteTuner:
     Each is a :class:`scheduler.tuning.task.Task`, so that a killed run goes on where it was; all
     share a cost model. Others may use ``executor`` too. ``allocation`` decides which is next,
     ``worths`` what the final comparison of each is worth.
-    ``yardsticks`` are what each is compared with, ``spaces`` what its schedules are taken from, if
-    not all that there are. ``make_search``, or the search that ``strategy`` names, takes
-    the place of that under the shared model.
+    ``yardsticks`` are what each is compared with. Schedules are taken from ``spaces`` if they are
+    given, and else from all templates that ``numerics`` allows. ``make_search``, or the search that
+    ``strategy`` names, takes the place of that under the shared model.
     """
 
     def __init__(
@@ -73,18 +74,20 @@ class SuiteTuner:
         told: Mapping[str, object] | None = None,
         strategy: str = EVOLUTIONARY,
         worths: Worths = by_part,
+        numerics: Numerics = Numerics.STRICT,
     ) -> None:
         workloads = [member.workload for member in suite.members]
         for workload in workloads:
             check_telling(workload)  # or else refused before anything is measured
         self.suite, self.target = suite, target
-        self._spaces = spaces or [space_for(workload, target) for workload in workloads]
+        self._spaces = spaces or [space_for(workload, target, numerics) for workload in workloads]
         self._database, self._executor = database, executor
         self._objective, self._allocation, self._worths = objective, allocation, worths
         self._seed, self._model = seed, model
         self._session, self._command = session or new_job_id(), command
         self._strategy = strategy
         self._told = dict(told or {}) | ({} if make_search else {"search": strategy})
+        self._told |= {"numerics": str(numerics)}
         self._yardsticks = yardsticks or [Yardstick(workload) for workload in workloads]
         self._shared = SharedModel(self._spaces)
         self._make_search = make_search or self._strategic_search

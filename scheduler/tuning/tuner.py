@@ -25,6 +25,7 @@ from scheduler.tuning.runs.run_log import new_run
 from scheduler.tuning.task import Report, Task
 from scheduler.tuning.transfer import transfer
 from scheduler.tuning.yardstick import Yardstick
+from spaces.numerics.mode import Numerics, as_numerics
 from spaces.operators import as_workload
 from spaces.registry import space_for
 from spaces.schedule import LARGEST
@@ -47,7 +48,8 @@ class Tuner:
     prior. A ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays
     open for whoever made it; without one each run has its own on this machine. A ``model`` leads
     the search until enough is measured. ``strategy`` names the search where none is given, see
-    :mod:`scheduler.strategies`. ``told`` is what a run notes of its configuration beside its budget
+    :mod:`scheduler.strategies`. ``numerics`` says which templates are allowed where no ``space`` is
+    given. ``told`` is what a run notes of its configuration beside its budget
     and its strategy.
     """
 
@@ -67,10 +69,11 @@ class Tuner:
         model: CostModel | None = None,
         told: Mapping[str, object] | None = None,
         strategy: str = EVOLUTIONARY,
+        numerics: Numerics = Numerics.STRICT,
     ) -> None:
         self.workload = workload
         self.target = target
-        self.space = space or space_for(workload, target)
+        self.space = space or space_for(workload, target, numerics)
         check_telling(workload)  # or else refused before anything is measured
         self._database = database
         self._executor = executor
@@ -79,6 +82,7 @@ class Tuner:
         self._session, self._command = session, command
         self._strategy = strategy
         self._told = dict(told or {}) | ({} if search else {"search": strategy})
+        self._told |= {"numerics": str(numerics)}
         self._yardstick = yardstick or Yardstick(workload)
 
     def run(
@@ -193,25 +197,38 @@ def tune(
     executor: Executor | None = None,
     model: CostModel | str | Path | None = None,
     search: str = EVOLUTIONARY,
+    numerics: Numerics | str = Numerics.STRICT,
 ) -> TuningResult:
     """Tune ``workload`` on this machine and keep every result in ``database``.
 
     All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
     path or URL. ``executor`` takes the place of this machine; ``model``, or the model at that
     path, leads the search until enough is measured. ``search`` is one of
-    ``scheduler.strategies.registry.SEARCHES``. See :meth:`Tuner.run` for the budgets.
-    The time counts from this call. Raises :class:`InputError` for bad input.
+    ``scheduler.strategies.registry.SEARCHES``. ``numerics`` is ``"strict"`` or ``"fast"``, which
+    allows algorithms with weaker bounds on errors (:mod:`spaces.numerics.mode`). See
+    :meth:`Tuner.run` for the budgets. The time counts from this call. Raises :class:`InputError`
+    for bad input.
     """
     began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
     Budget(trials, seconds, patience)  # or else refused before a database is made
     seed = whole("seed", seed, 0, LARGEST)
     check(search, model)
+    mode = as_numerics(numerics)
     prior = None if model is None else as_model(model)
     with ExitStack() as stack:
         if executor is None:  # says what is missing here before a database is made
             check_memory(workload, target)
             executor = stack.enter_context(closing(local_executor(target)))
         known = stack.enter_context(opened(database))
-        tuner = Tuner(workload, target, known, executor, seed=seed, model=prior, strategy=search)
+        tuner = Tuner(
+            workload,
+            target,
+            known,
+            executor,
+            seed=seed,
+            model=prior,
+            strategy=search,
+            numerics=mode,
+        )
         return tuner.run(trials, seconds, patience, on_progress, began)

@@ -16,6 +16,7 @@ import numpy as np
 
 from spaces.errors import InputError
 from spaces.kernel import Kernel
+from spaces.numerics.mode import Numerics
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import counting
@@ -51,6 +52,10 @@ class Space:
         """The name and version of the template that makes this schedule, such as
         ``contraction.2``: part of what makes measurements comparable."""
         return self.templates[schedule.template].versioned
+
+    def numerics_of(self, schedule: Schedule) -> Numerics:
+        """The promise about errors that this schedule's kernel keeps."""
+        return self.templates[schedule.template].numerics
 
     @property
     def versions(self) -> frozenset[str]:

@@ -18,16 +18,17 @@ from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
 from spaces.registry import templates_for
 from spaces.target import Target
+from spaces.template import Template
 from spaces.workloads.computation import PROGRAM, Computation
 from spaces.workloads.contraction import Contraction
 from spaces.workloads.matmul import OWN_NAMES, matmul
 from spaces.workloads.workload import Parameter, Workload
 
 
-def served(program: Program, target: Target) -> list[tuple[str, str | None]]:
+def served(program: Program, target: Target) -> list[tuple[type[Template], str | None]]:
     """Each template for the target's kind, and why it does not serve the program, if so."""
     made = workload_of(program)
-    return [(template.name, template.refuses(made, target)) for template in templates_for(target)]
+    return [(template, template.refuses(made, target)) for template in templates_for(target)]
 
 
 def workload_of(

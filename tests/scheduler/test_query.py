@@ -224,7 +224,7 @@ class Silent(Blocks):
 
 
 def test_templates_without_quantities_have_answers_without_a_latency(database, monkeypatch):
-    monkeypatch.setattr("scheduler.query.space_for", lambda w, t: Space(w, t, [Silent(w, t)]))
+    monkeypatch.setattr("scheduler.query.space_for", lambda w, t, *_: Space(w, t, [Silent(w, t)]))
     answer = query(square(64), TARGET, None)
     assert answer.provenance is Provenance.PREDICTED
     assert answer.schedule in answer.space
@@ -236,7 +236,7 @@ def test_templates_without_quantities_have_answers_without_a_latency(database, m
 
 
 def test_of_templates_that_tell_the_best_estimate_wins(monkeypatch):
-    def both(workload, target):
+    def both(workload, target, *_):
         others = space_for(workload, target).templates.values()
         return Space(workload, target, [Silent(workload, target), *others])
 

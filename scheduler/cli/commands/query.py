@@ -14,9 +14,11 @@ from scheduler.cli.options import (
     DatabaseName,
     Format,
     ModelOption,
+    NumericsOption,
     TargetName,
     Threads,
 )
+from spaces.numerics.mode import Numerics
 from spaces.target import detect_target
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def query_command(
         bool, typer.Option("--source", help="Print the kernel's source, and nothing else.")
     ] = False,
     model: ModelOption = None,
+    numerics: NumericsOption = Numerics.STRICT,
     format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.TABLE,
 ) -> None:
     """Print the best schedule known, and whether it was measured, transferred or predicted.
@@ -53,7 +56,7 @@ def query_command(
     from scheduler.functions.source import source_file
     from scheduler.query import query
 
-    answer = query(workload, machine, db, model)
+    answer = query(workload, machine, db, model, numerics)
     text = source_file(answer) if source else None
     if format is Format.JSON:
         print(json.dumps(answer.to_json() | ({} if text is None else {"source": text})))
@@ -83,6 +86,7 @@ def _rows(answer: Answer) -> list[tuple[str, str]]:
         ("workload", str(answer.workload)),
         ("target", answer.target.summary),
         ("schedule", str(answer.schedule)),
+        ("numerics", str(answer.numerics)),
         ("latency", latency if measured else f"{latency} (estimated)"),
         (unit, "-" if answer.latency is None else f"{value:.1f}"),
         ("provenance", origin),

@@ -66,11 +66,13 @@ def _request(rest: Rest, session: str) -> Request:
     from scheduler.strategies.registry import EVOLUTIONARY
     from scheduler.suites.objective import Objective
     from scheduler.tuning.runs.sessions import suite_of
+    from spaces.numerics.mode import Numerics, as_numerics
 
     run = rest.run
     what, objective = suite_of(rest) or (run.workload, Objective.LATENCY)
     search = str(run.configuration.get("search", EVOLUTIONARY))
-    return Request(what, run.target, rest.budget, run.seed, session, objective, search)
+    numerics = as_numerics(str(run.configuration.get("numerics", Numerics.STRICT)))
+    return Request(what, run.target, rest.budget, run.seed, session, objective, search, numerics)
 
 
 def print_sessions(database: Database, format: Format = Format.TABLE) -> None:

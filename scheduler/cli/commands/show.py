@@ -35,14 +35,16 @@ def show_command(
 
     from scheduler.cli.output import put
     from spaces.derivation.facts import describe
+    from spaces.numerics.mode import Numerics
     from spaces.target import detect_target
     from spaces.workloads.served import served
 
     machine = detect_target(target, threads)
     put(f"{made}\n\nidentity: {made.digest}")
     put("\n".join(["", *describe(made).lines, "", f"templates on {machine.summary}:"]))
-    for name, reason in served(made, machine):
-        put(f"  {name}: {'serves it' if reason is None else reason}")
+    for template, reason in served(made, machine):
+        numerics = " with numerics=fast" if template.numerics is Numerics.FAST else ""
+        put(f"  {template.name}: {reason or f'serves it{numerics}'}")
 
 
 def operators_command(format: AnswerFormat = Format.TABLE) -> None:

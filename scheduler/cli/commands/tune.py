@@ -14,6 +14,7 @@ from scheduler.cli.options import (
     Format,
     FormatOption,
     ModelOption,
+    NumericsOption,
     Patience,
     Quiet,
     SearchName,
@@ -36,6 +37,7 @@ from scheduler.suites.objective import Objective
 from scheduler.suites.suite import Suite, read_suite
 from scheduler.tuning.budget import SECONDS, TRIALS, Budget
 from spaces.errors import InputError, shown
+from spaces.numerics.mode import Numerics
 from spaces.validation.checks import positive
 from spaces.workloads.workload import Workload
 
@@ -64,6 +66,7 @@ def tune_command(
     seed: Seed = 0,
     model: ModelOption = None,
     search: SearchName = "evolutionary",
+    numerics: NumericsOption = Numerics.STRICT,
     format: FormatOption = Format.TABLE,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -94,7 +97,7 @@ def tune_command(
     with place(target or ["cpu"], threads, executor, address, insecure_cluster) as where:
         from scheduler.cli.job import Manner, Request, carry_out
 
-        how = (budget, seed, session, objective, search)
+        how = (budget, seed, session, objective, search, numerics)
         requests = [Request(what, machine, *how) for machine in where.targets]
         manner = Manner(db, model, format, quiet, verbose)
         raise typer.Exit(carry_out(requests, manner, where, context.obj))

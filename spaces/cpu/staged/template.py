@@ -12,6 +12,7 @@ from spaces.cpu.staged.code import StagedCode
 from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
 from spaces.language.program import Program
+from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.staged.arrays import named
 from spaces.staged.partition import Part, first_of, partition
@@ -56,5 +57,9 @@ class StagedTemplate(Staged):
 def _parts(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
     from spaces.cpu.templates import TEMPLATES  # of which this one is the last
 
-    others = [template for template in TEMPLATES if template is not StagedTemplate]
+    others = [
+        template
+        for template in TEMPLATES
+        if template is not StagedTemplate and template.numerics is Numerics.STRICT
+    ]
     return partition(program, first_of(others, target))

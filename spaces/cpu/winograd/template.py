@@ -7,6 +7,7 @@ blocks, and ``unroll``. Filters are transformed in each call. See ``spaces.cpu.w
 
 Errors are relative to the magnitudes of all that a square reads, not of each window alone: an
 element that is not finite, or far greater than others, is felt in the other outputs of its square.
+So the template needs ``numerics="fast"``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from spaces.cpu.winograd.view import LEAST_OUTPUTS, square_windows_of
 from spaces.derivation.products.short_windows import MOST_READS
 from spaces.derivation.products.view import placed_product_of
 from spaces.kernel import Kernel
+from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -41,6 +43,7 @@ class WinogradTemplate(Template):
     """``output[p, q, n] = value(sum_{r,s,c} left[p + r, q + s, c] * right[r, s, c, n])``."""
 
     name: ClassVar[str] = "winograd"
+    numerics: ClassVar[Numerics] = Numerics.FAST
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from spaces.errors import InputError
-from spaces.language import program
+from spaces.language import Program, program
 from spaces.language.evaluation import evaluate
 from spaces.named import operator
 from spaces.operators import as_workload, parameters_of, workload
-from spaces.target import detect_target
+from spaces.target import Target, detect_target
 from spaces.workloads.product import product_of
 from spaces.workloads.served import matmul_workload, served, workload_of
 
@@ -184,10 +184,14 @@ def test_why_a_program_is_no_product(text: str, reason: str) -> None:
 
 def test_templates_say_themselves_what_they_refuse() -> None:
     target = detect_target("cpu", 1)
-    wide = dict(served(operator("matmul", m=512, n=64, k=64), target))
+    wide = reasons(operator("matmul", m=512, n=64, k=64), target)
     assert wide["contraction"] is None
     assert "rows" in wide["thin_stream"]
-    assert all(dict(served(operator("matmul", m=64, n=64, k=64, dtype="int8"), target)).values())
+    assert all(reasons(operator("matmul", m=64, n=64, k=64, dtype="int8"), target).values())
+
+
+def reasons(made: Program, target: Target) -> dict[str, str | None]:
+    return {template.name: reason for template, reason in served(made, target)}
 
 
 def test_products_that_programs_spell_are_workloads_by_their_text() -> None:

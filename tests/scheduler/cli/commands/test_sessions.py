@@ -21,7 +21,7 @@ from spaces.target import detect_target
 from tests.scheduler.cli.command import SMALL, ask, one_line, start
 
 ENDLESS = ("--trials", "1000000", "--seconds", "3000", "--seed", "7", "--format", "json")
-BLIND = ("--search", "random")
+BLIND = ("--search", "random", "--numerics", "fast")
 
 
 def cut_short(folder, number: signal.Signals) -> str:
@@ -84,6 +84,7 @@ def test_a_job_that_was_cut_short_is_listed_and_resumed(here, capsys, number):
     assert second.configuration["trials"] == 4
     assert second.configuration["seconds"] < 3000
     assert (first.seed, second.seed, second.reason) == (7, 7, "trials")
+    assert second.configuration["numerics"] == first.configuration["numerics"] == "fast"
     assert "random" in origins
     assert origins <= {"random", "finalist", UNTUNED, CHECKED}
     assert "ended: trials" in line_of(session, capsys)
