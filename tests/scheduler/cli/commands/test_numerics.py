@@ -7,7 +7,8 @@ import json
 from scheduler.cli.app import run
 from tests.scheduler.cli.command import ask, one_line
 
-CONVOLUTION = "conv2d n=1 c=32 h=20 w=20 o=32 r=3 s=3 padding=1 layout=NHWC".split()
+SIZES = ("n=1", "c=32", "h=20", "w=20", "o=32", "r=3", "s=3", "padding=1")
+CONVOLUTION = ("conv2d", *SIZES, "layout=NHWC")
 
 
 def test_show_says_which_templates_need_fast(capsys):
