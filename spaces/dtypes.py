@@ -74,6 +74,8 @@ DTYPES = {
 
 EXACT = 2**24
 """Whole numbers up to which float32 has all."""
+EXACT_WIDE = 2**53
+"""Whole numbers up to which float64 has all."""
 
 
 def dtype(name: str) -> DType:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from spaces.dtypes import EXACT_WIDE
 from spaces.errors import InputError, shown
 from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Negation, Number, Read
-
-MAX_NUMBER = 2**48
 
 
 @dataclass(frozen=True)
@@ -116,6 +115,6 @@ def _whole(index: Expression, value: float) -> int:
 
 
 def _bounded(value: int) -> int:
-    if abs(value) > MAX_NUMBER:
-        raise InputError(f"{shown(value)} in an index is out of range; allowed: up to 2**48")
+    if abs(value) > EXACT_WIDE:
+        raise InputError(f"{shown(value)} in an index is out of range; allowed: up to 2**53")
     return value

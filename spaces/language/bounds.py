@@ -1,7 +1,9 @@
 """Within which bounds indices stay, by interval arithmetic on their normal form.
 
-A condition narrows the axis that it names alone, and is subtracted from an index if it names
-several: where ``i - j >= 0`` holds, ``i - j + 2`` is at least 2 (Moore, Interval Analysis, 1966).
+Terms that share axes with a quotient or a remainder are not independent of each other: their ranges
+are those of :mod:`spaces.language.residues`, where it has them. A condition narrows the axis that
+it names alone, and is subtracted from an index if it names several: where ``i - j >= 0`` holds,
+``i - j + 2`` is at least 2 (Moore, Interval Analysis, 1966).
 """
 
 from __future__ import annotations
@@ -10,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spaces.language.affine import Affine, affine, differences
+from spaces.language.residues import Range, exact_range
 from spaces.language.tree import AxisValue, Binary, Expression, Read
-
-Range = tuple[int, int]
-"""The least and the greatest value, both included."""
 
 
 @dataclass
@@ -65,9 +65,21 @@ class Bounds:
 
     def _plain(self, index: Affine) -> Range:
         low = high = index.constant
-        for atom, coefficient in index.terms:
+        for group in _dependent(index):
+            ends = self._group(group)
+            low, high = low + ends[0], high + ends[1]
+        return low, high
+
+    def _group(self, group: Affine) -> Range:
+        """The range of terms that depend on each other."""
+        low = high = 0
+        for atom, coefficient in group.terms:
             ends = [coefficient * end for end in self._atom(atom)]
             low, high = low + min(ends), high + max(ends)
+        if any(isinstance(atom, Binary) for atom, _ in group.terms):
+            variables = sorted(_variables(group), key=str)
+            exact = exact_range(group, tuple((v, self._atom(v)) for v in variables))
+            low, high = (low, high) if exact is None else (max(low, exact[0]), min(high, exact[1]))
         return low, high
 
     def _atom(self, atom: Expression) -> Range:
@@ -101,6 +113,26 @@ class Bounds:
                 else:
                     high = min(high, difference.constant // -coefficient)
                 self.axes[name] = low, high
+
+
+def _dependent(index: Affine) -> list[Affine]:
+    """The terms in groups that have no axis and no entry in common."""
+    groups: list[tuple[frozenset[Expression], Affine]] = []
+    for term in index.terms:
+        own, terms = _variables(Affine((term,))), Affine((term,))
+        for names, others in [group for group in groups if not own.isdisjoint(group[0])]:
+            groups.remove((names, others))
+            own, terms = own | names, Affine((*others.terms, *terms.terms))
+        groups.append((own, terms))
+    return [terms for _, terms in groups]
+
+
+def _variables(index: Affine) -> frozenset[Expression]:
+    """The axes and entries that an index depends on."""
+    found: frozenset[Expression] = frozenset()
+    for atom, _ in index.terms:
+        found |= _variables(affine(atom.left)) if isinstance(atom, Binary) else {atom}
+    return found
 
 
 def _with(low: int, high: int, outside: float) -> Range:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from spaces.dtypes import EXACT_WIDE
 from spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
 from spaces.language.meaning import Operations
 from spaces.language.program import Program, Stage
@@ -41,14 +42,16 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 """What each operator does to two arrays, or numbers."""
 
-EXACT = 2.0**53
-"""Whole numbers below have a float64 each."""
+LARGEST = 1 << 60
+"""Integers up to it stay integers, whatever is made of them."""
 
 
 def literal(value: float) -> int | float:
     """A number of an expression: whole ones are integers, as indices are, as far as float64 has
-    each; others are of floating point."""
-    return int(value) if abs(value) < EXACT and float(value).is_integer() else float(value)
+    each, and so is what is made of integers; others are of floating point."""
+    if isinstance(value, int):
+        return value if abs(value) <= LARGEST else float(value)
+    return int(value) if abs(value) <= EXACT_WIDE and value.is_integer() else float(value)
 
 
 def is_literal(operator: str, left: Any, right: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from spaces.dtypes import EXACT_WIDE
 from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read, Select
 
 _KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
@@ -17,7 +18,7 @@ def is_whole(expression: Expression, whole: Set[str], floors: bool = False) -> b
         case Call("floor") if floors:
             return True
         case Number(value):
-            return value.is_integer()
+            return value.is_integer() and value <= EXACT_WIDE
         case AxisValue():
             return True
         case Read(name, _, outside):

@@ -18,8 +18,8 @@ from math import pi, prod, sqrt
 
 import numpy as np
 
+from spaces.dtypes import EXACT_WIDE
 from spaces.language.affine import Affine, affine, differences
-from spaces.language.evaluation import EXACT
 from spaces.language.functions import FUNCTIONS
 from spaces.language.tree import (
     AxisValue,
@@ -83,7 +83,7 @@ def normal(expression: Expression) -> Form:
 def _number(value: float) -> Form:
     value += 0.0  # there is no minus zero
     label = f"{value:.12g}"
-    if abs(value) < EXACT and value.is_integer() and float(label) != value:
+    if abs(value) < EXACT_WIDE and value.is_integer() and float(label) != value:
         label = f"{value:.0f}"
     return Form(label, value=value)
 

@@ -16,8 +16,8 @@ from spaces.language.evaluation import is_literal, literal
 from spaces.numerics.interval import Interval, Rules, nowhere
 from spaces.numerics.numbers import Numbers
 
-LARGEST = 1 << 24
-"""Whole numbers below have a float32 each."""
+_KEEPING = {"max": ">", "relu": ">", "abs": ">", "min": "<"}
+"""Functions of whole numbers that give one of two, and when it is the first."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,16 @@ class Approximation(ABC):
         return self.rules.numbers
 
     def bounds(self, x: Approximate) -> Interval:
-        """See :func:`bounds`."""
-        return bounds(x, self.numbers)
+        """What code may have in the place of a value, in the type computed in: a whole number
+        rounded to it, or not yet."""
+        if isinstance(x.value, int):
+            return self.rules.number(x.value)
+        if self.rules.kind != "float32" or not self.is_whole(x):
+            return bounds(x, self.numbers)
+        numbers, exact = self.numbers, self.numbers.wide(x.value)
+        near = numbers.cast(exact, self.rules.kind)
+        ends = numbers.least(exact, near), numbers.greatest(exact, near)
+        return Interval(*ends, nowhere(numbers))
 
     def radius(self, x: Approximate) -> Any:
         """How far from the exact value a kernel's may be; infinite where it may be anything."""
@@ -77,9 +85,9 @@ class Approximation(ABC):
         return x.interval is None and self.numbers.is_whole(x.value)
 
     def number(self, value: float) -> Approximate:
-        """A literal; a whole one is an integer, if all kernels have it exactly."""
+        """A literal; a whole one is an integer."""
         number = literal(value)
-        if isinstance(number, int) and abs(number) < LARGEST:
+        if isinstance(number, int):
             return Approximate(number)
         return Approximate(self.numbers.constant(value), self.rules.number(value))
 
@@ -107,12 +115,15 @@ class Approximation(ABC):
         return Approximate(value, self.rules.binary(operator, *bounds))
 
     def comparison(self, operator: str, left: Approximate, right: Approximate) -> Approximate:
-        """True or false; an interval where kernels may differ, from 0 (false) to 1 (true)."""
+        """True or false; an interval where kernels may differ, from 0 (false) to 1 (true). Whole
+        numbers are not rounded before they are compared."""
         value = self._operation(operator, left, right)
         if left.interval is None and right.interval is None:
             return Approximate(value)
-        bounds = self.bounds(left), self.bounds(right)
-        return Approximate(value, self.rules.comparison(operator, *bounds))
+        exact = [
+            bounds(x, self.numbers) if self._varies(x) else self.bounds(x) for x in (left, right)
+        ]
+        return Approximate(value, self.rules.comparison(operator, *exact))
 
     def select(
         self, condition: Approximate, then: Approximate, otherwise: Approximate
@@ -127,9 +138,20 @@ class Approximation(ABC):
         return Approximate(value, self.rules.select(holding, *bounds))
 
     def call(self, function: str, arguments: Sequence[Approximate]) -> Approximate:
-        """A function and its error."""
+        """A function and its error; none among whole numbers."""
+        if function in _KEEPING and all(map(self.is_whole, arguments)):
+            return Approximate(self._extreme(function, [a.value for a in arguments]))
         value = self.numbers.call(function, [argument.value for argument in arguments])
         return Approximate(value, self.rules.call(function, list(map(self.bounds, arguments))))
+
+    def _varies(self, x: Approximate) -> bool:
+        """Whether these are whole numbers, and no literal."""
+        return self.is_whole(x) and not isinstance(x.value, int)
+
+    def _extreme(self, function: str, values: Sequence[Any]) -> Any:
+        """The greater or the lesser of two whole numbers; of one, or of it and its negative."""
+        a, b = values if len(values) == 2 else (values[0], -values[0] * (function == "abs"))
+        return self.numbers.select(self.numbers.operation(_KEEPING[function], a, b), a, b)
 
     def _of_whole(self, found: Approximate, parts: Sequence[Approximate]) -> Approximate:
         """What is found by whole numbers: anything, where kernels may differ about these, as about

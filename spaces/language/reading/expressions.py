@@ -163,6 +163,8 @@ class ExpressionReader:
     def _number(self, node: ast.expr, value: float) -> Number:
         if value > MAX_NUMBER:
             self._fail(node, f"a number is out of range; allowed: 0 to {MAX_NUMBER:g}")
+        if value != float(value):
+            self._fail(node, f"{value} is no float64; allowed: whole numbers up to 2**53")
         return Number(float(value))
 
     def _read(self, node: ast.expr, name: str, indices: Sequence[Expression]) -> Read:

@@ -9,11 +9,12 @@ from math import prod
 
 from spaces.dtypes import dtype as element_type
 from spaces.errors import InputError, shown
-from spaces.language.bounds import Bounds, Range
+from spaces.language.bounds import Bounds
 from spaces.language.functions import REDUCERS
 from spaces.language.kinds import is_whole
 from spaces.language.program import Operand, Output, Program, Stage
 from spaces.language.reading.declarations import Declaration
+from spaces.language.residues import Range
 from spaces.language.tree import Comparison, Expression, Read
 
 

@@ -7,6 +7,7 @@ from math import prod
 from spaces.errors import InputError
 from spaces.language.bounds import Bounds
 from spaces.language.kinds import is_whole
+from spaces.language.magnitude import magnitudes
 from spaces.language.program import Program, Stage
 from spaces.language.reading.expressions import MAX_DEPTH
 from spaces.language.reading.inference import entry_ranges, whole_stages
@@ -28,6 +29,7 @@ def check(program: Program) -> None:
         _check_size(program, stage)
         _check_reads(program, stage)
     _check_quotients(program)
+    _check_magnitudes(program)
     _check_use(program)
 
 
@@ -116,6 +118,15 @@ def _check_quotients(program: Program) -> None:
                     f"{node} in {place}; allowed: {node.operator} of whole numbers by those that "
                     "are not 0, such as i % 2; of others floor(x / 2)"
                 )
+
+
+def _check_magnitudes(program: Program) -> None:
+    """Whole numbers fit into 64 bits, and all on the way to them."""
+    for node in magnitudes(program).too_large():
+        raise InputError(
+            f"{node} may be as large as {magnitudes(program).of(node)}; allowed: whole numbers up "
+            "to 2**60, of others write float32(...)"
+        )
 
 
 def _may_be_zero(program: Program, divisor: Expression) -> bool:

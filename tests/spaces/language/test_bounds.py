@@ -98,3 +98,41 @@ def test_a_condition_keeps_a_read_inside(text: str) -> None:
         bare = "\n".join(line for line in str(made).split("\n") if not line.startswith("where"))
         with pytest.raises(InputError, match="allowed: 0 to"):
             program(bare)
+
+
+large = st.sampled_from([1, 7, 100003, 16000001, 2**31 + 11])
+coarse = st.recursive(
+    leaves,
+    lambda inner: (
+        st.builds(Binary, st.sampled_from("+-"), inner, inner)
+        | st.builds(Binary, st.just("*"), large.map(_number), inner)
+        | st.builds(Binary, st.sampled_from(["//", "%"]), inner, large.map(_number))
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=120)
+@given(indices | coarse, extents)
+def test_ends_of_any_index_of_few_points_are_taken(index, sizes) -> None:
+    points = itertools.product(*(range(sizes[axis]) for axis in AXES))
+    taken = [value(index, dict(zip(AXES, point, strict=True))) for point in points]
+    assert Bounds.under([], sizes, {}).of(index) == (min(taken), max(taken))
+
+
+@pytest.mark.parametrize(
+    ("index", "extent", "ends"),
+    [
+        ("d + 1 - 2 * (d % 2)", 80, (0, 79)),
+        ("d + 1 - 2 * (d % 2)", 2**20, (0, 2**20 - 1)),
+        ("(d + 40) % 80 - 40 + 80 * (d // 40 % 2)", 80, (0, 79)),
+        ("d // 3 * 3 + 2 - d % 3", 2**23, (0, 2**23)),
+        ("d * 3 // 7 * 7 + d * 3 % 7 - 3 * d", 2**23, (0, 0)),
+    ],
+)
+def test_residues_of_an_axis_are_not_independent_of_it(index, extent, ends) -> None:
+    made = program(f"x: float32[{2**31}]; y[d] = x[{index} + 40]", d=extent)
+    low, high = Bounds.under([], made.extent, {}).of(made.stages[0].body.indices[0])
+    points = range(extent) if extent < 2**10 else (*range(50), *range(extent - 50, extent))
+    found = [eval(index, {"d": d}) for d in points]
+    assert (low - 40, high - 40) == ends == (min(found), max(found))

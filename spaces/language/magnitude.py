@@ -1,0 +1,133 @@
+"""How large the whole numbers of a program become: what is made of axes, entries and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import prod
+
+from spaces.dtypes import EXACT
+from spaces.errors import InputError
+from spaces.language.bounds import Bounds
+from spaces.language.evaluation import LARGEST
+from spaces.language.kinds import is_whole
+from spaces.language.program import Program, Stage
+from spaces.language.reading.inference import entry_ranges, whole_stages
+from spaces.language.residues import Range
+from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Number, Read
+
+
+@dataclass(frozen=True)
+class Magnitudes:
+    """Bounds on how far from 0 the whole numbers of ``program`` can be, wherever they stand."""
+
+    program: Program
+
+    @cached_property
+    def whole(self) -> frozenset[str]:
+        """The arrays that hold whole numbers."""
+        operands = {o.name for o in self.program.operands if o.element.is_integer}
+        return frozenset(operands | whole_stages(self.program.stages, operands))
+
+    def is_whole(self, node: Expression) -> bool:
+        """Whether a value is a whole number."""
+        return is_whole(node, self.whole)
+
+    def is_large(self, node: Expression) -> bool:
+        """Whether a value is a whole number that float32 may not tell from others, or is computed
+        of such; constants alone are none."""
+        constant = not node.axes and not node.reads
+        return not constant and self.is_whole(node) and self.reach(node) > EXACT
+
+    def compares_large(self, node: Expression) -> bool:
+        """Whether a comparison has a side that :meth:`is_large`, or both are whole, and a constant
+        is beyond what float32 tells apart."""
+        if not isinstance(node, Comparison):
+            return False
+        sides = (node.left, node.right)
+        both = all(map(self.is_whole, sides)) and max(map(self.reach, sides)) > EXACT
+        return both or any(map(self.is_large, sides))
+
+    def too_large(self) -> Iterator[Expression]:
+        """The whole numbers of axes, entries and constants that may be beyond 2**60. What is of
+        operands that hold anything is computed modulo 2**64."""
+        bodies = [*(stage.body for stage in self.program.stages), *self.program.conditions]
+        for node in (node for body in bodies for node in body.walk()):
+            known = all(read.name in self._entries for read in node.value_reads)
+            constant = not node.axes and not node.reads
+            if known and not constant and self.is_whole(node) and self.of(node) > LARGEST:
+                yield node
+
+    def reach(self, node: Expression) -> int:
+        """A bound on a whole number and on all that it is computed of."""
+        return max(map(self.of, node.values()))
+
+    def of(self, node: Expression) -> int:
+        """A bound on a whole number."""
+        if node not in self._known:
+            self._known[node] = self._bound(node)
+        return self._known[node]
+
+    @cached_property
+    def _known(self) -> dict[Expression, int]:
+        return {}
+
+    def _bound(self, node: Expression) -> int:
+        found = self._plain(node)
+        if isinstance(node, Binary) and node.operator != "*":
+            with suppress(InputError, KeyError):  # what is no index has no other bound
+                found = min(found, max(map(abs, self._bounds.of(node))))
+        return found
+
+    def _plain(self, node: Expression) -> int:
+        match node:
+            case Number(value):
+                return int(value)
+            case AxisValue(name):
+                return self.program.extent[name] - 1
+            case Read(name, _, outside):
+                beyond = 0 if outside is None or not float(outside).is_integer() else int(outside)
+                return max(self._entry(name), abs(beyond))
+            case Binary("%", _, divisor):
+                return max(self.of(divisor) - 1, 0)
+            case Binary("//", dividend, divisor):
+                least = int(divisor.value) if isinstance(divisor, Number) else 1
+                return -(-self.of(dividend) // max(least, 1))
+            case Binary("*", left, right):
+                return self.of(left) * self.of(right)
+            case Binary(_, left, right):
+                return self.of(left) + self.of(right)
+        return max(map(self.of, node.children), default=0)
+
+    def _entry(self, name: str) -> int:
+        """Of an array: its entries' limit, or what its dtype holds."""
+        if name in self._entries:
+            return max(map(abs, self._entries[name]))
+        if name in self.program.operand:
+            element = self.program.operand[name].element
+            return 1 << (8 * element.bytes - 1) if element.is_integer else 0
+        return self._stage(self.program.stage[name])
+
+    def _stage(self, stage: Stage) -> int:
+        if stage.name not in self.whole:
+            return 0
+        own, count = self.of(stage.body), prod(self.program.shape(stage.over))
+        if stage.reducer == "sum":
+            return own * count
+        return own ** min(count, 62) if stage.reducer == "prod" else own
+
+    @cached_property
+    def _entries(self) -> Mapping[str, Range]:
+        return entry_ranges(self.program)
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        return Bounds.under((), self.program.extent, self._entries)
+
+
+@lru_cache(maxsize=64)
+def magnitudes(program: Program) -> Magnitudes:
+    """Those of a program, found once."""
+    return Magnitudes(program)
