@@ -15,6 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median, quantiles
 
+Statistic = Callable[[Sequence[float]], float]
+"""A latency in seconds by the samples of a kernel."""
+
 
 @dataclass(frozen=True)
 class TimingProtocol:
@@ -101,7 +104,7 @@ def steady_score(samples: Sequence[float]) -> float:
     return median(samples)
 
 
-def score_on_cpu(clock: str, final: bool, elsewhere: bool) -> Callable[[Sequence[float]], float]:
+def score_on_cpu(clock: str, final: bool, elsewhere: bool) -> Statistic:
     """The statistic that ranks by a clock of the CPU, in the ``final`` comparison or before, where
     other work comes between calls (``elsewhere``) or does not."""
     return usual_score if elsewhere or (final and clock == "cpu") else score
@@ -112,7 +115,7 @@ def score_by_clock(clock: str, samples: Sequence[float]) -> float:
     return statistics_by_clock(clock)[0](samples)
 
 
-def statistics_by_clock(clock: str) -> Sequence[Callable[[Sequence[float]], float]]:
+def statistics_by_clock(clock: str) -> Sequence[Statistic]:
     """By which runners of this clock may give latencies, the usual one first."""
     return (steady_score,) if clock == "device" else (score, usual_score)
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from costmodel.draft import drafted
 from costmodel.interfaces import CostModel
+from measure.estimates import Estimate, latency
 from scheduler.machine import roofline
 from scheduler.opening import as_model, opened
 from scheduler.strategies.history import distinct
@@ -98,6 +99,13 @@ class Answer:
         return self.record is not None and self.record.doubted
 
     @property
+    def estimate(self) -> Estimate | None:
+        """The latency of a measured schedule with its interval; None of others."""
+        if self.record is None or self.provenance is not Provenance.MEASURED:
+            return None
+        return latency(self.record.measurement)
+
+    @property
     def gflops(self) -> float | None:
         """10^9 floating-point operations a second, the epilogue's not counted."""
         return None if self.latency is None else self.workload.flops / self.latency / 1e9
@@ -109,6 +117,7 @@ class Answer:
             "target": self.target.to_json(),
             "schedule": self.schedule.to_json(),
             "latency_s": self.latency,
+            "latency_interval_s": None if self.estimate is None else self.estimate.ends,
             "gflops": self.gflops,
             "provenance": str(self.provenance),
             "numerics": str(self.numerics),
@@ -209,8 +218,8 @@ def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answ
             longer = _estimate(space, schedule) / _estimate(there, record.schedule)
             if longer > LESS_SUITED * least(space) / least(there):
                 continue
-            latency = _known_or_none(score * longer)
-            yield Answer(space, schedule, latency, Provenance.TRANSFERRED, trials, record)
+            expected = _known_or_none(score * longer)
+            yield Answer(space, schedule, expected, Provenance.TRANSFERRED, trials, record)
 
 
 def _space_of(record: Record, here: Space) -> Space:
@@ -227,24 +236,24 @@ def _estimate(space: Space, schedule: Schedule) -> float:
 
 def _least_estimate(space: Space) -> float:
     population = space.sample(np.random.default_rng(0), COMPARED)
-    latency = roofline(space.target).latency(space, population)
-    return float(np.min(latency[np.isfinite(latency)], initial=np.inf))
+    found = roofline(space.target).latency(space, population)
+    return float(np.min(found[np.isfinite(found)], initial=np.inf))
 
 
 def _predicted(space: Space, trials: int, model: CostModel | None) -> Iterator[Answer]:
     generator, estimate = np.random.default_rng(0), roofline(space.target)
     if model is None:
         population = space.sample(generator, SAMPLES)
-        latency = np.nan_to_num(estimate.latency(space, population), nan=np.inf)
-        population = population[np.argsort(latency, kind="stable")]
+        expected = np.nan_to_num(estimate.latency(space, population), nan=np.inf)
+        population = population[np.argsort(expected, kind="stable")]
     else:
         population, _ = drafted(space, space.sample(generator, DRAFTED), estimate, model)
     if not len(population):
         raise InputError(f"no valid schedule was found for {space.workload}")
     for row in islice(distinct(population), PREDICTED):
         schedule = space.schedule(population[row])
-        latency = _known_or_none(_estimate(space, schedule))
-        yield Answer(space, schedule, latency, Provenance.PREDICTED, trials)
+        expected = _known_or_none(_estimate(space, schedule))
+        yield Answer(space, schedule, expected, Provenance.PREDICTED, trials)
 
 
 def _known_or_none(latency: float) -> float | None:

@@ -96,7 +96,7 @@ def _outcome(data: object, build: int, job: Job, candidate: Candidate) -> Stored
     fields = Fields(data)
     stored = Stored(
         candidate,
-        seconds=fields.number("seconds"),
+        seconds=fields.number("seconds", least=0.0),
         info=fields.mapping("info"),
         toolchain=fields.prose("toolchain"),
         build=build,

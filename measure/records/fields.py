@@ -64,10 +64,13 @@ class Fields:
             return value
         return self._refuse(name, value, "a whole number of 64 bits")
 
-    def number(self, name: str) -> float:
-        """A finite number; zero has no sign, since not every database keeps it."""
+    def number(self, name: str, least: float = -math.inf) -> float:
+        """A finite number that is not below ``least``; zero has no sign, since not every database
+        keeps it."""
         value = self.take(name)
-        return float(value) + 0.0 if _finite(value) else self._refuse(name, value, "a number")
+        if _finite(value) and value >= least:
+            return float(value) + 0.0
+        return self._refuse(name, value, f"a number{_from(least)}")
 
     def optional(self, name: str, least: float = -math.inf) -> float | None:
         """A finite number above ``least``, or null."""
@@ -77,12 +80,12 @@ class Fields:
         above = "" if least == -math.inf else f" above {least:g}"
         return self._refuse(name, value, f"a number{above}, or null")
 
-    def numbers(self, name: str) -> tuple[float, ...]:
-        """A list of finite numbers."""
+    def numbers(self, name: str, least: float = -math.inf) -> tuple[float, ...]:
+        """A list of finite numbers, none of them below ``least``."""
         value = self.take(name)
-        if isinstance(value, _LISTS) and all(map(_finite, value)):
+        if isinstance(value, _LISTS) and all(_finite(v) and v >= least for v in value):
             return tuple(map(float, value))
-        return self._refuse(name, value, "a list of numbers")
+        return self._refuse(name, value, f"a list of numbers{_from(least)}")
 
     def mapping(self, name: str) -> dict[str, Any]:
         """A JSON object."""
@@ -127,6 +130,10 @@ def prose(text: str) -> str:
         return text
     spelled = spelled_out(text[: MOST_PROSE + 1])
     return spelled if len(spelled) <= MOST_PROSE else spelled[:MOST_PROSE] + " ..."
+
+
+def _from(least: float) -> str:
+    return "" if least == -math.inf else f" from {least:g}"
 
 
 def _finite(value: object) -> bool:

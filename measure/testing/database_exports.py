@@ -124,6 +124,15 @@ class ExportsContract(DatabaseTests):
             (lambda line: "[" * 100_000, "not JSON"),
             (lambda line: line.replace('"score":1.0', f'"score":{HUGE}'), "score=1000"),
             (lambda line: line.replace('"samples":[', f'"samples":[{HUGE},'), "samples="),
+            (lambda line: line.replace('"samples":[', '"samples":[-1,'), "samples=.-1, .*from 0"),
+            (
+                lambda line: line.replace('"reference_samples":[', '"reference_samples":[-1'),
+                "reference_samples=.-1.*from 0",
+            ),
+            (
+                lambda line: line.replace('"run_seconds":', '"run_seconds":-1'),
+                "run_seconds=-1.*from 0",
+            ),
             (lambda line: line.replace('"started_at":0.0', f'"started_at":{HUGE}'), "started_at=1"),
             (
                 lambda line: line.replace('"recorded_at":', f'"recorded_at":{HUGE}'),

@@ -91,19 +91,20 @@ FEW = settings(
     ],
 )
 finite = st.floats(allow_nan=False, allow_infinity=False)
+durations = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 attempts = st.builds(
     Measurement,
     schedule=st.integers(0, 10**6).map(schedule),
     status=st.sampled_from([Status.OK, Status.SLOW]),
     score=st.floats(min_value=0, exclude_min=True, allow_infinity=False),
-    samples=st.lists(finite).map(tuple),
-    reference_samples=st.lists(finite).map(tuple),
+    samples=st.lists(durations).map(tuple),
+    reference_samples=st.lists(durations).map(tuple),
     clock=st.sampled_from(["cpu", "wall", "device"]),
     round=st.sampled_from(["search", "preliminary", "final"]),
     error_kind=st.none() | st.sampled_from(ErrorKind),
     error_text=st.text().map(spelled_out),
-    build_seconds=finite,
-    run_seconds=finite,
+    build_seconds=durations,
+    run_seconds=durations,
     started_at=finite,
     info=st.dictionaries(st.text(), st.integers() | finite | st.text() | st.none()),
     place=st.builds(Place, *[st.text().map(spelled_out)] * 3),

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, TextIO
 
@@ -15,6 +15,8 @@ from scheduler.cli.text import plain
 if TYPE_CHECKING:  # rich takes a tenth of a second to load, which lines need not
     from rich.console import Console, RenderableType
     from rich.table import Table
+
+    from measure.estimates import Estimate
 
 WIDE = 1 << 17  # columns where nobody looks: files and pipes get whole lines
 DUMB = ("dumb", "unknown")  # terminals that only print, such as those within editors
@@ -113,6 +115,12 @@ def seconds(value: float) -> str:
         if value >= size:
             return f"{value / size:.4g} {unit}"
     return f"{value / 1e-9:.4g} ns"
+
+
+def estimated(estimate: Estimate, write: Callable[[float], str]) -> str:
+    """An estimate and its interval, by a function that writes numbers."""
+    low, high = map(write, estimate.ends)
+    return f"{write(estimate.value)} ({low} to {high})"
 
 
 def clock(value: float) -> str:

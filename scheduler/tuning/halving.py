@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
+from measure.estimates import pooled
 from measure.records.measurement import Measurement, Status
 from measure.records.ranking import PRELIMINARY
 from spaces.schedule import Schedule
@@ -19,8 +20,10 @@ class Halving:
     comparisons before, and the product of the latencies there ranks: so slow minutes of the machine
     count for all alike. What comes of a comparison that does not decide is ``preliminary``, but for
     who is first so far: should the run be killed now, that one is best, and else takes part in the
-    next one, which counts instead. Who is left is measured alone in the end. ``next`` tells how
-    many of so many go on, which are compared ``times`` times before fewer of them do.
+    next one, which counts instead. Who is left is measured alone in the end. What counts is scored
+    by the samples of all comparisons that it took part in (:func:`measure.estimates.pooled`), for
+    the last one may fall into a slow minute. ``next`` tells how many of so many go on, which are
+    compared ``times`` times before fewer of them do.
     Who takes part for the first time is checked thoroughly. If who would win fails at last, or was
     never compared, the best that remain are compared anew.
     """
@@ -29,7 +32,7 @@ class Halving:
         self._next, self._times = next, times
         self._decides = True
         self._more = 1  # comparisons until fewer go on
-        self._known: dict[Schedule, list[float]] = {}  # seconds in each comparison so far
+        self._known: dict[Schedule, list[Measurement]] = {}  # in each comparison so far
         self._compared: set[Schedule] = set()
         self._decided: set[Schedule] = set()  # those right in a comparison that decides
         self._fails = False  # whether one failed in the latest comparison
@@ -48,17 +51,20 @@ class Halving:
     def take(self, measurements: Sequence[Measurement]) -> list[Measurement]:
         """What came of a comparison, as it ranks."""
         self._fails |= any(m.status is Status.ERROR for m in measurements)
-        if self._decides:
-            self._decided.update(m.schedule for m in measurements if m.ok)
-            return list(measurements)
         at_once = self._known.keys() <= {m.schedule for m in measurements}
         for m in measurements:
             if m.ok and m.score is not None:
-                self._known.setdefault(m.schedule, []).append(m.score)
+                self._known.setdefault(m.schedule, []).append(m)
             else:
                 self._known.pop(m.schedule, None)
+        if self._decides:
+            self._decided.update(m.schedule for m in measurements if m.ok)
+            return [self._by_all(m) for m in measurements]
         first = self._ranked()[:1] if at_once else []
-        return [m if m.schedule in first else replace(m, round=PRELIMINARY) for m in measurements]
+        return [
+            self._by_all(m) if m.schedule in first else replace(m, round=PRELIMINARY)
+            for m in measurements
+        ]
 
     def go_on(self) -> list[Schedule]:
         """Who is to be compared once more, now that all has come; nobody where it is decided."""
@@ -71,10 +77,19 @@ class Halving:
         return ranked
 
     def _ranked(self) -> list[Schedule]:
-        return sorted(self._known, key=lambda schedule: prod(self._known[schedule]))
+        return sorted(self._known, key=lambda schedule: prod(map(_score, self._known[schedule])))
+
+    def _by_all(self, latest: Measurement) -> Measurement:
+        """What came of a comparison, by all comparisons of its schedule."""
+        return pooled(self._known.get(latest.schedule, [])) if latest.ok else latest
 
     def leaves_open(self, best: Schedule) -> bool:
         """Whether who is ``best``, now that all has come, is still to be compared."""
         if best in self._decided:
             return False
         return self._fails or best not in self._compared
+
+
+def _score(measurement: Measurement) -> float:
+    assert measurement.score is not None
+    return measurement.score

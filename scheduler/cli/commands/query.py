@@ -69,7 +69,7 @@ def query_command(
 
 
 def _rows(answer: Answer) -> list[tuple[str, str]]:
-    from scheduler.cli.output import seconds
+    from scheduler.cli.output import estimated, seconds
     from scheduler.query import Provenance
 
     measured = answer.provenance is Provenance.MEASURED
@@ -81,6 +81,8 @@ def _rows(answer: Answer) -> list[tuple[str, str]]:
     if answer.doubted:
         origin += ", doubted: a later run found it far slower"
     latency = "-" if answer.latency is None else seconds(answer.latency)
+    if answer.estimate is not None:
+        latency = estimated(answer.estimate, seconds)
     value, unit = answer.workload.rate(answer.latency or inf)
     return [
         ("workload", str(answer.workload)),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Self
 
+from measure.estimates import latency
 from measure.records.measurement import Measurement
 from measure.records.ranking import SEARCH
 from scheduler.cli.display.progress import AnyProgress
@@ -18,7 +19,8 @@ from spaces.workloads.workload import Workload
 
 class JsonLines:
     """``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the
-    end, ``result``. Each names its ``target``. Times are in seconds."""
+    end, ``result``. Each names its target by ``target_key``, its fingerprint; the start and the
+    result describe it. Times are in seconds."""
 
     def __init__(self, workload: Workload, target: Target, session: str) -> None:
         self._workload, self._target, self._session = workload, target, session
@@ -29,6 +31,7 @@ class JsonLines:
             event="start",
             workload=self._workload.to_json(),
             target=self._target.to_json(),
+            target_key=self._target.fingerprint,
             session=self._session,
         )
         return self
@@ -45,7 +48,7 @@ class JsonLines:
         if progress.latest is None:
             return
         print_line(
-            **trial(progress, progress.latest, target=self._target.to_json()),
+            **trial(progress, progress.latest, target_key=self._target.fingerprint),
             failures=dict(progress.failures),
             best=self._best(progress.best.score if progress.best else None),
         )
@@ -57,8 +60,9 @@ class JsonLines:
             event="result",
             workload=result.workload.to_json(),
             target=result.target.to_json(),
+            target_key=result.target.fingerprint,
             schedule=None if best is None else best.schedule.to_json(),
-            best=self._best(None if best is None else best.score),
+            best=None if best is None else self._found(best),
             stopped=str(result.stopped),
             trials=result.trials,
             resumed=result.resumed,
@@ -68,14 +72,19 @@ class JsonLines:
             overhead=result.overhead,
         )
 
-    def _best(self, latency: float | None) -> dict[str, float | None] | None:
-        if latency is None:
+    def _found(self, best: Measurement) -> dict[str, Any]:
+        estimate = latency(best)
+        interval = None if estimate is None else estimate.ends
+        return {**(self._best(best.score) or {}), "latency_interval_s": interval}
+
+    def _best(self, score: float | None) -> dict[str, float | None] | None:
+        if score is None:
             return None
         return {
-            "latency_s": latency,
-            "gflops": self._yardstick.gflops(latency),
-            "of_peak": self._yardstick.of_peak(latency),
-            "over_numpy": self._yardstick.over_numpy(latency),
+            "latency_s": score,
+            "gflops": self._yardstick.gflops(score),
+            "of_peak": self._yardstick.of_peak(score),
+            "over_numpy": self._yardstick.over_numpy(score),
         }
 
 
@@ -95,4 +104,5 @@ def trial(progress: AnyProgress, latest: Measurement, **which: Any) -> dict[str,
         "status": str(latest.status),
         "error_kind": None if latest.error_kind is None else str(latest.error_kind),
         "latency_s": latest.score,
+        "schedule": latest.schedule.to_json(),
     }

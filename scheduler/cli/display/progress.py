@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scheduler.cli.output import clock, percent, seconds, times
+from measure.estimates import latency
+from measure.records.measurement import Measurement
+from scheduler.cli.output import clock, estimated, percent, seconds, times
 from scheduler.cli.text import counted
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.tuning.progress import Progress, TuningResult
@@ -29,25 +31,36 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
         ("workload", str(result.workload)),
         ("target", result.target.summary),
         ("schedule", str(best.schedule)),
-        *figures(yardstick, best.score),
+        *found(yardstick, best),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
         ("session", session),
         ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
     ]
 
 
+def found(yardstick: Yardstick, best: Measurement) -> list[tuple[str, str]]:
+    """The latency of what was found, its interval, and how it compares with what is known, as names
+    and values."""
+    known = figures(yardstick, best.score)
+    estimate = latency(best)
+    if estimate is not None:
+        rate = yardstick.rate(estimate.value)
+        known[0] = ("best", f"{estimated(estimate, seconds)}, {rate}")
+    return known
+
+
 def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
     """The latency of the best, and how it compares with what is known, as names and values."""
     if best is None:
         return [("best", "none yet")]
-    found = [("best", f"{seconds(best)}, {yardstick.rate(best)}")]
+    known = [("best", f"{seconds(best)}, {yardstick.rate(best)}")]
     if (share := yardstick.of_peak(best)) is not None:
-        found.append(("of measured peak", percent(share)))
+        known.append(("of measured peak", percent(share)))
     if (ratio := yardstick.over_numpy(best)) is not None:
         fused = bool(yardstick.workload.words.get("epilogue"))
         alone = ", which does the product alone" if fused else ""
-        found.append(("over NumPy's BLAS", times(ratio) + alone))
-    return found
+        known.append(("over NumPy's BLAS", times(ratio) + alone))
+    return known
 
 
 def trials_of(progress: AnyProgress) -> str:
@@ -71,13 +84,15 @@ def standing(progress: AnyProgress | None) -> str:
 
 
 def attempt_of(progress: AnyProgress, of: str = "") -> str:
-    """How the latest attempt ended, and which it is, ``of`` which workload if there are several."""
+    """How the latest attempt ended, and of which schedule it was; ``of`` which workload, if there
+    are several."""
     latest = progress.latest
     assert latest is not None
-    time_taken = seconds(latest.score) if latest.score is not None else latest.error_text
+    took = f" {seconds(latest.score)}" if latest.score is not None else ""
+    why = f": {latest.error_text}" if latest.error_text else ""
     final = progress.phase == "final"
     which = f"final, {progress.pending} to go" if final else f"trial {progress.trials}"
-    return f"{which}: {of}{latest.status} {time_taken}"
+    return f"{which}: {of}{latest.status}{took}  {latest.schedule}{why}"
 
 
 def phase_of(progress: AnyProgress | None) -> str:

@@ -14,8 +14,8 @@ from spaces.target import Target
 
 class SuiteJson:
     """``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the
-    end, ``result``. Each names its ``target``; ``task`` counts the suite's workloads from 0; times
-    are in seconds."""
+    end, ``result``. Each names its target by ``target_key``, its fingerprint; the start and the
+    result describe it. ``task`` counts the suite's workloads from 0; times are in seconds."""
 
     def __init__(self, suite: Suite, target: Target, session: str) -> None:
         self._suite, self._target, self._session = suite, target, session
@@ -25,6 +25,7 @@ class SuiteJson:
             event="start",
             title=self._suite.title,
             target=self._target.to_json(),
+            target_key=self._target.fingerprint,
             session=self._session,
             tasks=[
                 {"name": m.name, "workload": m.workload.to_json(), "weight": m.weight}
@@ -43,8 +44,9 @@ class SuiteJson:
         """Print one trial; the start of a phase is none."""
         if progress.latest is None:
             return
+        which = {"task": progress.place, "target_key": self._target.fingerprint}
         print_line(
-            **trial(progress, progress.latest, task=progress.place, target=self._target.to_json()),
+            **trial(progress, progress.latest, **which),
             best_s=progress.tasks[progress.place].latency,
             value=progress.value,
         )
@@ -54,6 +56,7 @@ class SuiteJson:
         print_line(
             event="result",
             target=self._target.to_json(),
+            target_key=self._target.fingerprint,
             objective=str(result.objective),
             value=result.value,
             library_value=result.library_value,

@@ -21,6 +21,8 @@ from spaces.errors import InputError
         ("optional", (0.0,), 1e-9, 1e-9),
         ("optional", (0.0,), None, None),
         ("numbers", (), [1, 2.5], (1.0, 2.5)),
+        ("numbers", (0.0,), [0, 2.5], (0.0, 2.5)),
+        ("number", (0.0,), 0, 0.0),
         ("mapping", (), {"a": 1}, {"a": 1}),
     ],
 )
@@ -41,6 +43,13 @@ def test_what_is_allowed_is_taken(kind, arguments, value, taken) -> None:
         ("optional", (), math.inf, "name=inf is not allowed; allowed: a number, or null"),
         ("optional", (0.0,), 0.0, "name=0.0 is not allowed; allowed: a number above 0, or null"),
         ("numbers", (), [1, "2"], "name=[1, '2'] is not allowed; allowed: a list of numbers"),
+        (
+            "numbers",
+            (0.0,),
+            [-1],
+            "name=[-1] is not allowed; allowed: a list of numbers from 0",
+        ),
+        ("number", (0.0,), -1e-9, "name=-1e-09 is not allowed; allowed: a number from 0"),
         ("mapping", (), [], "name=[] is not allowed; allowed: an object"),
     ],
 )

@@ -92,7 +92,7 @@ def check_kept(told, target, reason) -> None:
 def told_of(lines: list[str], target) -> list[dict]:
     """The events of one target."""
     events = map(json.loads, lines)
-    return [event for event in events if target_from_json(event["target"]) == target]
+    return [event for event in events if event["target_key"] == target.fingerprint]
 
 
 def check_status(address: str, capsys) -> None:

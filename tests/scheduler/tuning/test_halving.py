@@ -16,6 +16,7 @@ from measure.records.measurement import (
     Result,
     Status,
 )
+from measure.timing import usual_score
 from scheduler.testing.landscape import hills, hills_latency
 from scheduler.tuning.halving import Halving
 from scheduler.tuning.pace import CPU, CUDA, Pacing
@@ -138,6 +139,32 @@ def test_who_lost_while_the_machine_was_faster_does_not_win(database: Database, 
     assert result.best is not None
     assert known.schedule == result.best.schedule
     assert known.schedule in machine.compared[-1]
+
+
+class BusyInTheEnd(MadeUpMachine):
+    """Whoever is left is compared alone while something else has the machine."""
+
+    def _measure(self, candidate: Candidate) -> Measurement:
+        made = super()._measure(candidate)
+        alone = candidate.job.final and len(self.compared[-1]) == 1
+        if made.score is None or not candidate.job.final:
+            return made
+        samples = tuple(made.score * (2.5 if alone else 1.0) * (1 + i / 100) for i in range(5))
+        return replace(made, clock="cpu", samples=samples, score=usual_score(samples))
+
+
+def test_a_slow_minute_while_the_last_is_compared_is_not_its_latency(database: Database) -> None:
+    machine = BusyInTheEnd()
+    result = tuner(hills(), database, machine).run(trials=48, seconds=600)
+    assert len(machine.compared[-1]) == 1
+    assert result.best is not None
+    assert result.best.schedule == machine.compared[-1][0]
+    assert result.best.score == pytest.approx(hills_latency(result.best.schedule.values), rel=0.05)
+    assert len(result.best.samples) == 5 * len(machine.compared)
+    known = database.best(result.workload, result.target)
+    assert known is not None
+    assert known.measurement.score == result.best.score
+    assert known.measurement.samples == result.best.samples
 
 
 def test_what_an_earlier_run_compared_is_out_where_it_loses(database: Database) -> None:

@@ -19,10 +19,11 @@ from scheduler.cli.display import lines as cli_lines
 from scheduler.cli.display.plain_lines import PlainLines
 from scheduler.tuning.interrupt import Interrupt
 from scheduler.tuning.progress import Progress
-from spaces.operators import workload
+from spaces.operators import workload, workload_from_json
 from spaces.schedule import Schedule
 from spaces.target import detect_target, target_from_json
 from tests.scheduler.cli.command import (
+    FUSED,
     PATHS,
     SMALL,
     TRIALS,
@@ -48,6 +49,8 @@ def test_tune_reports_every_trial_and_the_outcome(tuned):
         assert best["gflops"] > 0
         assert best["of_peak"] > 0
         assert best["over_numpy"] > 0
+        low, high = best["latency_interval_s"]
+        assert 0 < low <= best["latency_s"] <= high
         assert result["failures"] == trials[-1]["failures"]
 
 
@@ -59,6 +62,34 @@ def test_tune_keeps_what_it_reports(tuned):
         assert database.trials(work, target) == TRIALS
         known = {record.schedule for record in database.best_few(work, target, TRIALS)}
     assert Schedule.from_json(events[-1]["schedule"]) in known
+
+
+def test_each_trial_names_its_schedule_and_the_target_is_described_once(tuned):
+    path, both = tuned
+    for events in both:
+        target = target_from_json(events[0]["target"])
+        assert {event["target_key"] for event in events} == {target.fingerprint}
+        tried = [event for event in events if event["event"] not in ("start", "result")]
+        assert not any("target" in event for event in tried)
+        searched = {
+            Schedule.from_json(event["schedule"]) for event in tried if event["event"] == "trial"
+        }
+        with Database(path, create=False) as database:
+            work = workload_from_json(events[0]["workload"])
+            kept = {record.schedule for record in database.records(work, target)}
+        assert searched == kept
+        finals = [event["schedule"] for event in tried if event["event"] == "final"]
+        assert events[-1]["schedule"] in finals
+
+
+def test_what_tune_ends_with_is_what_query_says(tuned, capsys):
+    path, both = tuned
+    for words, events in zip((SMALL, FUSED), both, strict=True):
+        answer = json.loads(ask(capsys, "query", *words, "--db", str(path), "--format", "json"))
+        found = events[-1]
+        assert answer["schedule"] == found["schedule"]
+        assert answer["latency_s"] == found["best"]["latency_s"]
+        assert answer["latency_interval_s"] == found["best"]["latency_interval_s"]
 
 
 def test_a_terminal_shows_a_table_that_lives_while_a_slow_compiler_builds(tmp_path, monkeypatch):
@@ -102,8 +133,9 @@ def test_a_pipe_gets_few_lines(tmp_path):
     assert (code, err) == (0, "")
     assert "known from earlier runs: 2 schedules" in out
     assert re.search(r"  best of earlier runs: [\d.]+ .?s, ", out)
-    assert re.findall(r"  trial (\d+): (?:ok|slow|error) ", out) == ["1", "2"]
-    assert "  final, 0 to go: ok " in out
+    assert re.findall(r"  trial (\d+): (?:ok|slow|error) .*\w+: \w+=\w+ ", out) == ["1", "2"]
+    assert re.search(r"  final, 0 to go: ok [\d.]+ .?s  \w+: \w+=\w+ ", out)
+    assert re.search(r"\nbest +[\d.]+ .?s \([\d.]+ .?s to [\d.]+ .?s\), ", out)
 
 
 def test_a_run_that_is_too_short_for_a_kernel_blames_none(tmp_path, capsys, monkeypatch):
