@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test slow check bench clean
+.PHONY: demo test slow check docs bench clean
 
 WORKLOAD := matmul m=512 n=512 k=512 epilogue="gelu(x + bias[n])"
 
@@ -24,6 +24,9 @@ check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: .venv/dev.stamp
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+
 bench: .venv/dev.stamp
 	$(BIN)/python -m experiments.cpu_matmul
 
@@ -35,7 +38,7 @@ bench: .venv/dev.stamp
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[dev,torch,cuda,postgres,ray,data,plot,experiments]'
+	$(PIP) --editable '.[dev,docs,torch,cuda,postgres,ray,data,plot,experiments]'
 	@touch $@ .venv/demo.stamp
 
 clean:

@@ -3,33 +3,15 @@ experiments name are there."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
-BLOCK = re.compile(r"(<!-- not run by tests: [^>]+ -->\n)?```(\w+)\n(.*?)\n```", re.DOTALL)
+from tests.pages import BLOCK, ROOT, blocks, environment, quickly, run
+
+PAGE = ROOT / "README.md"
+README = PAGE.read_text()
 RESULT = re.compile(r"`((?:[\w./]*\bresults/)?[\w-]+\.(?:json|svg|jsonl\.gz))`")
-PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
-
-
-def command_of(language: str, text: str) -> list[str]:
-    if language == "python":
-        return [sys.executable, "-c", text]
-    return ["/bin/sh", "-e", "-c", text]
-
-
-def quickly(text: str) -> str:
-    """The same with few schedules and trials: as many as training and a suite need, or next to
-    none."""
-    trials = 8 if re.search("train|suite", text) else 2
-    text = re.sub(r"trials([= ])\d+", rf"trials\g<1>{trials}", text)
-    return re.sub(r"--schedules \d+", "--schedules 1", text)
 
 
 @pytest.mark.timeout(900)
@@ -39,20 +21,9 @@ def quickly(text: str) -> str:
 def test_every_block_runs(tmp_path, version):
     folder = tmp_path / "project"
     folder.mkdir()
-    (tmp_path / "bin").mkdir()
-    tilewright = tmp_path / "bin/tilewright"
-    tilewright.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tilewright "$@"\n')
-    tilewright.chmod(0o755)
-    path = os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]])
-    environment = os.environ | {"PATH": path, "PYTHONPATH": PATHS}
-    for reason, language, text in BLOCK.findall(README):
-        if reason:
-            continue
-        assert language in ("python", "sh")
-        command = command_of(language, version(text))
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
-        assert done.stderr == "" or "--source" in text, f"{text}\n{done.stderr}"
+    variables = environment(tmp_path)
+    for language, text in blocks(PAGE):
+        run(language, version(text), folder, variables)
     assert (folder / "kernel.c").read_text().startswith("// matmul m=256 n=256 k=256")
     assert (folder / "kernel.cu").read_text().startswith("// matmul m=4096")
 

@@ -45,25 +45,25 @@ COMMANDS = {
 """Where each command is, within ``scheduler.cli.commands``."""
 
 
-def _app(arguments: Sequence[str]) -> typer.Typer:
+def app(arguments: Sequence[str]) -> typer.Typer:
     """The command line: the one command that is asked for, or else all, which take long to load."""
-    app = typer.Typer(
+    made = typer.Typer(
         name="tilewright",
         context_settings={"help_option_names": ["-h", "--help"]},
         rich_markup_mode=None,  # it would eat what stands in brackets
         pretty_exceptions_enable=False,
         no_args_is_help=True,
     )
-    app.callback()(_tilewright)
+    made.callback()(_tilewright)
     asked = [name for name in arguments[:1] if name in COMMANDS]
     for name in asked or COMMANDS:
         module, _, what = COMMANDS[name].partition(".")
         command = getattr(import_module(f"scheduler.cli.commands.{module}"), what)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+            made.add_typer(command, name=name)
         else:
-            app.command(name, short_help=summary(command))(command)
-    return app
+            made.command(name, short_help=summary(command))(command)
+    return made
 
 
 def _print_version(wanted: bool) -> None:
@@ -106,7 +106,7 @@ def run(arguments: Sequence[str], began: float | None = None) -> int:
 def _run(arguments: Sequence[str], began: float) -> int:
     options = {"prog_name": "tilewright", "standalone_mode": False, "obj": began}
     try:
-        code = _app(arguments)(list(arguments), **options)
+        code = app(arguments)(list(arguments), **options)
         sys.stdout.flush()
     except InputError as error:
         return _fail(str(error), BAD_INPUT)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from scheduler.cli.app import _app
+from scheduler.cli.app import app
 from tests.fuzz.children import tell
 from tests.fuzz.commands import PROGRAM, SEGMENTS, WORDS, check_streams, command, rightly
 
@@ -33,7 +33,7 @@ VALUES = (
     *("x[0]", "x / 0", "x ** x", "lambda: x", "gelu(x) * r[m,n]", "bias[q]", "x + x.real", "\\"),
     *("y[r] = sum[c](x[r, c])", "where j < n[i]; y[i] = max[j](x[i,j])", "y[r, c] = z[r, c]"),
     *("n: int32[i](index < 9); y[i] = n[i]", "y[r] = sum[r](x[r])", "-> y", "y = 1;" * 400),
-    *("softmax", "random,genetic", "evolutionary", "embedding"),
+    *("softmax", "random,genetic", "evolutionary", "embedding", "strict", "fast"),
 )
 PATHS = (
     *("t.db", "t.jsonl", "t.json", "notes.txt", "none", "", ".", "..", "folder", "folder/x"),
@@ -59,12 +59,16 @@ OPTIONS = {
         *("--target", "--threads", "--trials", "--seconds", "--patience", "--db", "--seed"),
         *("--suite", "--objective", "--model", "--format", "-v", "--executor", "--address"),
         *("--file", "--search", "--quiet", "--verbose", "--insecure-cluster"),
+        "--numerics",
     ),
     "resume": (
         *("--db", "--model", "--format", "-v", "--executor", "--address", "--insecure-cluster"),
         *("--quiet", "--verbose"),
     ),
-    "query": ("--target", "--threads", "--db", "--source", "--model", "--format", "--file"),
+    "query": (
+        *("--target", "--threads", "--db", "--source", "--model", "--format", "--file"),
+        "--numerics",
+    ),
     "verify": ("--target", "--threads", "--schedules", "--seed", "--format", "--file"),
     "replay": (
         *("--search", "--trials", "--repeats", "--batch", "--seed", "--time", "--jobs"),
@@ -202,7 +206,7 @@ def offered(name: str, command: Any) -> Iterator[tuple[str, set[str]]]:
 
 
 def test_every_command_and_option_is_drawn():
-    every = dict(offered("", typer.main.get_command(_app([]))))
+    every = dict(offered("", typer.main.get_command(app([]))))
     assert set(OPTIONS) == set(every) - set(ASKING_RAY)
     missing = {name: every[name].difference(drawn) for name, drawn in OPTIONS.items()}
     assert not any(missing.values()), missing

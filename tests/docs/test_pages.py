@@ -1,0 +1,50 @@
+"""Pages of the documentation: their blocks run, their site builds, their sentences are short."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.pages import BLOCK, PROGRAMS, ROOT, blocks, environment, quickly, run
+
+DOCS = ROOT / "docs"
+GENERATED = {"functions.md", "operators.md", "command-line.md"}
+PAGES = sorted(
+    page for page in DOCS.rglob("*.md") if "_build" not in page.parts and page.name not in GENERATED
+)
+LONGEST = 35
+"""Words of a sentence."""
+
+
+def name(page) -> str:
+    return str(page.relative_to(DOCS))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
+def test_every_block_runs(page, tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    variables = environment(tmp_path)
+    for language, text in blocks(page):
+        if language in PROGRAMS:
+            run(language, quickly(text), folder, variables)
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", DOCS, tmp_path / "html"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "html/reference/command-line.html").is_file()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_sentences_are_short(page):
+    text = re.sub(r"^\s*(\||#|:|-->).*$", "", BLOCK.sub("", page.read_text()), flags=re.MULTILINE)
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    sentences = re.split(r"(?<=[.!?:;])\s|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s", text)
+    long = [s for s in sentences if len(s.split()) > LONGEST]
+    assert not long
