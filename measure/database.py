@@ -24,7 +24,7 @@ from measure.tables.engine import engines, for_one_query, for_writing, transacti
 from measure.tables.importing import take
 from measure.tables.inserting import beat, insert, pieces
 from measure.tables.likeness.nearest import nearest_pairs
-from measure.tables.likeness.related import related_pairs, sibling_pairs
+from measure.tables.likeness.related import related_pairs, sibling_pairs, thread_pairs
 from measure.tables.opening import open_engine
 from measure.tables.queries import (
     TRIALS_OF_RUN,
@@ -208,6 +208,15 @@ class Database:
         with transaction(self._engine) as connection:
             ids = sibling_pairs(connection, workload, target, versions)
         return self._reader.best_of(ids)
+
+    def of_other_threads(
+        self, workload: Workload, target: Target, versions: Collection[str]
+    ) -> list[Record]:
+        """The best record of this workload on the same machine for each other number of threads
+        that has right schedules of these ``versions`` of templates."""
+        with transaction(self._engine) as connection:
+            ids = thread_pairs(connection, workload, target, versions)
+        return list(self._reader.best_of(ids))
 
     def related(
         self, workload: Workload, target: Target, versions: Collection[str], count: int = 8

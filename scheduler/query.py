@@ -11,9 +11,9 @@ of the three it is.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from itertools import chain, islice
@@ -69,6 +69,8 @@ class Answer:
     transferred one its score on the nearest shape, scaled by the roofline), None where the
     template says too little of itself for one. ``trials`` counts the schedules measured of this
     workload and target. ``record`` is what a measured or transferred schedule is taken from.
+    Where nothing is measured, ``measured_for`` names the targets that are this machine with another
+    number of threads, and for which something is.
     """
 
     space: Space
@@ -77,6 +79,7 @@ class Answer:
     provenance: Provenance
     trials: int
     record: Record | None = None
+    measured_for: tuple[str, ...] = ()
 
     @property
     def workload(self) -> Workload:
@@ -123,6 +126,7 @@ class Answer:
             "numerics": str(self.numerics),
             "trials": self.trials,
             "doubted": self.doubted,
+            "measured_for": list(self.measured_for),
             "transferred_from": self._source.workload.to_json() if self._source else None,
             "transferred_from_target": self._source.target.to_json() if self._source else None,
         }
@@ -172,9 +176,13 @@ def answers(
     try:
         with opened(database, create=False) as known:
             trials = known.trials(space.workload, space.target)
-            if trials:
-                yield from _measured(space, known, trials)
-            yield from _unmeasured(space, known, trials, ranks)
+            measured = list(_measured(space, known, trials)) if trials else []
+            yield from measured
+            others = () if measured else _other_threads(space, known)
+            if others:
+                warnings.warn(_but_for(space, others), RuntimeWarning, stacklevel=3)
+            for answer in _unmeasured(space, known, trials, ranks):
+                yield replace(answer, measured_for=others)
     except EmptyDatabaseError as error:
         warnings.warn(str(error), RuntimeWarning, stacklevel=3)
         yield from _predicted(space, 0, ranks)
@@ -203,6 +211,20 @@ def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]
         schedule, score = space.ordered(record.schedule), record.measurement.score
         if schedule in space and score is not None:
             yield Answer(space, schedule, score, Provenance.MEASURED, trials, record)
+
+
+def _other_threads(space: Space, database: Database) -> tuple[str, ...]:
+    """The targets that differ from this one in their number of threads and have measured
+    schedules."""
+    records = database.of_other_threads(space.workload, space.target, space.versions)
+    return tuple(record.target.text for record in records)
+
+
+def _but_for(space: Space, others: Sequence[str]) -> str:
+    return (
+        f"{space.workload} is not measured for the target {space.target.text}, but it is for "
+        f"{', '.join(others)}: ask for that one if a kernel may use so many threads"
+    )
 
 
 def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answer]:

@@ -25,7 +25,7 @@ from spaces.validation.limits import check
 if TYPE_CHECKING:
     from spaces.workloads.workload import Workload
 
-NAMES = "cpu, cuda, cuda:sm_80 ... cuda:sm_90a"
+NAMES = "cpu, cpu:threads=2 (or more), cuda, cuda:sm_80 ... cuda:sm_90a"
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,18 @@ class Target:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property
+    def text(self) -> str:
+        """What it is called on its machine, see :func:`detect_target`."""
+        return self.kind
+
+    @property
     def summary(self) -> str:
         """One line for people."""
         raise NotImplementedError
+
+    def differs_in_threads(self, other: Target) -> bool:
+        """Whether ``other`` is this machine for kernels of another number of threads."""
+        return False
 
     def is_sibling(self, other: Target) -> bool:
         """Whether what is fast on ``other`` is likely to be fast here: a machine of the same build,
@@ -90,10 +99,11 @@ def _limits(kind: type[Target]) -> dict[str, Container[object]]:
 
 
 def detect_target(name: str, threads: int | None = None) -> Target:
-    """The target called ``name``: ``cpu``, ``cuda`` (the first GPU here) or ``cuda:sm_90a``.
+    """The target called ``name``: ``cpu``, ``cpu:threads=2``, ``cuda`` (the first GPU here) or
+    ``cuda:sm_90a``.
 
-    ``threads`` is how many threads a kernel of the CPU may use, 1 if nobody says. Raises
-    :class:`InputError` for an unknown name, or where the machine has no such device.
+    ``threads`` is how many threads a kernel of the CPU may use, 1 if neither it nor the name says.
+    Raises :class:`InputError` for an unknown name, or where the machine has no such device.
     """
     kind, _, variant = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind not in kinds():

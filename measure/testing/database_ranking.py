@@ -255,6 +255,20 @@ class RankingContract(DatabaseTests):
         assert [record.schedule["mc"] for record in found] == [4, 2]
         assert list(database.of_siblings(WORKLOAD, TARGET, [])) == []
 
+    def test_the_same_machine_for_other_numbers_of_threads(self, database):
+        two, four = (replace(TARGET, threads=n) for n in (2, 4))
+        self.put(database, measured(1, 1.0))
+        self.put(database, measured(2, 2.0), measured(3, 1.0), target=four)
+        self.put(database, measured(4, 1.0), target=two)
+        self.put(database, measured(5, 1.0), target=replace(TARGET, threads=2, cores=8))
+        self.put(database, failed(6), target=replace(TARGET, threads=3))
+        self.put(database, measured(7, 1.0), workload=shape_of(64), target=two)
+        found = database.of_other_threads(WORKLOAD, TARGET, ["contraction.1"])
+        assert [record.schedule["mc"] for record in found] == [3, 4]
+        found = database.of_other_threads(WORKLOAD, two, ["contraction.1"])
+        assert [record.schedule["mc"] for record in found] == [1, 3]
+        assert database.of_other_threads(WORKLOAD, TARGET, []) == []
+
     def test_summaries(self, database):
         self.put(database, measured(1, 2.0), measured(1, 1.5, "final"), failed(2))
         self.put(database, failed(1), target=replace(TARGET, threads=2))

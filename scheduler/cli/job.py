@@ -98,8 +98,17 @@ def carry_out(
         jobs.append((name, partial(_tune, request, manner, where, name, model, since)))
     code = in_turn(jobs) if where.cluster is None else side_by_side(jobs)
     if code == 0 and manner.tells:
-        put(f"kept in {without_passwords(manner.db)}, for tilewright query and best() in Python")
+        put(f"kept in {without_passwords(manner.db)}, {_readers(requests)}")
     return code
+
+
+def _readers(requests: Sequence[Request]) -> str:
+    """Who finds what is kept, in words."""
+    names = dict.fromkeys(request.target.text for request in requests)
+    if all(name == request.target.kind for name in names for request in requests):
+        return "for tilewright query and best() in Python"
+    asked = ", ".join(names)
+    return f"for tilewright query --target {asked} and best(..., {asked!r}) in Python"
 
 
 def _check(request: Request, where: Place) -> None:

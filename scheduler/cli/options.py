@@ -23,10 +23,19 @@ AnswerFormat = Annotated[
     Format, typer.Option("--format", help="table: for people; json: one value.")
 ]
 TargetName = Annotated[
-    str, typer.Option("--target", help="cpu, cuda (the GPU here), or a named one: cuda:sm_90a.")
+    str,
+    typer.Option(
+        "--target",
+        help="cpu, cpu:threads=2, cuda (the GPU here), or a named one: cuda:sm_90a.",
+    ),
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", help="Threads a CPU kernel may use.", show_default="1")
+    int | None,
+    typer.Option(
+        "--threads",
+        help="Threads a CPU kernel may use: 2 is --target cpu:threads=2.",
+        show_default="1",
+    ),
 ]
 DatabaseName = Annotated[
     str, typer.Option("--db", help="The tuning database: a file, or an SQLAlchemy URL.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scheduler.cli.known_clusters import remember
+from spaces.cpu.target import CpuTarget, named_threads
 from spaces.errors import InputError
 from spaces.target import Target, detect_target
 
@@ -31,7 +32,8 @@ TargetNames = Annotated[
     list[str] | None,
     typer.Option(
         "--target",
-        help="cpu, cuda (the GPU here), or a named one: cuda:sm_90a. Several with --executor ray.",
+        help="cpu, cpu:threads=2, cuda (the GPU here), or a named one: cuda:sm_90a. Several with "
+        "--executor ray.",
         show_default="cpu",
     ),
 ]
@@ -113,7 +115,7 @@ def place(
     kinds = tuple(dict.fromkeys(_kind(name) for name in names))
     if threads is not None and "cpu" not in kinds:
         raise InputError(f"threads={threads} is for the target cpu, not {', '.join(names)}")
-    with on_cluster(kinds, threads or 1, address, insecure) as cluster:
+    with on_cluster(kinds, _threads(names, threads), address, insecure) as cluster:
         yield replace(cluster, targets=chosen(names, cluster.targets))
 
 
@@ -162,16 +164,20 @@ def chosen(names: Sequence[str], offered: Sequence[Target]) -> tuple[Target, ...
     none goes by."""
     found: dict[str, Target] = {}
     for name in names:
-        kind, _, variant = name.partition(":")
-        matching = [
-            target
-            for target in offered
-            if target.kind == kind and variant in ("", getattr(target, "name", ""))
-        ]
+        matching = [target for target in offered if _goes_by(name, target)]
         if not matching:
             raise _not_offered(name, offered)
         found |= {target.fingerprint: target for target in matching}
     return tuple(found.values())
+
+
+def _goes_by(name: str, target: Target) -> bool:
+    kind, _, variant = name.partition(":")
+    if kind != target.kind or not variant:
+        return kind == target.kind
+    if isinstance(target, CpuTarget):
+        return named_threads(variant) == target.threads
+    return variant == getattr(target, "name", "")
 
 
 def _not_offered(name: str, offered: Sequence[Target]) -> InputError:
@@ -190,4 +196,21 @@ def _this_machine(names: Sequence[str], threads: int | None) -> Place:
 
 def _kind(name: str) -> str:
     """The kind of the target called ``name``; :class:`InputError` for a name that nobody has."""
-    return name if name in ("cpu", "cuda") else detect_target(name).kind
+    kind, _, variant = name.partition(":")
+    if kind == "cpu":
+        named_threads(variant)
+        return kind
+    return name if name == "cuda" else detect_target(name).kind
+
+
+def _threads(names: Sequence[str], threads: int | None) -> int:
+    """How many threads the kernels of CPUs may use, as names of targets or an option say;
+    :class:`InputError` where these differ."""
+    parts = [name.partition(":") for name in names]
+    named = [named_threads(variant) for kind, _, variant in parts if kind == "cpu"]
+    told = {number for number in (*named, threads) if number is not None}
+    if len(told) > 1:
+        raise InputError(
+            f"kernels of {', '.join(map(str, sorted(told)))} threads; allowed: one number"
+        )
+    return told.pop() if told else 1

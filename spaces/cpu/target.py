@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from spaces.cpu.compiler import find_compiler
@@ -24,6 +24,9 @@ FLAGS = ("-O2", "-fno-math-errno", "-fno-trapping-math")
 # GCC would carry elements that a later turn of a loop reads again from turn to turn, and spill the
 # sums of a tile for them: tiles fill the registers.
 FLAGS_OF = {"gcc": ("-fno-predictive-commoning",)}
+
+THREADS = "threads="
+MOST_DIGITS = 9  # of a number of threads that is read
 
 
 _FASTEST_CLOCK = 8e9  # hertz; records with liquid nitrogen are at 9
@@ -64,7 +67,18 @@ class CpuTarget(Target):
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         threads += " of 1 core" if self.cores == 1 else f" of {self.cores} cores"
         compiler = f"{self.compiler} {self.compiler_version}"
-        return f"cpu {self.model}, {self.isa}, {threads}, {compiler}"
+        named = "" if self.threads == 1 else f" ({self.text})"
+        return f"cpu {self.model}, {self.isa}, {threads}, {compiler}{named}"
+
+    @property
+    def text(self) -> str:
+        """What it is called on its machine, see :func:`spaces.target.detect_target`."""
+        return "cpu" if self.threads == 1 else f"cpu:{THREADS}{self.threads}"
+
+    def differs_in_threads(self, other: Target) -> bool:
+        """See :class:`Target`."""
+        same = isinstance(other, CpuTarget) and replace(other, threads=self.threads) == self
+        return same and other != self
 
     def least_seconds(self, workload: Workload) -> float:
         """What no kernel of this workload can be faster than, see :class:`Target`."""
@@ -90,14 +104,27 @@ class CpuTarget(Target):
 
 
 VARIANTS: tuple[str, ...] = ()
-"""There is one CPU: this machine's."""
+"""There is one CPU: this machine's. A number of threads is no other one."""
 
 
 def detect(variant: str, threads: int | None) -> CpuTarget:
-    """This machine; :class:`InputError` for any ``variant``."""
-    if variant:
+    """This machine for kernels of so many ``threads``, as ``variant`` says it: ``threads=2``;
+    :class:`InputError` for any other variant, or where the two differ."""
+    named = named_threads(variant)
+    if None not in (named, threads) and named != threads:
+        raise InputError(f"the target cpu:{variant}, but threads={shown(threads)}; say one of them")
+    return detect_cpu(next((n for n in (named, threads) if n is not None), 1))
+
+
+def named_threads(variant: str) -> int | None:
+    """The number in ``threads=2``; None in an empty text, :class:`InputError` for any other."""
+    if not variant:
+        return None
+    number = variant.removeprefix(THREADS)
+    decimal = number.isascii() and number.isdecimal() and len(number) <= MOST_DIGITS
+    if number == variant or not decimal:
         raise InputError(f"unknown target {shown(f'cpu:{variant}')}; allowed: {NAMES}")
-    return detect_cpu(1 if threads is None else threads)
+    return whole("threads", int(number), 1)
 
 
 def detect_cpu(threads: int = 1) -> CpuTarget:

@@ -65,6 +65,31 @@ def test_a_missing_database_is_warned_of(tmp_path, monkeypatch, ask):
         assert ask(square(16), "cpu", None).provenance == "predicted"
 
 
+@pytest.mark.parametrize("ask", [query, best])
+def test_what_is_tuned_for_other_threads_is_said(database, ask):
+    two = replace(TARGET, threads=2)
+    put(database, 64, some_schedule(64), 1.0, target=two)
+    put(database, 64, some_schedule(64), 1.0, target=replace(TARGET, threads=2, isa="avx512"))
+    told = r"is not measured for the target cpu, but it is for cpu:threads=2: ask for"
+    with pytest.warns(RuntimeWarning, match=told) as caught:
+        answer = ask(square(64), TARGET, database)
+    assert answer.provenance is Provenance.PREDICTED
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ask(square(64), two, database).provenance is Provenance.MEASURED
+        put(database, 64, some_schedule(64), 1.0)
+        assert ask(square(64), TARGET, database).provenance is Provenance.MEASURED
+
+
+def test_an_answer_names_the_targets_of_other_threads(database):
+    for threads in (2, 4):
+        put(database, 64, some_schedule(64), 1.0, target=replace(TARGET, threads=threads))
+    with pytest.warns(RuntimeWarning, match="for cpu:threads=2, cpu:threads=4"):
+        answer = query(square(64), TARGET, database)
+    assert answer.to_json()["measured_for"] == ["cpu:threads=2", "cpu:threads=4"]
+
+
 @pytest.mark.parametrize("location", ["sqlite:///missing.db", "empty.db"])
 def test_a_database_that_nobody_has_recorded_in_is_warned_of(tmp_path, monkeypatch, location):
     """As the file of a tuner is that begins at this moment."""

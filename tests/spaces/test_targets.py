@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 from spaces.cpu import machine
+from spaces.cpu import target as cpu_target
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import GENERIC, detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.target import detect_cpu
+from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target, target_from_json
+from spaces.testing.targets import made_up_cpu
 from spaces.validation.limits import Real, Whole
 
 
@@ -182,3 +185,42 @@ def test_a_system_that_tells_nothing_of_its_caches_has_common_ones(level, tmp_pa
     monkeypatch.setattr(machine, "CPU_ROOT", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))  # which has no sysctl
     assert machine.cache_bytes.__wrapped__(level) == machine.DEFAULT_CACHES[level]
+
+
+def test_a_number_of_threads_is_a_target_as_text(monkeypatch):
+    monkeypatch.setattr(cpu_target, "core_count", lambda: 4)
+    assert detect_target("cpu:threads=2") == detect_cpu(2) == detect_target("cpu", 2)
+    assert detect_target("cpu:threads=1") == detect_target("cpu") == detect_cpu(1)
+    assert detect_target("cpu:threads=3", 3).threads == 3
+    for threads in range(1, 5):
+        found = detect_cpu(threads)
+        assert detect_target(found.text) == found
+    assert "(cpu:threads=2)" in detect_cpu(2).summary
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "says"),
+    [
+        ("cpu:2", None, "unknown target 'cpu:2'; allowed: cpu, cpu:threads=2"),
+        ("cpu:threads=", None, "unknown target 'cpu:threads='; allowed: cpu, cpu:threads=2"),
+        ("cpu:threads=two", None, "unknown target 'cpu:threads=two'"),
+        ("cpu:threads=-1", None, "unknown target 'cpu:threads=-1'"),
+        ("cpu:threads=" + "9" * 9999, None, "unknown target 'cpu:threads=9"),
+        ("cpu:threads=0", None, "threads=0 is out of range"),
+        ("cpu:threads=99999", None, "threads=99999 is out of range"),
+        ("cpu:threads=2", 1, "the target cpu:threads=2, but threads=1; say one of them"),
+    ],
+)
+def test_what_is_no_number_of_threads_is_refused(name, threads, says):
+    with pytest.raises(InputError) as refused:
+        detect_target(name, threads)
+    assert says in str(refused.value)
+
+
+def test_machines_that_differ_in_threads_alone():
+    one = made_up_cpu()
+    two, other = dataclasses.replace(one, threads=2), dataclasses.replace(one, cores=8, threads=2)
+    assert one.differs_in_threads(two)
+    assert not one.differs_in_threads(one)
+    assert not one.differs_in_threads(other)
+    assert not cuda_target("sm_80").differs_in_threads(cuda_target("sm_90a"))

@@ -63,6 +63,26 @@ def sibling_pairs(
 ) -> list[int]:
     """The rows of ``pairs`` of this workload on siblings of ``target``, of which right schedules of
     these ``versions`` of templates are known; the nearest sibling first."""
+    devices = _devices(connection, workload, versions)
+    siblings = {id: other for id, other in devices if target.is_sibling(other)}
+    apart = _apart(target, siblings)
+    return sorted(siblings, key=apart.__getitem__)
+
+
+def thread_pairs(
+    connection: Connection, workload: Workload, target: Target, versions: Collection[str]
+) -> list[int]:
+    """The rows of ``pairs`` of this workload on the machine of ``target`` for kernels of other
+    numbers of threads, of which right schedules of these ``versions`` of templates are known."""
+    devices = _devices(connection, workload, versions)
+    return [id for id, other in devices if target.differs_in_threads(other)]
+
+
+def _devices(
+    connection: Connection, workload: Workload, versions: Collection[str]
+) -> Iterator[tuple[int, Target]]:
+    """The rows of ``pairs`` of this workload of which right schedules are known, and their
+    targets."""
     query = (
         select(pairs.c.id, targets.c.description)
         .join(workloads, pairs.c.workload_id == workloads.c.id)
@@ -70,10 +90,7 @@ def sibling_pairs(
         .where(workloads.c.key == workload.key, _has_right(versions))
         .order_by(pairs.c.id)
     )
-    devices = _readable(connection.execute(query))
-    siblings = {id: other for id, other in devices if target.is_sibling(other)}
-    apart = _apart(target, siblings)
-    return sorted(siblings, key=apart.__getitem__)
+    return _readable(connection.execute(query))
 
 
 def _has_right(versions: Collection[str]) -> ColumnElement[bool]:

@@ -34,6 +34,14 @@ def test_names_choose_among_what_the_workers_have():
     assert chosen(["cpu", "cuda:sm_90a", "cpu"], offered) == (TARGET, HOPPER)
 
 
+def test_threads_of_names_and_of_the_option_are_one_number():
+    two = replace(TARGET, threads=2)
+    assert chosen(["cpu:threads=2"], [two, HOPPER]) == (two,)
+    assert chosen(["cpu:threads=1"], [TARGET]) == (TARGET,)
+    with pytest.raises(InputError, match="no worker has the target cpu:threads=3"):
+        chosen(["cpu:threads=3"], [two])
+
+
 @pytest.mark.parametrize("name", ["cuda", "cuda:sm_90a"])
 def test_a_name_that_no_worker_goes_by_is_refused_with_what_there_is(name):
     with pytest.raises(InputError, match=rf"no worker has the target {name}; they have: cpu made"):
@@ -49,6 +57,15 @@ def test_a_name_that_no_worker_goes_by_is_refused_with_what_there_is(name):
         (["--executor", "slurm"], "'slurm'"),
         (["--executor", "ray", "--target", "tpu"], "unknown target 'tpu'"),
         (["--executor", "ray", "--target", "cuda", "--threads", "2"], "threads=2 is for the"),
+        (["--executor", "ray", "--target", "cpu:2"], "unknown target 'cpu:2'; allowed: cpu, cpu:"),
+        (
+            ["--executor", "ray", "--target", "cpu:threads=2", "--threads", "3"],
+            "kernels of 2, 3 threads; allowed: one number",
+        ),
+        (
+            ["--target", "cpu:threads=2", "--threads", "1"],
+            "the target cpu:threads=2, but threads=1",
+        ),
         (["--executor", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers at 127.0.0.1"),
         (["--executor", "ray", "--address", "head"], "address='head' is none; allowed: auto"),
     ],
