@@ -9,16 +9,14 @@ read: 1 had records only, 2 of the configuration of a run its budget.
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
+from measure.records.decompressing import decompressed, lines
 from measure.records.record import Record, record_from_json
 from measure.records.run import Run, run_from_json
 from measure.tables.earlier import present_form, present_run
@@ -30,8 +28,6 @@ FORMAT = "tilewright-measurements"
 VERSION = 3
 MOST_NESTED = 100
 """Values in values that are read: nothing of ours comes near, and what reads them calls itself."""
-GZIP = b"\x1f\x8b"
-"""What compressed files begin with."""
 
 
 def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> int:
@@ -69,14 +65,9 @@ def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int
 def numbered_lines(path: Path) -> Iterator[tuple[int, Iterator[tuple[int, bytes]]]]:
     """The version of a file's format, and its lines after the first with their numbers; raises as
     :func:`read_lines` does, but for what the lines hold."""
-    try:
-        with _opened(path) as file:
-            version = _check_header(path, file.readline(1 << 12))
-            yield version, enumerate(file, start=2)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is no whole file of gzip: {error}") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    with decompressed(path) as file:
+        version = _check_header(path, file.readline(1 << 12))
+        yield version, lines(path, file, 2)
 
 
 def read_line(path: Path, number: int, line: bytes, version: int) -> Run | Record | None:
@@ -92,17 +83,6 @@ def read_line(path: Path, number: int, line: bytes, version: int) -> Run | Recor
         return _read_line(data, version)
     except InputError as error:
         raise _malformed(path, number, error) from None
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BufferedIOBase]:
-    """The file as it was before somebody compressed it."""
-    with path.open("rb") as file:
-        if not file.peek(len(GZIP)).startswith(GZIP):
-            yield file
-            return
-        with gzip.GzipFile(fileobj=file) as unpacked:
-            yield unpacked
 
 
 def _line(data: object) -> bytes:

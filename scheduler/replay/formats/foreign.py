@@ -18,6 +18,9 @@ from spaces.template import Columns, Decision, Template
 from spaces.workloads.contraction import Axis, Contraction, Operand
 from spaces.workloads.workload import Workload
 
+MOST_DECISIONS = 128
+"""Parameters that vary: pairs of them are features and rules."""
+
 
 @dataclass(frozen=True)
 class ForeignTarget(Target):
@@ -75,6 +78,10 @@ def foreign_recording(
         if len(domain) > 1:
             decisions.append(Decision(parameter, domain))
             columns.append(values)
+    if len(decisions) > MOST_DECISIONS:
+        raise InputError(
+            f"{name} has {len(decisions)} parameters that vary; allowed: up to {MOST_DECISIONS}"
+        )
     names = [decision.name for decision in decisions]
     points = zip(*columns, strict=True) if columns else [()] * len(configurations)
     schedules = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.replay.formats.foreign import foreign_recording
-from scheduler.replay.formats.milliseconds import seconds, total_seconds
+from scheduler.replay.formats.times import MILLISECONDS, as_seconds, total_seconds
 from scheduler.replay.recording import Outcome, Recording
 
 COSTS = ("compile_time", "benchmark_time")
@@ -20,7 +20,10 @@ def cache_recording(name: str, content: dict[str, Any]) -> Recording:
     entries = list(content["cache"].values())
     configurations = [{key: entry[key] for key in keys} for entry in entries]
     outcomes = [
-        Outcome(seconds(entry["time"]), total_seconds(entry.get(cost) for cost in COSTS))
+        Outcome(
+            as_seconds(entry["time"], MILLISECONDS),
+            total_seconds((entry.get(cost) for cost in COSTS), MILLISECONDS),
+        )
         for entry in entries
     ]
     kernel, device = str(content.get("kernel_name", name)), str(content.get("device_name", name))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from measure.database import Database
-from measure.records.jsonl import read_lines
+from measure.records.jsonl import numbered_lines, read_lines
 from measure.records.record import Record
 from measure.testing.made_up import (
     TARGET,
@@ -92,3 +92,30 @@ def test_the_keys_of_exports_of_every_version():
         lines = read_lines(GOLDEN / f"measurements_v{version}.jsonl", pytest.fail)
         found = [line.key[:16] for _, line in lines if isinstance(line, Record)]
         assert found[:3] == keys
+
+
+def test_a_line_of_more_than_the_greatest_length_is_refused(tmp_path):
+    """However small it was compressed."""
+    first = (GOLDEN / "measurements_v3.jsonl").read_bytes().splitlines(keepends=True)[0]
+    path = tmp_path / "long.jsonl.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(first)
+        for _ in range(9):
+            file.write(b" " * (1 << 20))
+    with pytest.raises(InputError, match=r"line 2 of .* is longer than the 8388608 bytes"):
+        list(read_lines(path, pytest.fail))
+
+
+def test_a_compressed_export_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
+    path = tmp_path / "bomb.jsonl.gz"
+    with gzip.open(path, "wb") as file:
+        file.write((GOLDEN / "measurements_v3.jsonl").read_bytes().splitlines(keepends=True)[0])
+        line = b'{"type":"run",' + b" " * (4 << 20) + b"\n"
+        for _ in range(20):
+            file.write(line)
+    with (
+        pytest.raises(InputError, match="unpacks to more than 256 times its size"),
+        numbered_lines(path) as (_, lines),
+    ):
+        for _ in lines:
+            pass

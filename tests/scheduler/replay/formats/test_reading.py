@@ -204,7 +204,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     with pytest.raises(InputError, match="its bytes are no text; allowed: a cache file"):
         read_recordings(tmp_path / "tuning.db", pytest.fail)
     (tmp_path / "torn.gz").write_bytes(gzip.compress(CACHE.read_bytes())[:100])
-    with pytest.raises(InputError, match="is no recorded space"):
+    with pytest.raises(InputError, match="is no whole file of gzip"):
         read_recordings(tmp_path / "torn.gz", pytest.fail)
 
 
@@ -219,3 +219,61 @@ def test_what_sizes_have_beside_powers_of_two_is_a_feature(write):
     np.testing.assert_allclose(quantities["odd.x"], np.log2(x))
     np.testing.assert_allclose(quantities["odd.x.y"], np.log2(np.multiply(x, y)))
     assert not any(name.startswith("odd") and "z" in name for name in quantities)
+
+
+UNITS = {
+    ("seconds", "s"): 1.0,
+    ("Milliseconds", "ms"): 1e-3,
+    ("miliseconds", None): 1e-3,
+    ("microseconds", "us"): 1e-6,
+    ("microseconds", "µs"): 1e-6,
+    ("Microseconds", ""): 1e-6,
+    ("ns", "nanoseconds"): 1e-9,
+    (None, "us"): 1e-3,
+    (None, None): 1e-3,
+}
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_times_are_in_the_units_that_a_file_names(write, units):
+    """Those of whole runs are in that of the metadata, where each measurement may have its own."""
+    everywhere, own = units
+    content = json.loads(T4.read_text())
+    content["metadata"] = {} if everywhere is None else {"timeunit": everywhere}
+    for result in content["results"]:
+        [measured] = result["measurements"]
+        measured.pop("unit") if own is None else measured.update(unit=own)
+    recording = read(write(content))
+    unit = UNITS[units]
+    assert recording.optimum == pytest.approx(2.0 * (1e-6 if own == "us" else unit))
+    costs = [o.cost for s, o in recording.outcomes.items() if s.values["block"] == 2]
+    assert costs == pytest.approx([220 * unit] * 3)
+
+
+@pytest.mark.parametrize("place", ["timeunit", "unit"])
+@pytest.mark.parametrize("unit", ["fortnights", "cycles", 3, ["ms"]])
+def test_what_is_no_unit_of_time_is_refused(write, place, unit):
+    content = json.loads(T4.read_text())
+    if place == "timeunit":
+        content["metadata"] = {"timeunit": unit}
+    else:
+        content["results"][0]["measurements"][0]["unit"] = unit
+    with pytest.raises(InputError, match=f"{place}=.* is no unit of time; allowed: seconds,"):
+        read_recordings(write(content), pytest.fail)
+
+
+def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path):
+    path = tmp_path / "bomb.json.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b'{"cache":')
+        for _ in range(80):
+            file.write(b" " * (1 << 20))
+    with pytest.raises(InputError, match="unpacks to more than 256 times its size"):
+        read_recordings(path, pytest.fail)
+
+
+def test_a_space_of_too_many_parameters_is_refused(write):
+    points = np.random.default_rng(0).integers(0, 4, (2000, 30)).tolist()
+    content = cache(**{f"p{i}": column for i, column in enumerate(points)})
+    with pytest.raises(InputError, match="2000 parameters that vary; allowed: up to 128"):
+        read_recordings(write(content), pytest.fail)
