@@ -182,7 +182,7 @@ class KeptCode:
     # -- a tile ------------------------------------------------------------------------------
 
     def _whole(self, tile: Tile) -> list[str]:
-        taps = self._taps(self.tiling.rolled, tile)
+        taps = tile.in_blocks(self._taps(self.tiling.rolled, tile))
         return [*tile.declared(), *taps, *tile.outputs(self.streaming)]
 
     def _taps(self, rolled: Sequence[Loop], tile: Tile) -> list[str]:
@@ -192,10 +192,11 @@ class KeptCode:
 
         def body(at: Sequence[Index]) -> list[str]:
             starts = zip(names, at, strict=True)
-            return [*(f"const long {name} = {i.text};" for name, i in starts), *tile.terms()]
+            return [*(f"const long {name} = {i.text};" for name, i in starts), *turn]
 
+        turn = [*tile.terms(), *tile.turn_ends()]
         if not counts:
-            return tile.terms()
+            return turn
         return repeat(*counts).emit(0, body, prefix="k")
 
     # -- parts -------------------------------------------------------------------------------
@@ -218,6 +219,7 @@ class KeptCode:
 
         worker = index("worker", workers)
         lines = share.emit(worker, body, extents=(outer.extent,), prefix="w")
+        lines = tile.in_blocks(lines)
         stores = [
             f"tw_store_{self.element}({self._place(tile, place, 'worker')}, {tile.state(place)});"
             for place in tile.places

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.kept.held import Held
 from spaces.cpu.rows.scopes import VectorScope
+from spaces.cpu.vectors import long_sums
 from spaces.cpu.vectors.reducers import identity, joined
 from spaces.derivation.kept.tiles import Ranges, moved, reach
 from spaces.derivation.kept.view import Bounded, KeptView
@@ -77,6 +79,26 @@ class Tile:
         """The accumulators, of nothing yet."""
         start = identity(self.view.reducer)
         return [f"vf {self.state(place)} = {start};" for place in self.places]
+
+    # -- long sums ---------------------------------------------------------------------------
+
+    @property
+    def _long(self) -> list[str]:
+        """The accumulators that are added up in blocks."""
+        terms = prod(loop.extent for loop in self.view.taps)
+        is_long = self.view.reducer == "sum" and terms > long_sums.BLOCK
+        return list(map(self.state, self.places)) if is_long else []
+
+    def in_blocks(self, taps: Sequence[str]) -> list[str]:
+        """The lines of all taps, and what long sums need before and behind."""
+        if not self._long:
+            return list(taps)
+        return [*long_sums.declared(self._long, "turn"), *taps, *long_sums.joined(self._long)]
+
+    def turn_ends(self) -> list[str]:
+        """The end of a turn of the loops that are not written out."""
+        turns = max(1, long_sums.BLOCK // prod(loop.extent for loop in self.written_out))
+        return long_sums.turn_ends(self._long, "turn", turns) if self._long else []
 
     # -- terms -------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
@@ -50,6 +51,12 @@ class Walk:
     def tiles(self) -> int:
         """Whole tiles along the last span."""
         return self.extents[-1] // self.width
+
+    @property
+    def turns(self) -> int:
+        """How often a row's states take in a tile, or a vector alone."""
+        *outer, last = self.extents
+        return prod(outer) * (self.tiles + ceil_div(last - self.tiles * self.width, self.lanes))
 
     @property
     def short(self) -> int | None:

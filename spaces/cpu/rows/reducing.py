@@ -8,6 +8,7 @@ from functools import partial
 
 from spaces.cpu.rows.columns import Vector
 from spaces.cpu.rows.scopes import VectorScope
+from spaces.cpu.vectors import long_sums
 from spaces.cpu.vectors.reducers import EXTREMES, finite, identity, joined_operand
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.rows.passes import Pass
@@ -27,12 +28,15 @@ class Reducing:
     steps of places along the columns by reduction. Lanes are parts of the row that come together
     ``across`` a vector, of which only the first ``short`` have any columns if that is not None;
     or else each is a row of its own.
+
+    States take in ``turns`` tiles, and many of them in blocks.
     """
 
     tag: str
     pass_: Pass
     short: int | None
     across: bool
+    turns: int
     row: Scope
     vector_scope: Callable[[int, Vector, Scope], Scope]
     also: Callable[[Sequence[Vector], Sequence[Scope]], list[str]]
@@ -49,11 +53,73 @@ class Reducing:
             found.append(f"vf {self._name('s', i)}{start};")
             if r.name in self.ranks:
                 found.append(f"vi {self._name('i', i)} = {{0}};")
-        return found
+        return found + self._blocks_declared()
+
+    # -- blocks of long sums -----------------------------------------------------------------
+
+    @property
+    def _long(self) -> list[int]:
+        """The numbers of the states that are added up in blocks."""
+        sums = [i for i, r in enumerate(self.pass_) if r.reducer == "sum"]
+        return sums if self.turns > long_sums.BLOCK else []
+
+    @property
+    def _scaled(self) -> dict[int, Expression]:
+        """The exponents of those that are scaled. Blocks before are scaled where a block ends; the
+        variable ``h`` is their exponent."""
+        corrections = ((i, self.pass_[i].correction) for i in self._long)
+        return {i: c.exponent for i, c in corrections if isinstance(c, Scaling)}
+
+    @property
+    def _long_states(self) -> list[str]:
+        return [self._name("s", i) for i in self._long]
+
+    @property
+    def _turn(self) -> str:
+        return f"turn{self.tag}"
+
+    def _blocks_declared(self) -> list[str]:
+        if not self._long:
+            return []
+        exponents = [f"vf {self._name('h', i)};" for i in self._scaled]
+        return [*exponents, *long_sums.declared(self._long_states, self._turn)]
+
+    def _block_ends(self, now: Scope) -> list[str]:
+        """The end of a tile, every so many of which a block ends."""
+        if not self._long:
+            return []
+        return long_sums.turn_ends(
+            self._long_states, self._turn, long_sums.BLOCK, self._blocks_scaled(now)
+        )
+
+    def _blocks_scaled(self, now: Scope) -> list[str]:
+        """The lines that bring blocks before up to the results of now."""
+        lines = []
+        for i, exponent in self._scaled.items():
+            factor, last, moved = self._name("q", i), self._name("h", i), now.text(exponent)
+            names = long_sums.parts(self._name("s", i))
+            lines += [
+                f"const vf {factor} = {self._since(i, now)};",
+                *(f"{name} *= {factor};" for name in names),
+                f"{last} = {moved};",
+            ]
+        return lines
+
+    def _since(self, i: int, now: Scope) -> str:
+        """What blocks before are to be multiplied by."""
+        correction = self.pass_[i].correction
+        assert isinstance(correction, Scaling)
+        moved = f"{now.text(correction.exponent)} - {self._name('h', i)}"
+        return f"tw_{correction.function}({moved})"
+
+    # -- results -----------------------------------------------------------------------------
 
     def results(self) -> dict[str, str]:
         """The C text of each reduction's result; adds to the row's lines."""
         parts = self._scope("l", "s")
+        if self._long:
+            self.row.lines += self._blocks_scaled(parts)
+            self.row.lines += long_sums.joined(self._long_states)
         final = self._scope("f", "t")
         for i, r in enumerate(self.pass_):
             lines = self._together(i, r, parts, final) if self.across else self._each(i, r)
@@ -73,8 +139,8 @@ class Reducing:
     def tile(self, vectors: Sequence[Vector], first: bool) -> list[str]:
         """The lines that take the elements of some vectors into the states."""
         lines: list[str] = []
-        old = self._scope("o", "s", lines)
-        new = self._scope("n", "t", lines)
+        old = self._scope("o", "s", lines, in_blocks=not first)
+        new = self._scope("n", "t", lines, in_blocks=not first)
         scopes = [self.vector_scope(u, vector, new) for u, vector in enumerate(vectors)]
         for i, r in enumerate(self.pass_):
             values = [
@@ -91,7 +157,10 @@ class Reducing:
             lines.append(f"const vf {self._name('t', i)} = {total};")
         lines += self.also(vectors, scopes)
         kept = [i for i, r in enumerate(self.pass_) if r.name not in self.ranks]
-        return lines + [f"{self._name('s', i)} = {self._name('t', i)};" for i in kept]
+        lines += [f"{self._name('s', i)} = {self._name('t', i)};" for i in kept]
+        if first:
+            lines += [f"{self._name('h', i)} = {new.text(e)};" for i, e in self._scaled.items()]
+        return lines + self._block_ends(new)
 
     def _inside(self, value: str, vector: Vector, r: ChainReduction) -> str:
         """What counts: lanes past the row's end have the reducer's identity."""
@@ -157,18 +226,29 @@ class Reducing:
                 return f"({' + '.join([state, *series(r.correction, old, new)])})"
         return state
 
-    def _scope(self, prefix: str, states: str, lines: list[str] | None = None) -> Scope:
-        """What is known by the states ``states``; results are finite until the row has ended, so
-        that an infinite extreme of a part does not make a NaN of other parts."""
+    def _scope(
+        self, prefix: str, states: str, lines: list[str] | None = None, in_blocks: bool = False
+    ) -> Scope:
+        """What is known by the states ``states``, with blocks before if ``in_blocks``; results are
+        finite until the row has ended, so that an infinite extreme of a part does not make a NaN of
+        other parts."""
         raw = self._raw(states)
+        number = {r.state: i for i, r in enumerate(self.pass_)}
 
         def leaf(node: Expression) -> str | None:
             found = raw(node)
-            reducer = next((r.reducer for r in self.pass_ if node == r.state), "")
-            return finite(reducer, found) if found else None
+            if found is None or node not in number:
+                return found
+            i = number[node]
+            if in_blocks and i in self._long:
+                before = " - ".join(long_sums.parts(self._name("s", i)))
+                scaled = f" * {self._since(i, scope)}" if i in self._scaled else ""
+                return f"({before}){scaled} + {found}"
+            return finite(self.pass_[i].reducer, found)
 
         into = self.row.lines if lines is None else lines
-        return VectorScope(f"{prefix}{self.tag}_", leaf, into, self.row)
+        scope = VectorScope(f"{prefix}{self.tag}_", leaf, into, self.row)
+        return scope
 
     def _raw(self, states: str) -> Leaf:
         own = {r.name: self._name(states, i) for i, r in enumerate(self.pass_)}

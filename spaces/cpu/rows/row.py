@@ -130,6 +130,7 @@ class RowBody:
             pass_=pass_,
             short=None if self._across_rows else self.walk.short,
             across=not self._across_rows,
+            turns=self.walk.turns,
             row=lanes.row,
             vector_scope=lambda u, vector, around: self._vector_scope(
                 u + lanes.number, vector, around, around.lines

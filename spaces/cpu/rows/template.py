@@ -24,9 +24,10 @@ from spaces.cpu.rows.traffic import row_quantities
 from spaces.cpu.rows.work import busiest
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.chains.chain_reduction import correcting_functions
-from spaces.derivation.rows.passes import Pass
+from spaces.derivation.rows.passes import Pass, expressions
 from spaces.dtypes import dtype
 from spaces.kernel import Kernel
+from spaces.language.tree import Call
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -101,9 +102,11 @@ class RowsTemplate(Template):
 
     @property
     def functions(self) -> frozenset[str]:
-        """What the program calls, and what corrections add."""
-        reductions = (r for p in self.rows.online for r in p)
-        return super().functions | correcting_functions(reductions)
+        """What the program calls, and what passes and corrections add."""
+        corrections = correcting_functions(r for p in self.rows.online for r in p)
+        passes = (*self.rows.online, *self.rows.plain)
+        nodes = (node for p in passes for e in expressions(p) for node in e.walk())
+        return super().functions | corrections | {n.function for n in nodes if isinstance(n, Call)}
 
     def _held(self, where: str) -> Held | None:
         if self.held is None or where == AGAIN:

@@ -6,6 +6,9 @@
   ``tw_below`` for a minimum. ``tw_pick(mask, a, b)`` chooses among whole numbers.
 - ``tw_where(x, best, places)``: the least of the ``places`` of the lanes that have ``best``, or
   that are NaN if it is.
+- ``tw_add_block(sum, excess, block)``: adds the sum of a block to a long one (Kahan, Further
+  remarks on reducing truncation errors, CACM 8, 1965). ``excess`` is by how much rounding has made
+  that too great; none is known of an infinite one.
 """
 
 from __future__ import annotations
@@ -40,6 +43,11 @@ static inline vi tw_first(long n) {
 }
 static inline vi tw_above(vf a, vf b) { return (a > b) | ((a != a) & (b == b)); }
 static inline vi tw_below(vf a, vf b) { return (a < b) | ((a != a) & (b == b)); }
+static inline void tw_add_block(vf *sum, vf *excess, vf block) {
+  const vf term = block - *excess, total = *sum + term, e = (total - *sum) - term;
+  *sum = total;
+  *excess = tw_select(e == e, e, tw_set(0));
+}
 static inline vi tw_pick(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
 static inline long tw_where(vf x, @T@ best, vi places) {
   long least = 0x7fffffff;

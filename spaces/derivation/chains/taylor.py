@@ -162,15 +162,23 @@ def _of_plain_sums(derivation: Derivation, own: ChainReduction, f: Expression) -
     return total
 
 
+def _is_summed(derivation: Derivation, f: Expression) -> bool:
+    sums = (r for r in derivation.found.values() if r.reducer == "sum" and r.correction is None)
+    return any(kept.element == f for kept in sums)
+
+
 def _is_monomial(derivation: Derivation, f: Expression) -> bool:
     found = _monomials(derivation, f)
     return len(found) == 1 and found[0][0] == ONE
 
 
 def _monomials(derivation: Derivation, f: Expression) -> list[tuple[Expression, Monomial]]:
-    """A polynomial as pairs (coefficient of the row, product of the element's factors)."""
+    """A polynomial as pairs (coefficient of the row, product of the element's factors). Where the
+    pass sums up a difference or a sum, that is a factor as a whole."""
     if not derivation.varies(f):
         return [(f, ())]
+    if isinstance(f, Binary) and f.operator in "+-" and _is_summed(derivation, f):
+        return [(ONE, (f,))]
     match f:
         case Negation(inner):
             return [(negated(c), m) for c, m in _monomials(derivation, inner)]

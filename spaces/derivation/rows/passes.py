@@ -10,6 +10,7 @@ from spaces.derivation.algebra import ONE
 from spaces.derivation.chains.chain import chain
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.inlining import inlined
+from spaces.derivation.rows.rounded import about_rounded
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Number, Read
@@ -105,6 +106,7 @@ def plain_passes(program: Program, expander: Expander) -> tuple[Pass, ...]:
             own += 1
             element, state = expander.expanded(stage.body), _state(stage)
             reduction = ChainReduction(stage.name, stage.reducer, stage.axes, element, None, state)
+            reduction = about_rounded(program, reduction, expander.expanded)
             passes.setdefault(own, []).append(reduction)
         level[stage.name] = own
     return tuple(tuple(passes[number]) for number in sorted(passes))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from spaces.derivation.chains.shifting import shifted
 from spaces.derivation.rows.passes import (
     Expander,
     Pass,
@@ -119,6 +120,7 @@ def rows_of(program: Program) -> Rows:
     """The program as rows; :class:`InputError` says why it is none."""
     if program.conditions:
         raise InputError(f"reductions are bounded by {program.conditions[0]}; rows are whole")
+    program = shifted(program)
     found = reductions(program)
     over = found[0].over if found else ()
     expander = Expander(program, over, counting(program, found))
