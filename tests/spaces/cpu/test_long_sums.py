@@ -1,0 +1,108 @@
+"""Long sums on a CPU are as near as NumPy's, whichever schedule wins."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaces.cpu.target import detect_cpu
+from spaces.kernel import Kernel
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+from tests.spaces.cpu.native import Guarded, compile_kernels
+from tests.spaces.long_sums import REDUCTIONS, Draw, Yardstick, drawn, equal, far, offset
+
+TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+
+
+def result(kernel: Kernel, library: ctypes.CDLL, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What a kernel writes to its only output."""
+    buffers = {o.name: Guarded(o.bytes, 0) for o in kernel.call.arrays}
+    for operand in kernel.call.arrays:
+        if operand.name in inputs:
+            buffers[operand.name].array(operand)[...] = inputs[operand.name]
+    workspace = Guarded(kernel.call.workspace_bytes, 0)
+    workspace.bytes[: kernel.call.workspace_zeroed] = 0
+    pointers = (ctypes.c_void_p * len(buffers))(*(b.address for b in buffers.values()))
+    runtime = ctypes.addressof(ctypes.c_char.in_dll(library, "test_runtime"))
+    entry = getattr(library, kernel.call.entry)
+    entry(pointers, ctypes.c_void_p(workspace.address), ctypes.c_void_p(runtime))
+    (output,) = (o for o in kernel.call.arrays if o.name not in inputs)
+    return buffers[output.name].array(output).copy()
+
+
+def results(
+    w: Workload, inputs: Mapping[str, np.ndarray], count: int, folder: Path
+) -> dict[str, np.ndarray]:
+    """What kernels of random schedules over all templates write, by their schedules."""
+    space = space_for(w, TARGET)
+    rows = np.unique(space.sample(np.random.default_rng(0), count), axis=0)
+    kernels = [(str(s), space.lower(s)) for s in map(space.schedule, rows)]
+    kernels.sort(key=_prelude)
+    found = {}
+    for number, (_, group) in enumerate(groupby(kernels, _prelude)):
+        found |= _ran(list(group), inputs, folder / str(number))
+    return found
+
+
+def _prelude(named: tuple[str, Kernel]) -> str:
+    return named[1].source.prelude
+
+
+def _ran(
+    kernels: Sequence[tuple[str, Kernel]], inputs: Mapping[str, np.ndarray], folder: Path
+) -> dict[str, np.ndarray]:
+    folder.mkdir()
+    library = compile_kernels([kernel for _, kernel in kernels], TARGET, folder)
+    return {name: result(kernel, library, inputs) for name, kernel in kernels}
+
+
+def check(name: str, draw: Draw, terms: int, count: int, folder: Path) -> None:
+    """Kernels of random schedules are off by as much as NumPy is."""
+    reduction = REDUCTIONS[name]
+    w = workload(reduction.text, **reduction.shape(terms))
+    assert isinstance(w, Computation)
+    inputs = drawn(w.program, draw)
+    yardstick = Yardstick.of(reduction, w.program, inputs)
+    found = results(w, inputs, count, folder)
+    wrong = {schedule: yardstick.complaint(y) for schedule, y in found.items()}
+    assert not any(wrong.values()), {s: text for s, text in wrong.items() if text}
+
+
+SHORT = [
+    ("sum of rows", equal, 10**6),
+    ("mean of channels", equal, 250_000),
+    ("dot", equal, 10**6),
+    ("variance of rows", far, 1024),
+    ("variance of columns", far, 1024),
+    ("variance of rows", offset, 10**5),
+]
+EVERY = [
+    (name, draw, terms)
+    for terms in (10**3, 10**4, 10**5, 10**6, 10**7)
+    for name, reduction in REDUCTIONS.items()
+    for draw in reduction.draws
+]
+
+
+@pytest.mark.parametrize(("name", "draw", "terms"), SHORT)
+def test_long_sums_are_as_near_as_those_of_numpy(
+    name: str, draw: Draw, terms: int, tmp_path: Path
+) -> None:
+    check(name, draw, terms, 5, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "draw", "terms"), EVERY)
+def test_every_reduction_is_as_near_as_numpys(
+    name: str, draw: Draw, terms: int, tmp_path: Path
+) -> None:
+    check(name, draw, terms, 20, tmp_path)
