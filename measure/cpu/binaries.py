@@ -153,7 +153,7 @@ def kernel_library(source: Source, target: CpuTarget) -> ctypes.CDLL:
 
     Raises :class:`InputError` with the compiler's words if it cannot be built.
     """
-    return _kernel_library(source.text, (*target.flags, *SHARED), target.fingerprint)
+    return _kernel_library(source.text, (*target.compiler_flags, *SHARED), target.fingerprint)
 
 
 @cache

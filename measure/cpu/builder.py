@@ -46,7 +46,7 @@ class CBuilder:
         time_limit: float = 20.0,
     ) -> None:
         compiler = find_compiler()
-        self._command = (compiler.path, *target.flags, *SHARED)
+        self._command = (compiler.path, *target.compiler_flags, *SHARED)
         self._toolchain = f"{compiler.name} {compiler.version}"
         self.batch = UNIT_SIZE
         self._jobs, self._unit_size, self._time_limit = jobs, unit_size, time_limit

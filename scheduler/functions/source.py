@@ -39,7 +39,7 @@ def _about(answer: Answer) -> Iterator[str]:
 def _cpu(answer: Answer, kernel: Kernel) -> Iterator[str]:
     target = answer.target
     assert isinstance(target, CpuTarget)
-    command = (target.compiler, *target.flags, "-shared -fPIC kernel.c -o kernel.so -lm")
+    command = (target.compiler, *target.compiler_flags, "-shared -fPIC kernel.c -o kernel.so -lm")
     yield f"Compile: {' '.join(command)}"
     yield f"Call:    {kernel.call.entry}(buffers, workspace, runtime)"
     for place, argument in enumerate(kernel.call.arguments):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from spaces.numerics.polynomials import EXP2, horner
+from spaces.numerics.polynomials import EXP2, fused_horner
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,41 @@ def has_fma(macros: Set[str]) -> bool:
 def has_bf16_dot(macros: Set[str]) -> bool:
     """Whether there is a dot product of bfloat16 pairs into float32 lanes (VDPBF16PS)."""
     return "__AVX512BF16__" in macros
+
+
+# Without a target's own instruction GCC has one for single numbers, of which it makes vectors.
+_FMA = """\
+static inline vf tw_fma(vf a, vf b, vf c) {
+#if defined(__clang__)
+#pragma clang fp contract(on)
+  return a * b + c;
+#elif @KNOWN@
+  return @CODE@;
+#elif defined(__FP_FAST_FMAF)
+  vf r;
+  for (unsigned long i = 0; i < sizeof r / sizeof r[0]; i++) r[i] = @ONE@(a[i], b[i], c[i]);
+  return r;
+#else
+  return a * b + c;
+#endif
+}
+"""
+_FMA_CODES = {
+    "avx512": "__builtin_ia32_vfmadd@P@512_mask(a, b, c, (unsigned char)-1, 4)",
+    "avx2": "__builtin_ia32_vfmadd@P@256(a, b, c)",
+}
+
+
+def fma(isa: str, element: str = "float32") -> str:
+    """C definition of ``tw_fma(a, b, c)``, which is ``a * b + c`` of vectors of ``element``,
+    rounded once where the machine has an instruction for it."""
+    code = _FMA_CODES.get(isa, "")
+    if element == "float64":
+        code, one = code.replace("@P@", "pd"), "__builtin_fma"
+    else:
+        code, one = code.replace("@P@", "ps").replace("char", "short"), "__builtin_fmaf"
+    text = _FMA.replace("@KNOWN@", str(int(bool(code)))).replace("@CODE@", code or "c")
+    return text.replace("@ONE@", one)
 
 
 def partial_access(isa: str) -> str:
@@ -263,4 +298,4 @@ TW_INLINE vf tw_power(vf x) {
 def power(isa: str) -> str:
     """C definition of ``tw_power(x)``, two to the power ``x``, where instructions take a number
     apart and put it together, so that none is out of bounds; empty where there are none."""
-    return _AVX512_POWER.replace("@POLYNOMIAL@", horner(EXP2, "f")) if isa == "avx512" else ""
+    return _AVX512_POWER.replace("@POLYNOMIAL@", fused_horner(EXP2, "f")) if isa == "avx512" else ""

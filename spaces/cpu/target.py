@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from spaces.workloads.workload import Workload
 
 # -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
-# vector instructions; none changes the value of a finite result.
+# vector instructions.
 FLAGS = ("-O2", "-fno-math-errno", "-fno-trapping-math")
 # GCC would carry elements that a later turn of a loop reads again from turn to turn, and spill the
 # sums of a tile for them: tiles fill the registers.
 FLAGS_OF = {"gcc": ("-fno-predictive-commoning",)}
+
+# A value that is computed twice is the same number twice: kernels contract by tw_fma alone.
+# Flags of meaning are no part of a target's description: measurements on it stay comparable.
+MEANING = ("-ffp-contract=off",)
 
 THREADS = "threads="
 MOST_DIGITS = 9  # of a number of threads that is read
@@ -39,7 +43,7 @@ class CpuTarget(Target):
     """Sizes in bytes; L1 and L2 of one core, L3 as one core sees it.
 
     ``threads`` is how many threads a kernel may use; ``vector_registers`` have ``vector_bytes``
-    each. ``flags`` are handed to the compiler, which is part of what is measured.
+    each. ``flags`` make code fast, and are part of what is measured, as the compiler is.
     """
 
     kind: ClassVar[str] = "cpu"
@@ -60,6 +64,11 @@ class CpuTarget(Target):
     compiler: Annotated[str, NAME]
     compiler_version: Annotated[str, NAME]
     flags: Annotated[tuple[str, ...], Texts(64, Text(256))]
+
+    @property
+    def compiler_flags(self) -> tuple[str, ...]:
+        """All that the compiler is handed: ``flags``, and those that say what kernels mean."""
+        return (*self.flags, *MEANING)
 
     @property
     def summary(self) -> str:

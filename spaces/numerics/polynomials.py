@@ -55,6 +55,18 @@ GELU_TANH = (
 )
 
 
+def fused_horner(
+    coefficients: Iterable[float], variable: str, fma: str = "tw_fma", constant: str = "tw_set"
+) -> str:
+    """C text of the polynomial by Horner's rule, each step one call of ``fma(a, b, c)``; the
+    function ``constant`` makes its arguments of numbers."""
+    highest, *others = reversed(tuple(coefficients))
+    text = f"{constant}({highest!r}f)"
+    for coefficient in others:
+        text = f"{fma}({text}, {variable}, {constant}({coefficient!r}f))"
+    return text
+
+
 def horner(coefficients: Iterable[float], variable: str) -> str:
     """C text of the polynomial in the primary expression ``variable``, by Horner's rule."""
     highest, *others = reversed(tuple(coefficients))

@@ -11,7 +11,7 @@ from spaces.cpu.rows import prelude as rows
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors.lanes import across
 from spaces.cpu.vectors.reducers import BARE
-from spaces.numerics.polynomials import EXP2, horner
+from spaces.numerics.polynomials import EXP2, fused_horner
 
 _ANY = """\
 static inline int tw_any(vi mask) {
@@ -25,9 +25,9 @@ static inline int tw_any(vi mask) {
 _DECAY = f"""\
 TW_INLINE vf tw_decay(vf x) {{
   vf y = tw_greater(tw_set(-87.5f), x);
-  vf shifted = y * 1.44269504f + 12582912.0f;
-  vf f = y * 1.44269504f - (shifted - 12582912.0f);
-  vf p = {horner([2 * c for c in EXP2], "f")};
+  vf shifted = tw_fma(y, tw_set(1.44269504f), tw_set(12582912.0f));
+  vf f = tw_fma(y, tw_set(1.44269504f), 12582912.0f - shifted);
+  vf p = {fused_horner([2 * c for c in EXP2], "f")};
   return p * (vf)(((vu)shifted << 23) + 0x3f000000u);
 }}
 """

@@ -12,7 +12,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cpu.kept.held import Held
 from spaces.cpu.rows.scopes import VectorScope
 from spaces.cpu.vectors import long_sums
-from spaces.cpu.vectors.reducers import identity, joined
+from spaces.cpu.vectors.reducers import factors, identity, joined
 from spaces.derivation.kept.tiles import Ranges, moved, reach
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.maps.nest import Loop
@@ -128,10 +128,15 @@ class Tile:
         loaded: dict[str, str] = {}
         for place, by in points:
             scope = self._scope(by, place[1], lines, loaded, self.view.silencing)
-            value = scope.text(self.view.element)
-            state = self.state(place)
-            lines.append(f"{state} = {joined(self.view.reducer, state, value)};")
+            lines.append(f"{self.state(place)} = {self._joined(self.state(place), scope)};")
         return lines
+
+    def _joined(self, state: str, scope: Scope) -> str:
+        found = factors(self.view.reducer, self.view.element)
+        if found:
+            left, right = map(scope.text, found)
+            return f"tw_fma({left}, {right}, {state})"
+        return joined(self.view.reducer, state, scope.text(self.view.element))
 
     def _tests(self, by: By, vector: int) -> tuple[str, ...] | None:
         """When a term counts, of reads that silence it elsewhere; None if never."""

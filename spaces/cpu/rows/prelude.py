@@ -27,8 +27,8 @@ def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
     ``functions``."""
     if element == "float64":
         lanes = target.lanes(8)
-        parts = [doubles.prelude(lanes), across.prelude(lanes, "double"), moves.numbers(lanes)]
-        return "".join([ABI_PRELUDE, *parts])
+        types = doubles.prelude(target.isa, lanes)
+        return ABI_PRELUDE + types + across.prelude(lanes, "double") + moves.numbers(lanes)
     lanes = target.lanes(FLOAT)
     return "".join(
         [

@@ -9,7 +9,14 @@ from functools import partial
 from spaces.cpu.rows.columns import Vector
 from spaces.cpu.rows.scopes import VectorScope
 from spaces.cpu.vectors import long_sums
-from spaces.cpu.vectors.reducers import EXTREMES, finite, identity, joined_operand
+from spaces.cpu.vectors.reducers import (
+    EXTREMES,
+    factors,
+    finite,
+    identity,
+    joined_operand,
+    sum_of_products,
+)
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.scopes import Leaf, Scope, combined, series
@@ -143,17 +150,12 @@ class Reducing:
         new = self._scope("n", "t", lines, in_blocks=not first)
         scopes = [self.vector_scope(u, vector, new) for u, vector in enumerate(vectors)]
         for i, r in enumerate(self.pass_):
-            values = [
-                self._inside(scope.text(r.element), vector, r)
-                for scope, vector in zip(scopes, vectors, strict=True)
-            ]
             if r.name in self.ranks:
+                values = self._values(r, scopes, vectors)
                 lines += self._places(i, r, values, vectors)
                 continue
-            total = combined(values, partial(joined_operand, r.reducer))
-            if not first:
-                before = self._corrected(r, self._name("s", i), old, new)
-                total = joined_operand(r.reducer, before, total)
+            before = None if first else self._corrected(r, self._name("s", i), old, new)
+            total = self._total(r, before, scopes, vectors)
             lines.append(f"const vf {self._name('t', i)} = {total};")
         lines += self.also(vectors, scopes)
         kept = [i for i, r in enumerate(self.pass_) if r.name not in self.ranks]
@@ -161,6 +163,32 @@ class Reducing:
         if first:
             lines += [f"{self._name('h', i)} = {new.text(e)};" for i, e in self._scaled.items()]
         return lines + self._block_ends(new)
+
+    def _values(
+        self, r: ChainReduction, scopes: Sequence[Scope], vectors: Sequence[Vector]
+    ) -> list[str]:
+        pairs = zip(scopes, vectors, strict=True)
+        return [self._inside(scope.text(r.element), vector, r) for scope, vector in pairs]
+
+    def _total(
+        self,
+        r: ChainReduction,
+        before: str | None,
+        scopes: Sequence[Scope],
+        vectors: Sequence[Vector],
+    ) -> str:
+        """The elements of some vectors, joined to the state ``before`` them if there is one."""
+        found = factors(r.reducer, r.element)
+        whole = all(vector.left is None for vector in vectors) or not self.across
+        if found and whole and before and len(scopes) == 1:
+            left, right = map(scopes[0].text, found)
+            return f"tw_fma({left}, {right}, {before})"
+        if found and whole:
+            total = sum_of_products(scopes, *found)
+        else:
+            values = self._values(r, scopes, vectors)
+            total = combined(values, partial(joined_operand, r.reducer))
+        return joined_operand(r.reducer, before, total) if before else total
 
     def _inside(self, value: str, vector: Vector, r: ChainReduction) -> str:
         """What counts: lanes past the row's end have the reducer's identity."""

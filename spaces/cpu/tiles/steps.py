@@ -31,7 +31,7 @@ def element_bytes(name: str) -> int:
 
 def multiply_add(c: str, a: str, b: str, pairs: bool) -> str:
     """C statement: adds the products of a and b's lanes, or of their pairs, to c's."""
-    return f"{c} = tw_dot_pairs({c}, {a}, {b});" if pairs else f"{c} += {a} * {b};"
+    return f"{c} = tw_dot_pairs({c}, {a}, {b});" if pairs else f"{c} = tw_fma({a}, {b}, {c});"
 
 
 @dataclass(frozen=True)

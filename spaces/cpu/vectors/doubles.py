@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from spaces.cpu.isa import fma
 from spaces.cpu.vectors import vector_math
 
 C_TYPES = {"float64": "double", "float32": "float"}
@@ -31,9 +32,10 @@ FUNCTIONS = frozenset((*_LIBRARY, *_SHARED, *_OTHERS))
 """What a float64 kernel can call: no casts to less than float32."""
 
 
-def prelude(lanes: int) -> str:
+def prelude(isa: str, lanes: int) -> str:
     """C definitions of all of them."""
     text = _TYPES.replace("@BYTES@", str(8 * lanes))
+    text += fma(isa, "float64")
     text += "".join(_ACCESS.replace("@D@", d).replace("@T@", t) for d, t in C_TYPES.items())
     text += "\n".join(vector_math.definitions(_SHARED)) + "\n"
     text += "".join(map(_of_library, _LIBRARY))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from spaces.derivation.scopes import Scope, combined
+from spaces.language.tree import Binary, Expression
+
 IDENTITIES = {
     "sum": "0.0f",
     "prod": "1.0f",
@@ -32,6 +37,24 @@ def joined_operand(reducer: str, a: str, b: str) -> str:
     """Two values reduced to one, to stand within another expression."""
     text = joined(reducer, a, b)
     return f"({text})" if reducer in _OPERATORS else text
+
+
+def factors(reducer: str, element: Expression) -> tuple[Expression, Expression] | None:
+    """The factors of elements that are added without being rounded first; None if they are not
+    products, or not added."""
+    match element:
+        case Binary("*", left, right) if reducer == "sum":
+            return left, right
+    return None
+
+
+def sum_of_products(scopes: Sequence[Scope], left: Expression, right: Expression) -> str:
+    """The sum of a product in several scopes, to stand within another expression."""
+    pairs = [(scope.text(left), scope.text(right)) for scope in scopes]
+    texts = [f"{a} * {b}" for a, b in pairs[::2]]
+    for number, (a, b) in enumerate(pairs[1::2]):
+        texts[number] = f"tw_fma({a}, {b}, {texts[number]})"
+    return f"({combined(texts, lambda a, b: f'({a} + {b})')})"
 
 
 def finite(reducer: str, state: str) -> str:

@@ -1,8 +1,10 @@
 """The vector types that generated C is written in: GCC's ``vector_size``, no headers.
 
 ``vf`` holds ``lanes`` float32 values, ``vi``, ``vu`` and ``vh`` as many int, unsigned and unsigned
-short; ``tw_keep(x)`` is ``x``, sure to stay in a register. In memory, elements are of a dtype and
-need that element's alignment only; in registers they are float32. For each dtype D:
+short; ``tw_keep(x)`` is ``x``, sure to stay in a register; ``tw_fma(a, b, c)`` is ``a * b + c``,
+rounded once where the machine can: compilers contract nothing by themselves. In memory, elements
+are of a dtype and need that element's alignment only; in registers they are float32. For each dtype
+D:
 
 - ``tw_load_D(p)``, ``tw_store_D(p, x)``: a whole vector; a store rounds to nearest even.
 - ``tw_load_first_D(p, n)``, ``tw_store_first_D(p, x, n)``: its first ``n`` lanes, ``0 < n <
@@ -27,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaces.cpu.isa import BFLOAT16_DOT, keep, partial_access
+from spaces.cpu.isa import BFLOAT16_DOT, fma, keep, partial_access
 from spaces.cpu.vectors.exchanges import Exchanges
 
 FLOATS = ("float32", "bfloat16")
@@ -51,7 +53,7 @@ def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
     values["LOW_PAIRS"] = ", ".join(map(str, pairs[: 2 * lanes]))
     values["HIGH_PAIRS"] = ", ".join(map(str, pairs[2 * lanes :]))
     text = _TYPES + _sum(lanes) + _FLOAT32 + _BFLOAT16 + partial_access(isa) + _WIDENING
-    text += keep(isa)
+    text += keep(isa) + fma(isa)
     access = _MOST + _transposition(lanes)
     text += _for_dtype(access, "float32") + _for_dtype(access, "bfloat16")
     if bf16_dot:

@@ -69,14 +69,19 @@ def _are_twins(row: Row, other: Row) -> bool:
 
 
 def _sum(row: Sequence[Fraction], given: Sequence[str]) -> str:
-    """The C of a row times vectors."""
+    """The C of a row times vectors: sums of what needs no factor, then multiply-adds."""
     terms = [(c, name) for c, name in zip(row, given, strict=True) if c]
-    terms.sort(key=lambda term: term[0] < 0)
+    terms.sort(key=lambda term: (abs(term[0]) != 1, term[0] < 0))
     text = ""
     for c, name in terms:
-        sign = "-" if c < 0 else "+" if text else ""
-        text += f" {sign} " if text else sign
-        text += name if abs(c) == 1 else f"{float(abs(c))!r}f * {name}"
+        number = f"{float(c)!r}f"
+        if abs(c) == 1:
+            sign = "-" if c < 0 else "+"
+            text = f"{text} {sign} {name}" if text else f"{sign.strip('+')}{name}"
+        else:
+            text = (
+                f"tw_fma(tw_broadcast({number}), {name}, {text})" if text else f"{number} * {name}"
+            )
     return text or "(vf){0}"
 
 

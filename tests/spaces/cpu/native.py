@@ -42,12 +42,25 @@ def compile_kernels(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) 
     parts = [kernels[0].source.prelude, *(kernel.source.body for kernel in kernels), RUNTIME]
     source.write_text("\n".join(parts))
     quiet = ("-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-psabi")
-    command = [find_compiler().path, *target.flags, *quiet, "-fPIC", "-shared"]
+    command = [find_compiler().path, *target.compiler_flags, *quiet, "-fPIC", "-shared"]
     done = subprocess.run(
         [*command, str(source), "-o", str(library), "-lm"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(library))
+
+
+def compile_apart(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) -> list[ctypes.CDLL]:
+    """The library of each kernel: a translation unit for each prelude."""
+    units: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        units.setdefault(kernel.source.prelude, []).append(kernel)
+    libraries = {}
+    for number, (prelude, unit) in enumerate(units.items()):
+        own = folder / f"unit{number}"
+        own.mkdir(parents=True)
+        libraries[prelude] = compile_kernels(unit, target, own)
+    return [libraries[kernel.source.prelude] for kernel in kernels]
 
 
 class Guarded:
@@ -87,6 +100,37 @@ def _here(entry: Any, *arguments: Any) -> str:
     return ""
 
 
+def outcome(
+    kernel: Kernel,
+    library: ctypes.CDLL,
+    inputs: Mapping[str, np.ndarray],
+    off: int = 1,
+    memory: type[Guarded] = Guarded,
+    run: Run = _here,
+) -> tuple[str, dict[str, np.ndarray]]:
+    """What went wrong in one run of ``kernel`` beside its results, and these; see
+    :func:`complaint`."""
+    buffers = {o.name: memory(o.bytes, off * o.element.bytes, 0x5A) for o in kernel.call.arrays}
+    arrays = {o.name: buffers[o.name].array(o) for o in kernel.call.arrays}
+    given = [name for name in arrays if name in inputs]
+    for name in given:
+        arrays[name][...] = inputs[name]
+    before = {name: buffers[name].bytes.copy() for name in given}
+    workspace = memory(kernel.call.workspace_bytes, 64)
+    pointers = (ctypes.c_void_p * len(buffers))(*(b.address for b in buffers.values()))
+    runtime = ctypes.addressof(ctypes.c_char.in_dll(library, "test_runtime"))
+    entry = getattr(library, kernel.call.entry)
+    failed = run(entry, pointers, ctypes.c_void_p(workspace.address), ctypes.c_void_p(runtime))
+    outside = [f"wrote outside of {name}" for name, buffer in buffers.items() if not buffer.intact]
+    if not workspace.intact:
+        bytes_ = kernel.call.workspace_bytes
+        outside.append(f"wrote outside of the {bytes_} bytes of workspace")
+    if any((values != buffers[name].bytes).any() for name, values in before.items()):
+        outside.append("changed an input")
+    results = {name: array.copy() for name, array in arrays.items() if name not in inputs}
+    return next(iter([*filter(None, [failed]), *outside]), ""), results
+
+
 def complaint(
     kernel: Kernel,
     library: ctypes.CDLL,
@@ -101,26 +145,10 @@ def complaint(
     """What is wrong with one run of ``kernel``, on arrays that begin ``off`` elements behind lines
     of the cache: nothing, if the text is empty. Results are to be those of the inputs ``meant``."""
     inputs = inputs or workload.make_inputs(seed)
-    buffers = {o.name: memory(o.bytes, off * o.element.bytes, 0x5A) for o in kernel.call.arrays}
-    for operand in workload.inputs:
-        buffers[operand.name].array(operand)[...] = inputs[operand.name]
-    before = {o.name: buffers[o.name].bytes.copy() for o in workload.inputs}
-    workspace = memory(kernel.call.workspace_bytes, 64)
-    pointers = (ctypes.c_void_p * len(buffers))(*(b.address for b in buffers.values()))
-    runtime = ctypes.addressof(ctypes.c_char.in_dll(library, "test_runtime"))
-    entry = getattr(library, kernel.call.entry)
-    given = (pointers, ctypes.c_void_p(workspace.address), ctypes.c_void_p(runtime))
-    if failed := run(entry, *given):
+    failed, found = outcome(kernel, library, inputs, off, memory, run)
+    if failed:
         return failed
-    for name, buffer in buffers.items():
-        if not buffer.intact:
-            return f"wrote outside of {name}"
-    if not workspace.intact:
-        return f"wrote outside of the {kernel.call.workspace_bytes} bytes of workspace"
-    if any((values != buffers[name].bytes).any() for name, values in before.items()):
-        return "changed an input"
     bounds = allowed_outputs(workload, meant or inputs)
-    found = {o.name: buffers[o.name].array(o) for o in workload.outputs}
     return next(filter(None, (_wrong(found[name], *bounds[name]) for name in bounds)), "")
 
 

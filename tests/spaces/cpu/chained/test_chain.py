@@ -97,7 +97,7 @@ def test_decay_of_all_distances(isa, tmp_path):
     source += "void all(float *x, long n) { for (long i = 0; i < n; i += TW_LANES) "
     source += "tw_store_float32(x + i, tw_decay(tw_load_float32(x + i))); }\n"
     (tmp_path / "decay.c").write_text(source)
-    command = [find_compiler().path, *TARGET.flags, "-shared", "-fPIC", "-w", "decay.c"]
+    command = [find_compiler().path, *TARGET.compiler_flags, "-shared", "-fPIC", "-w", "decay.c"]
     subprocess.run([*command, "-o", "decay.so"], check=True, cwd=tmp_path)
     x = -np.geomspace(1e-8, 1e30, 1 << 16, dtype=np.float32)
     x[:3] = 0, -np.inf, np.nan

@@ -138,8 +138,8 @@ BUGS = {
     "a border is read": (r"\(a1 \+ -1\) >= 0\)", "(a1 + -1) >= -1)"),
     "the last tiles are left out": (r"a2_0 < 3;", "a2_0 < 2;"),
     "a tile is in the place of another": (r"a2 = 3 \* a2_0 \+ 3;", "a2 = 3 * a2_0 + 2;"),
-    "a term counts twice": (r"(s0_0 = s0_0 \+ \w*;)", r"\1 \1"),
-    "a term of a neighbour": (r"s0_0 = s0_0 \+", "s0_0 = s1_0 +"),
+    "a term counts twice": (r"(s0_0 = tw_fma\(.*, s0_0\);)", r"\1 \1"),
+    "a term of a neighbour": (r"(s0_0 = tw_fma\(.*), s0_0\)", r"\1, s1_0)"),
     "no clean start": (r"vf s2_0 = tw_set\(0.0f\)", "vf s2_0 = tw_set(1.0f)"),
     "another image's window": (r"2268 \* a0", "2267 * a0"),
     "the last lanes are stored whole": (

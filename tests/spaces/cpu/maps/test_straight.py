@@ -45,7 +45,15 @@ def test_compilers_leave_in_what_asks_for_the_next_block(ahead, tmp_path):
     values |= {"strips": 2, "skew": 3}
     source, code = tmp_path / "kernel.c", tmp_path / "kernel.s"
     source.write_text(tiled(w, target, **values, ahead=ahead).source.text)
-    command = [find_compiler().path, *target.flags, "-w", "-S", str(source), "-o", str(code)]
+    command = [
+        find_compiler().path,
+        *target.compiler_flags,
+        "-w",
+        "-S",
+        str(source),
+        "-o",
+        str(code),
+    ]
     subprocess.run(command, check=True)
     assert ("prefetch" in code.read_text()) == (ahead == "ask")
 

@@ -65,7 +65,7 @@ def moves_to_stack(tile, isa, machine, folder):
     text = "\n".join(tile.source()).replace("static __attribute__((noinline))", "")
     source, code = folder / "tile.c", folder / "tile.s"
     source.write_text(prelude(isa, tile.lanes, bf16_dot=False) + used(isa) + text)
-    flags = [flag for flag in detect_cpu().flags if flag != compiler.native]
+    flags = [flag for flag in detect_cpu().compiler_flags if flag != compiler.native]
     command = [compiler.path, *flags, f"-march={machine}", "-w", "-S", source, "-o", code]
     subprocess.run(command, check=True, timeout=60)
     moved = [line for line in code.read_text().splitlines() if "vmov" in line]

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from spaces.cpu.compiler import find_compiler
-from spaces.cpu.target import FLAGS
+from spaces.cpu.isa import fma
+from spaces.cpu.target import FLAGS, MEANING
 from spaces.cpu.vectors.vector_math import prelude
 from spaces.language.functions import FUNCTIONS
 
@@ -22,17 +23,21 @@ void {name}(const float *a, const float *b, float *c, long n) {{
 """
 
 
+def text_of(functions, lanes: int, given=None, isa: str = "generic") -> str:
+    """The C of functions, and of what they stand behind."""
+    types = f"typedef float vf __attribute__((vector_size({4 * lanes})));\n"
+    return types + fma(isa) + prelude(functions, lanes, given)
+
+
 def build(
     folder: Path, lanes: int, flags: list[str], values: dict[str, str], functions, given=None
 ) -> ctypes.CDLL:
     compiler = find_compiler()
-    source = (
-        prelude(functions, lanes, given)
-        + "typedef vf any __attribute__((aligned(4), may_alias));\n"
-    )
+    source = text_of(functions, lanes, given)
+    source += "typedef vf any __attribute__((aligned(4), may_alias));\n"
     source += "".join(_LOOP.format(name=name, value=value) for name, value in values.items())
     (folder / "functions.c").write_text(source)
-    options = [*FLAGS, *filter(None, [compiler.native]), *flags, "-shared", "-fPIC", "-w"]
+    options = [*FLAGS, *MEANING, *filter(None, [compiler.native]), *flags, "-shared", "-fPIC", "-w"]
     output = folder / "functions.so"
     command = [compiler.path, *options, str(folder / "functions.c"), "-o", str(output)]
     subprocess.run(command, check=True, timeout=120)

@@ -26,7 +26,9 @@ void {name}(const double *x, double *y, long n) {{
 def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("doubles")
     source, made = folder / "functions.c", folder / "functions.so"
-    source.write_text(prelude(LANES) + "".join(_LOOP.format(name=name) for name in NAMES))
+    source.write_text(
+        prelude("generic", LANES) + "".join(_LOOP.format(name=name) for name in NAMES)
+    )
     command = [find_compiler().path, *FLAGS, "-w", "-shared", "-fPIC", str(source), "-o", str(made)]
     subprocess.run([*command, "-lm"], check=True, timeout=120)
     return ctypes.CDLL(str(made))

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from spaces.cpu.compiler import find_compiler
-from spaces.cpu.target import FLAGS
+from spaces.cpu.isa import detect_isa
+from spaces.cpu.target import FLAGS, MEANING
 from spaces.cpu.vectors.vector_code import VectorCode
 from spaces.cpu.vectors.vector_math import prelude
 from spaces.epilogue.expression import Epilogue
@@ -18,7 +19,7 @@ from spaces.errors import InputError
 from spaces.language.functions import FUNCTIONS
 from spaces.language.text import Written
 from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read
-from tests.spaces.cpu.vectors.generated import FIRST, SECOND, UNARY, build, call
+from tests.spaces.cpu.vectors.generated import FIRST, SECOND, UNARY, build, call, text_of
 
 
 def random_expression(generator: random.Random, depth: int) -> Expression:
@@ -76,13 +77,24 @@ def test_every_function_is_vector_code_without_branches(tmp_path: Path, name: st
     compiler = find_compiler()
     if "__x86_64__" not in compiler.macros:
         pytest.skip("reads x86 assembly")
-    lanes = 16 if "__AVX512F__" in compiler.macros else 8 if "__AVX__" in compiler.macros else 4
+    isa = detect_isa(compiler.macros)
+    lanes = isa.vector_bytes // 4
     value = "tw_{}({})".format(name, "a" if name in UNARY else "a, b")
-    source = prelude([name], lanes) + f"vf subject(vf a, vf b) {{ return {value}; }}\n"
+    source = (
+        text_of([name], lanes, isa=isa.name) + f"vf subject(vf a, vf b) {{ return {value}; }}\n"
+    )
     (tmp_path / "subject.c").write_text(source)
-    command = [compiler.path, *FLAGS, compiler.native, "-Wall", "-Wextra", "-Wno-unused-parameter"]
+    command = [compiler.path, *FLAGS, *MEANING, compiler.native, "-Wall", "-Wextra"]
     result = subprocess.run(
-        [*command, "-Werror", "-S", "-o", "-", str(tmp_path / "subject.c")],
+        [
+            *command,
+            "-Wno-unused-parameter",
+            "-Werror",
+            "-S",
+            "-o",
+            "-",
+            str(tmp_path / "subject.c"),
+        ],
         check=True,
         capture_output=True,
         text=True,
@@ -115,7 +127,7 @@ def test_what_is_no_function_of_the_language_is_refused() -> None:
 def test_generic_flags_and_other_compilers(tmp_path: Path) -> None:
     """The text is plain: any compiler with vector types takes it, for any machine."""
     source = tmp_path / "all.c"
-    source.write_text(prelude(FUNCTIONS, 4))
+    source.write_text(text_of(FUNCTIONS, 4))
     compilers = [path for name in ("gcc", "clang", "cc") if (path := shutil.which(name))]
     for compiler in compilers:
         command = [compiler, "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]

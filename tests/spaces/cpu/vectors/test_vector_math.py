@@ -12,18 +12,18 @@ from spaces.language.functions import FUNCTIONS
 from tests.spaces.cpu.vectors.generated import FIRST, SECOND, UNARY, build, call
 
 ODD = ("tanh", "erf")
-# Lanes, and whether the compiler may contract multiplications and additions.
+# Lanes, and whether multiply-adds are rounded once.
 VARIANTS = [(4, True), (8, True), (16, True), (8, False)]
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda v: f"{v[0]}-{'fma' if v[1] else 'no'}")
 def library(request, tmp_path_factory):
-    lanes, contract = request.param
+    lanes, fused = request.param
     values = {
         name: f"tw_{name}({FIRST})" if name in UNARY else f"tw_{name}({FIRST}, {SECOND})"
         for name in FUNCTIONS
     }
-    flags = [] if contract else ["-ffp-contract=off"]
+    flags = [] if fused else ["-U__FP_FAST_FMAF"]
     return build(tmp_path_factory.mktemp("math"), lanes, flags, values, FUNCTIONS)
 
 
