@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from spaces.epilogue.scalars import check_scalars, without_brackets
 from spaces.errors import InputError, shown
 from spaces.validation.signature import values
 from spaces.validation.text import is_plain
@@ -35,7 +36,8 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
     ``name=value`` words may follow the operator's name, as on the command line and in
     ``str(workload)``; a value with blanks is quoted:
     ``workload('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"')``. Operators are those of
-    :mod:`spaces.named`, or a program's text with its extents as parameters. What computes a product
+    :mod:`spaces.named`, or a program's text with its extents as parameters. An epilogue's scalars
+    have brackets around nothing, ``scale[]``. What computes a product
     of two matrices is a :class:`~spaces.workloads.contraction.Contraction`, whatever it is called:
     ``workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=512, j=512, k=512)`` is a ``matmul``.
 
@@ -51,7 +53,7 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
     except ValueError as error:  # a quotation without end
         raise InputError(f"{shown(operator)}: {error}; allowed: text, {EXAMPLE}") from None
     given = parameters_of(words, parameters)
-    return program_workload(name, given) if _PROGRAM.match(name) else _workload(name, given)
+    return program_workload(name, given) if _PROGRAM.match(name) else _asked(name, given)
 
 
 def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
@@ -73,7 +75,7 @@ def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:
 
     found = named(operator)
     values = found.values(parameters)
-    return workload_of(found.function(**values), operator, values)
+    return workload_of(found.program(values), operator, values)
 
 
 def as_workload(given: Workload | Program | str) -> Workload:
@@ -133,6 +135,18 @@ def _parameters(operator: str) -> Sequence[str]:
     from spaces.named import named, names
 
     return list(named(operator).parameters) if operator in names() else []
+
+
+def _asked(operator: str, given: Mapping[str, Any]) -> Workload:
+    """The workload of an operator's name and parameters, as people write them."""
+    if operator != MATMUL:
+        return _named(operator, given)
+    asked = values(MATMUL, matmul, given)
+    epilogue = str(asked.get("epilogue", ""))
+    made = matmul(**asked | {"epilogue": without_brackets(epilogue)})
+    scalars = [operand.name for operand in made.epilogue_inputs if not operand.shape]
+    check_scalars(epilogue, scalars, "n")
+    return made
 
 
 def _workload(operator: str, given: Mapping[str, Any]) -> Workload:

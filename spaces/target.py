@@ -25,7 +25,7 @@ from spaces.validation.limits import check
 if TYPE_CHECKING:
     from spaces.workloads.workload import Workload
 
-NAMES = "cpu, cpu:threads=2 (or more), cuda, cuda:sm_80 ... cuda:sm_90a"
+NAMES = "cpu, cuda, cuda:sm_80 ... cuda:sm_90a, cpu:threads=2"
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,8 @@ class RecordsContract(DatabaseTests):
 
     def test_a_workload_in_another_spelling_is_the_same_one(self, database):
         fused = {"m": 64, "n": 96, "k": 128}
-        one = workload("matmul", **fused, epilogue="relu(x + bias[n]) * scale")
-        other = workload("matmul", **fused, epilogue="s * max(0, b[n] + x)")
+        one = workload("matmul", **fused, epilogue="relu(x + bias[n]) * scale[]")
+        other = workload("matmul", **fused, epilogue="s[] * max(0, b[n] + x)")
         self.put(database, measured(1, 1.0), workload=one)
         self.put(database, measured(2, 0.5), workload=other)
         self.put(database, measured(1, 1.0), workload=other)  # the very same attempt

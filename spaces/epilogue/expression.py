@@ -1,6 +1,6 @@
 """Epilogues: expressions of :mod:`spaces.language` over the sum ``x`` and named operands.
 
-``gelu(x + bias[n]) * scale + residual[m,n]`` reads the sum, a vector along ``n``, a scalar and a
+``gelu(x + bias[n]) * scale[] + residual[m,n]`` reads the sum, a vector along ``n``, a scalar and a
 matrix. It has numbers, ``+ - * /``, unary minus, parentheses, calls of :data:`FUNCTIONS`,
 ``select(x > 0, x, slope * x)``, and operands that are read by axes of the output. :func:`parse`
 accepts that and nothing else.
@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
+from spaces.epilogue.scalars import with_brackets, without_brackets
 from spaces.errors import InputError, shown
 from spaces.language import functions
 from spaces.language.evaluation import Elementwise
@@ -87,9 +88,15 @@ class Epilogue:
     def __str__(self) -> str:
         return expression_text(self.value, COMMA)
 
+    @property
+    def asked(self) -> str:
+        """The text as people write it, whose scalars have brackets."""
+        return with_brackets(str(self), [name for name, axes in self.operands.items() if not axes])
+
 
 def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Epilogue:
-    """The epilogue that ``text`` spells; operands are indexed by names among ``axes``.
+    """The epilogue that ``text`` spells; operands are indexed by names among ``axes``. Scalars have
+    brackets around nothing, or none as in descriptions (:mod:`spaces.epilogue.scalars`).
 
     ``parse(str(e)) == e`` for every epilogue. Raises :class:`InputError` for anything that is none,
     and for an expression that never uses ``x``.
@@ -98,7 +105,7 @@ def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Epilogue:
         raise InputError(f"an epilogue of type {type(text).__name__} was given; allowed: text")
     if len(text) > MAX_LENGTH:
         raise InputError(f"the epilogue has {len(text)} characters; allowed: {MAX_LENGTH}")
-    statement = _Statement(re.sub(r"\s", " ", text).strip(), 1)
+    statement = _Statement(without_brackets(re.sub(r"\s", " ", text).strip()), 1)
     statement.check()
     found = statement.expressions(0)
     if len(found) != 1:

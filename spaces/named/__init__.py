@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from spaces.epilogue.scalars import check_scalars, without_brackets
 from spaces.errors import InputError, shown
 from spaces.language import Program
 from spaces.validation.signature import parameters, values
@@ -38,6 +39,16 @@ class Operator:
         """Parameters as values, given as such or as text; :class:`InputError` for one that is
         unknown, missing, or no number where it must be one."""
         return values(self.name, self.function, given)
+
+    def program(self, given: Mapping[str, int | float | str]) -> Program:
+        """What it computes with these :meth:`values`; :class:`InputError` for what it refuses."""
+        epilogue = given.get("epilogue")
+        if not isinstance(epilogue, str):
+            return self.function(**given)
+        made = self.function(**{**given, "epilogue": without_brackets(epilogue)})
+        scalars = [operand.name for operand in made.operands if not operand.shape]
+        check_scalars(epilogue, scalars, "o" if "o" in given else "n")
+        return made
 
     @property
     def summary(self) -> str:
@@ -66,7 +77,7 @@ def operator(name: str, /, **parameters: Any) -> Program:
     number where it must be one, and for whatever the operator itself refuses.
     """
     found = named(name)
-    return found.function(**found.values(parameters))
+    return found.program(found.values(parameters))
 
 
 @lru_cache(maxsize=4)

@@ -78,7 +78,7 @@ class Contraction(Workload):
 
     @cached_property
     def _text(self) -> str:
-        return self._described("" if self.epilogue is None else f'"{self.epilogue}"')
+        return self._described("" if self.epilogue is None else f'"{self.epilogue.asked}"')
 
     def _described(self, epilogue: str = "") -> str:
         words = [f"{name}={value}" for name, value in self.parameters if name != "epilogue"]

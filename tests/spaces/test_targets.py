@@ -201,8 +201,9 @@ def test_a_number_of_threads_is_a_target_as_text(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "threads", "says"),
     [
-        ("cpu:2", None, "unknown target 'cpu:2'; allowed: cpu, cpu:threads=2"),
-        ("cpu:threads=", None, "unknown target 'cpu:threads='; allowed: cpu, cpu:threads=2"),
+        ("cpu:2", None, "unknown target 'cpu:2'; allowed: cpu, cuda, "),
+        ("cpu:2", None, "cuda:sm_90a, cpu:threads=2"),
+        ("cpu:threads=", None, "unknown target 'cpu:threads='; allowed: cpu, cuda"),
         ("cpu:threads=two", None, "unknown target 'cpu:threads=two'"),
         ("cpu:threads=-1", None, "unknown target 'cpu:threads=-1'"),
         ("cpu:threads=" + "9" * 9999, None, "unknown target 'cpu:threads=9"),

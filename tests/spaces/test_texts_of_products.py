@@ -26,7 +26,7 @@ PRODUCTS = {
     "plain": {"m": 300, "n": 200, "k": 150},
     "fused": {
         "m": 257, "n": 129, "k": 77, "a": "col", "b": "col", "c": "col",
-        "epilogue": "relu(x + bias[n]) + r[m,n] * s",
+        "epilogue": "relu(x + bias[n]) + r[m,n] * s[]",
     },
     "layer": {"m": 512, "n": 384, "k": 256, "dtype": "bfloat16", "epilogue": "gelu(x + bias[m])"},
     "few rows": {"m": 4, "n": 1024, "k": 512, "dtype": "bfloat16", "b": "col"},

@@ -14,7 +14,7 @@ CASES = [
     ({"m": 67, "n": 131, "k": 61}, 1),
     ({"m": 64, "n": 96, "k": 80, "a": "col", "b": "col", "epilogue": "gelu(x + bias[n])"}, 1),
     ({"m": 33, "n": 70, "k": 50, "dtype": "bfloat16", "out": "float32"}, 1),
-    ({"m": 1, "n": 300, "k": 257, "epilogue": "relu(x) * scale + residual[m,n]"}, 1),
+    ({"m": 1, "n": 300, "k": 257, "epilogue": "relu(x) * scale[] + residual[m,n]"}, 1),
     ({"m": 120, "n": 100, "k": 90, "c": "col"}, 2),
 ]
 

@@ -15,7 +15,7 @@ ORDINARY = [
     "",
     "relu(x)",
     "max(x, 0)",
-    "gelu(x + bias[n]) * scale + r[m, n]",
+    "gelu(x + bias[n]) * scale[] + r[m, n]",
     "tanh(x)",
     "min(max(x, 0), 6)",
     "exp(x - 20)",
@@ -92,7 +92,7 @@ def test_an_output_that_can_hold_nothing_but_zeros_is_refused():
     [
         {"m": 1, "n": 1, "k": 30, "epilogue": "relu(x)"},
         {"m": 1, "n": 2, "k": 30, "epilogue": "relu(x - 30)"},
-        {"m": 100, "n": 90, "k": 7, "epilogue": "x * rsqrt(variance)"},
+        {"m": 100, "n": 90, "k": 7, "epilogue": "x * rsqrt(variance[])"},
         {"m": 2, "n": 1, "k": 1, "dtype": "int8", "epilogue": "relu(x)"},
     ],
 )

@@ -10,7 +10,7 @@ from spaces.operators import workload
 WORKLOADS = [
     {"m": 7, "n": 5, "k": 9},
     {"m": 7, "n": 5, "k": 9, "a": "col", "b": "col", "c": "col"},
-    {"m": 1, "n": 33, "k": 17, "dtype": "bfloat16", "epilogue": "gelu(x + bias[n]) * scale"},
+    {"m": 1, "n": 33, "k": 17, "dtype": "bfloat16", "epilogue": "gelu(x + bias[n]) * scale[]"},
     {"m": 4, "n": 3, "k": 8, "dtype": "float16", "epilogue": "x + residual[m,n]"},
     {"m": 6, "n": 4, "k": 5, "dtype": "float64"},
     {"m": 6, "n": 4, "k": 5, "dtype": "int8"},

@@ -57,7 +57,7 @@ def test_a_name_that_no_worker_goes_by_is_refused_with_what_there_is(name):
         (["--executor", "slurm"], "'slurm'"),
         (["--executor", "ray", "--target", "tpu"], "unknown target 'tpu'"),
         (["--executor", "ray", "--target", "cuda", "--threads", "2"], "threads=2 is for the"),
-        (["--executor", "ray", "--target", "cpu:2"], "unknown target 'cpu:2'; allowed: cpu, cpu:"),
+        (["--executor", "ray", "--target", "cpu:2"], "unknown target 'cpu:2'; allowed: cpu, cuda,"),
         (
             ["--executor", "ray", "--target", "cpu:threads=2", "--threads", "3"],
             "kernels of 2, 3 threads; allowed: one number",

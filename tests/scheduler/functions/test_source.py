@@ -20,7 +20,7 @@ from spaces.target import detect_target
 from spaces.workloads.workload import Workload
 
 EVERY_FUNCTION = (
-    'epilogue="relu(x + bias[n]) * s + exp(min(x, 1)) + gelu(r[m,n]) + tanh(erf(sigmoid(x)))'
+    'epilogue="relu(x + bias[n]) * s[] + exp(min(x, 1)) + gelu(r[m,n]) + tanh(erf(sigmoid(x)))'
     ' + sqrt(abs(silu(x))) + gelu_tanh(max(x, r[m,n])) + rsqrt(1 + abs(x))"'
 )
 WORKS = [

@@ -1,6 +1,7 @@
 """Epilogues that compute the same identify one product; others do not."""
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,13 +11,12 @@ from spaces.epilogue.expression import Epilogue
 from spaces.language.tree import Binary, Call, Expression, Negation, Number, Read
 from spaces.operators import workload, workload_from_json
 from spaces.workloads.contraction import Contraction
+from spaces.workloads.matmul import matmul
 from tests.spaces.epilogue.test_expression import X, references
 
 
-def fused(epilogue: str, **parameters: int | str) -> Contraction:
-    made = workload("matmul", m=5, n=7, k=3, epilogue=epilogue, **parameters)
-    assert isinstance(made, Contraction)
-    return made
+def fused(epilogue: str, **parameters: Any) -> Contraction:
+    return matmul(m=5, n=7, k=3, epilogue=epilogue, **parameters)
 
 
 EQUAL = {

@@ -61,7 +61,7 @@ def test_each_product_is_that_of_its_matrices(orders, dtype) -> None:
 @pytest.mark.parametrize("sizes", [BATCH, GROUPS])
 @pytest.mark.parametrize("order", ["row", "col"])
 def test_a_product_finds_its_part_of_each_array(sizes, order) -> None:
-    made = workload("matmul", **sizes, c=order, epilogue="x + v[batch,n] + s")
+    made = workload("matmul", **sizes, c=order, epilogue="x + v[batch,n] + s[]")
     product, inputs = orient(made), made.make_inputs(2)
     assert product.batches == sizes["batch"] * sizes.get("heads", 1)
     for operand in made.inputs:

@@ -40,7 +40,7 @@ SIZES = {"i": 6, "j": 5, "k": 4, "h": 3, "l": 2}
         (
             "y[i,j,h] = relu(sum[k,l](a[i,j,k,l] * b[h,k,l]) + c[h]) * s + r[i,j]",
             "float32",
-            'm=30 n=3 k=8 b=col epilogue="relu(x + c[n]) * s + r[m]"',
+            'm=30 n=3 k=8 b=col epilogue="relu(x + c[n]) * s[] + r[m]"',
         ),
     ],
 )

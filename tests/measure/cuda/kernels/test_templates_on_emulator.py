@@ -40,11 +40,11 @@ EPILOGUES = (
     "",
     "relu(x + bias[n])",
     "gelu(x + bias[n])",
-    "x * scale + residual[m, n]",
+    "x * scale[] + residual[m, n]",
     "silu(x) * rows[m]",
     "select(x < bias[n], exp2(x * 0.1), log(abs(x) + 1)) + floor(x * 4)",
 )
-ARITHMETIC = ("", "x * scale + residual[m, n]")  # functions are float32
+ARITHMETIC = ("", "x * scale[] + residual[m, n]")  # functions are float32
 MOST = 3 * 2**20  # multiply-adds of a problem
 
 

@@ -58,7 +58,8 @@ def hard_cases() -> dict[str, tuple]:
     for dtype, out in (("float64", "float64"), ("int8", "int32"), ("float8_e4m3fn", "bfloat16")):
         wide = {"thread_columns": 2, "thread_depth": 16}
         cases[dtype] = case(FMA | wide, 2, 300, 512, dtype=dtype, out=out)
-    fused = {"dtype": "float16", "epilogue": "gelu(x + bias[n]) * scale + residual[n, m] * rows[m]"}
+    epilogue = "gelu(x + bias[n]) * scale[] + residual[n, m] * rows[m]"
+    fused = {"dtype": "float16", "epilogue": epilogue}
     for rows in (1, 8, 9, 16):
         for small in ("shared", "memory", "cache"):
             cases[f"{rows} rows, {small}"] = case(MMA | {"small": small}, rows, 136, 512, **fused)

@@ -87,7 +87,7 @@ CASES = [
     {"m": 5, "n": 7, "k": 3, "dtype": "float64"},
     {"m": 70, "n": 130, "k": 33, "epilogue": "gelu(x + bias[n])", "a": "col"},
     {"m": 65, "n": 64, "k": 17, "dtype": "bfloat16", "b": "col", "epilogue": "silu(x) * w[m, n]"},
-    {"m": 64, "n": 65, "k": 16, "dtype": "float16", "c": "col", "epilogue": "gelu_tanh(x) - s"},
+    {"m": 64, "n": 65, "k": 16, "dtype": "float16", "c": "col", "epilogue": "gelu_tanh(x) - s[]"},
     {"m": 3, "n": 200, "k": 40, "dtype": "int8", "a": "col", "b": "col", "c": "col"},
     {"m": 30, "n": 20, "k": 400, "dtype": "int8", "out": "int8", "epilogue": "x * 2"},
     {"m": 33, "n": 20, "k": 31, "dtype": "float8_e4m3fn", "epilogue": "max(tanh(x), rows[m])"},

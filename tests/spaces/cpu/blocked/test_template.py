@@ -32,7 +32,7 @@ EXTENTS = (1, 2, 3, 7, 16, 17, 31, 48, 61, 100, 127, 131, 192, 257)
 EPILOGUES = (
     "",
     "relu(x + bias[n])",
-    "gelu(x + bias[m]) * scale + residual[m,n]",
+    "gelu(x + bias[m]) * scale[] + residual[m,n]",
     "max(x - transposed[n,m], 0.25) / (1 + abs(column[n] * row[m]))",
     "select(x < bias[n], exp2(x * 0.1), log(abs(x) + 1)) + floor(x * 4)",
 )
@@ -240,7 +240,7 @@ GOLDEN_CASES = {
     "fused": (
         {
             "m": 61, "n": 90, "k": 600, "dtype": "bfloat16", "a": "col", "b": "col",
-            "epilogue": "relu(x + bias[n]) * scale",
+            "epilogue": "relu(x + bias[n]) * scale[]",
         },
         4,
         {

@@ -24,7 +24,7 @@ DEPTHS = (1, 7, 64, 129, 300, 600)
 EPILOGUES = (
     "",
     "relu(x + bias[n])",
-    "gelu(x + bias[m]) * scale + residual[m,n]",
+    "gelu(x + bias[m]) * scale[] + residual[m,n]",
     "select(x < bias[n], exp2(x * 0.1), log(abs(x) + 1)) + floor(x * 4)",
 )
 DTYPES = (("float32", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "float32"))

@@ -68,7 +68,7 @@ def hard_cases() -> dict[str, tuple]:
             cases[f"mma, {dtype}, {' '.join(orders)}"] = case("mma", work)
     for name in ("simt", "mma"):
         for out, epilogue in (
-            ("float32", "gelu(x * s + bias[n])"),
+            ("float32", "gelu(x * s[] + bias[n])"),
             ("int8", "x * 0.02"),
             ("int8", ""),
         ):
@@ -81,7 +81,7 @@ def hard_cases() -> dict[str, tuple]:
         for name, dtype in (("simt", "float64"), ("simt", "int8"), ("mma", "float16")):
             work = matmul(41, 37, 203, dtype=dtype)
             cases[f"{name}, {dtype}, split by {exchange}"] = case(name, work, **split)
-    fused = "gelu(x + bias[n]) * scale + residual[n, m] * rows[m]"
+    fused = "gelu(x + bias[n]) * scale[] + residual[n, m] * rows[m]"
     for name, dtype in (("simt", "float32"), ("mma", "float16")):
         for stages in (2, 6) if name == "mma" else (0,):
             ring = {"stages": stages} if stages else {}

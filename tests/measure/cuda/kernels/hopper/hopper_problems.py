@@ -50,7 +50,7 @@ START = "  if (threadIdx.x == 256) {\n    tw::tma_prefetch(&m_map);\n"
 """Where a kernel with two multiplying warpgroups starts."""
 LATE = "  if (rank == 1) for (int i = 0; i < 20; i++) tw::sync_block();\n" + START
 """The same of a kernel whose blocks of rank 1 come late."""
-EPILOGUES = ("", "relu(x + bias[n])", "x * scale + r[m, n]", "gelu(x) * rows[m]")
+EPILOGUES = ("", "relu(x + bias[n])", "x * scale[] + r[m, n]", "gelu(x) * rows[m]")
 
 
 def small_target(multiprocessors: int = 2) -> CudaTarget:
