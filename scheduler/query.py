@@ -109,6 +109,11 @@ class Answer:
         return latency(self.record.measurement)
 
     @property
+    def note(self) -> str:
+        """What is to be said of kernels of this template; empty if nothing is."""
+        return self.space.templates[self.schedule.template].note
+
+    @property
     def gflops(self) -> float | None:
         """10^9 floating-point operations a second, the epilogue's not counted."""
         return None if self.latency is None else self.workload.flops / self.latency / 1e9
@@ -119,6 +124,7 @@ class Answer:
             "workload": self.workload.to_json(),
             "target": self.target.to_json(),
             "schedule": self.schedule.to_json(),
+            "note": self.note,
             "latency_s": self.latency,
             "latency_interval_s": None if self.estimate is None else self.estimate.ends,
             "gflops": self.gflops,

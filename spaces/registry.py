@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spaces.backends import backend
 from spaces.errors import InputError
 from spaces.numerics.mode import Numerics
@@ -36,24 +38,50 @@ def _templates(kind: str) -> tuple[type[Template], ...]:
 
 def space_for(workload: Workload, target: Target, numerics: Numerics = Numerics.FAST) -> Space:
     """The space of all templates that serve ``workload`` on ``target``, as far as ``numerics``
-    allows them: ``FAST`` allows all, so that every record can be read.
+    allows them: ``FAST`` allows all, so that every record can be read. Where no other template
+    serves, it is the space of the first last resort that does.
 
-    Raises :class:`InputError` with every template's reason where none does.
+    Raises :class:`InputError` with the reason that counts where none does at all.
     """
-    templates = []
-    refusals: dict[str, list[str]] = {}
-    for template in templates_for(target):
+    found = serving(workload, target, numerics)
+    if isinstance(found, str):
+        raise InputError(f"no template serves {workload} on {target.summary}: {found}")
+    return Space(workload, target, [template(workload, target) for template in found])
+
+
+def serving(
+    workload: Workload, target: Target, numerics: Numerics = Numerics.FAST
+) -> Sequence[type[Template]] | str:
+    """The templates that :func:`space_for` takes, or why there is none."""
+    allowed = [
+        template
+        for template in templates_for(target)
+        if numerics is Numerics.FAST or why_not_strict(template) is None
+    ]
+    found = [t for t in allowed if not t.last_resort and t.refuses(workload, target) is None]
+    if found:
+        return found
+    reason = None
+    for template in (t for t in allowed if t.last_resort):
         reason = template.refuses(workload, target)
-        if reason is None and numerics is Numerics.STRICT:
-            reason = why_not_strict(template)
         if reason is None:
-            templates.append(template(workload, target))
-        else:
-            refusals.setdefault(reason, []).append(template.name)
-    if not templates:
-        reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in refusals.items())
-        raise InputError(f"no template serves {workload} on {target.summary}: {reasons}")
-    return Space(workload, target, templates)
+            return [template]
+    return reason or "there is no template for it"
+
+
+def refusals(workload: Workload, target: Target) -> list[tuple[type[Template], str | None]]:
+    """Each template for the target's kind, and why it does not serve the workload, if so."""
+    found = serving(workload, target)
+    reasons = [(template, template.refuses(workload, target)) for template in templates_for(target)]
+    return [
+        (template, reason or (None if template in found else "another template serves it"))
+        for template, reason in reasons
+    ]
+
+
+def note_on(template: str, target: Target) -> str:
+    """What people are told of kernels of a template with this name; empty if nothing is."""
+    return next((t.note for t in templates_for(target) if t.name == template), "")
 
 
 def numerics_of(template: str, target: Target) -> Numerics:

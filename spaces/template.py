@@ -55,12 +55,15 @@ class Template(ABC):
 
     ``decisions`` and ``rules`` span its space; ``version`` rises when the same schedule would
     lower to another kernel, so that old measurements are told apart. ``numerics`` is ``FAST`` where
-    the bounds on errors are weaker than those of the program as it is written.
+    the bounds on errors are weaker than those of the program as it is written. A ``last_resort``
+    serves only where no template before it does; ``note`` is what people are told then.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.STRICT
+    last_resort: ClassVar[bool] = False
+    note: ClassVar[str] = ""
     decisions: tuple[Decision, ...]
     rules: tuple[Rule, ...]
 

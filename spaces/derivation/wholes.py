@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from spaces.dtypes import EXACT
 from spaces.language.kinds import is_whole
 from spaces.language.program import Program
-from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
+from spaces.language.tree import AxisValue, Binary, Expression, Number, Read, Select
 
 
 def why_inexact(program: Program, expressions: Iterable[Expression]) -> str | None:
@@ -43,4 +43,6 @@ def largest(node: Expression, limits: Mapping[str, int]) -> float:
         case Binary(operator, left, right):
             a, b = largest(left, limits), largest(right, limits)
             return a * b if operator == "*" else a + b
+        case Select(_, then, otherwise):
+            return max(largest(then, limits), largest(otherwise, limits))
     return max((largest(child, limits) for child in node.children), default=0.0)

@@ -7,7 +7,7 @@ from collections.abc import Set
 from spaces.dtypes import EXACT_WIDE
 from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read, Select
 
-_KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
+KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
 """Functions that give whole numbers of whole numbers."""
 
 
@@ -30,5 +30,5 @@ def is_whole(expression: Expression, whole: Set[str], floors: bool = False) -> b
         case Binary(_, left, right) | Select(_, left, right):
             return is_whole(left, whole, floors) and is_whole(right, whole, floors)
         case Call(function, arguments):
-            return function in _KEEPING and all(is_whole(a, whole, floors) for a in arguments)
+            return function in KEEPING and all(is_whole(a, whole, floors) for a in arguments)
     return False

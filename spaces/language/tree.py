@@ -64,6 +64,11 @@ class Expression:
         return frozenset(node.name for node in self.walk() if isinstance(node, AxisValue))
 
     @cached_property
+    def levels(self) -> int:
+        """How many nodes stand one below the other, this one included."""
+        return 1 + max((child.levels for child in self.children), default=0)
+
+    @cached_property
     def reads(self) -> tuple[Read, ...]:
         """All reads, those within indices included, from left to right."""
         return tuple(node for node in self.walk() if isinstance(node, Read))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from spaces.derivation.cutting import cuts
 from spaces.language.program import Program
@@ -16,6 +17,8 @@ from spaces.workloads.workload import Workload
 
 MOST = 4
 """Kernels that a program may be cut into."""
+WORTH = 0.75
+"""Share of a program's points that a slow part may have, if others are to be computed apart."""
 Serving = Callable[[Workload], type[Template] | str]
 """The template that computes a workload, or why there is none."""
 
@@ -58,6 +61,36 @@ def partition(
             return (begun, *rest)
         reasons.append(rest)
     return reasons[0] if reasons else "there is nothing to cut"
+
+
+def eased(
+    program: Program,
+    serving: Serving,
+    spare: type[Template],
+    narrow: bool = False,
+    most: int = MOST,
+) -> tuple[Part, ...] | str:
+    """At most so many parts that compute ``program``, one of them by the template ``spare``, which
+    serves anything, slowly, and all others by one that is ``serving`` them. The part for ``spare``
+    has little enough to do to be worth it; or why there are none."""
+    least, found = WORTH * _effort(program), None
+    for first, second in cuts(program, narrow) if most > 1 else ():
+        for slow, fast in ((second, first), (first, second)):
+            if _effort(slow) < least and isinstance(_served(fast, serving), Part):
+                least, found = _effort(slow), (first, second, slow)
+    if found is None:
+        return "no part of it has a fast kernel that is worth the arrays between"
+    first, second, slow = found
+    again = eased(slow, serving, spare, narrow, most - 1)
+    left = again if not isinstance(again, str) else (Part(slow, workload_of(slow), spare),)
+    fast = _served(second if slow is first else first, serving)
+    assert isinstance(fast, Part)
+    return (*left, fast) if slow is first else (fast, *left)
+
+
+def _effort(program: Program) -> int:
+    """The points of all stages."""
+    return sum(prod(program.shape((*s.axes, *s.over))) for s in program.stages)
 
 
 def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:

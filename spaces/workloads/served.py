@@ -16,7 +16,7 @@ from spaces.derivation.products.splitting import Part
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
-from spaces.registry import templates_for
+from spaces.registry import refusals
 from spaces.target import Target
 from spaces.template import Template
 from spaces.workloads.computation import PROGRAM, Computation
@@ -27,8 +27,7 @@ from spaces.workloads.workload import Parameter, Workload
 
 def served(program: Program, target: Target) -> list[tuple[type[Template], str | None]]:
     """Each template for the target's kind, and why it does not serve the program, if so."""
-    made = workload_of(program)
-    return [(template, template.refuses(made, target)) for template in templates_for(target)]
+    return refusals(workload_of(program), target)
 
 
 def workload_of(

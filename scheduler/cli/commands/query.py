@@ -89,6 +89,7 @@ def _rows(answer: Answer) -> list[tuple[str, str]]:
         ("target", answer.target.summary),
         ("schedule", str(answer.schedule)),
         ("numerics", str(answer.numerics)),
+        *([("note", answer.note)] if answer.note else []),
         ("latency", latency if measured else f"{latency} (estimated)"),
         (unit, "-" if answer.latency is None else f"{value:.1f}"),
         ("provenance", origin),

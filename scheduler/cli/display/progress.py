@@ -12,6 +12,7 @@ from scheduler.cli.text import counted
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.tuning.progress import Progress, TuningResult
 from scheduler.tuning.yardstick import Yardstick
+from spaces.registry import note_on
 
 AnyProgress = Progress | SuiteProgress
 
@@ -27,10 +28,12 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
     best = result.best
     if best is None:
         return []
+    note = note_on(best.schedule.template, result.target)
     return [
         ("workload", str(result.workload)),
         ("target", result.target.summary),
         ("schedule", str(best.schedule)),
+        *([("note", note)] if note else []),
         *found(yardstick, best),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
         ("session", session),

@@ -8,6 +8,7 @@ from typing import ClassVar
 from spaces.cpu.abi import c_kernel
 from spaces.cpu.chained.prelude import own
 from spaces.cpu.kept.prelude import prelude
+from spaces.cpu.loops.template import CpuLoops
 from spaces.cpu.staged.code import StagedCode
 from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
@@ -15,7 +16,7 @@ from spaces.language.program import Program
 from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.staged.arrays import named
-from spaces.staged.partition import Part, first_of, partition
+from spaces.staged.partition import Part, Serving, eased, first_of, partition
 from spaces.staged.template import Staged
 from spaces.target import Target
 from spaces.workloads.computation import Computation
@@ -53,13 +54,42 @@ class StagedTemplate(Staged):
         return c_kernel(self.workload, shared, code)
 
 
+class StagedLoops(StagedTemplate):
+    """The same where one part has a plain kernel of loops, and the others have fast ones."""
+
+    name: ClassVar[str] = "staged_loops"
+    version: ClassVar[int] = 1
+    last_resort: ClassVar[bool] = True
+    note: ClassVar[str] = (
+        "no fast template serves a part of this program: it has a plain kernel of loops there"
+    )
+
+    @classmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """See :class:`Staged`."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return _eased(workload.program, target)
+
+
 @lru_cache(maxsize=64)
 def _parts(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
-    from spaces.cpu.templates import TEMPLATES  # of which this one is the last
+    return partition(program, _serving(target))
+
+
+@lru_cache(maxsize=64)
+def _eased(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
+    return eased(program, _serving(target), CpuLoops)
+
+
+def _serving(target: CpuTarget) -> Serving:
+    from spaces.cpu.templates import TEMPLATES  # which have these ones
 
     others = [
         template
         for template in TEMPLATES
-        if template is not StagedTemplate and template.numerics is Numerics.STRICT
+        if template is not StagedTemplate
+        and not template.last_resort
+        and template.numerics is Numerics.STRICT
     ]
-    return partition(program, first_of(others, target))
+    return first_of(others, target)

@@ -8,12 +8,13 @@ from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.chained_deep.template import ChainedDeep
 from spaces.cuda.hopper_pairs.template import HopperPairs
 from spaces.cuda.hopper_reduced.template import HopperReduced
+from spaces.cuda.loops.template import CudaLoops
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.thin.template import CudaThin
 from spaces.derivation.rows.served import why_product
 from spaces.language.program import Program
-from spaces.staged.partition import Part, first_of, partition
+from spaces.staged.partition import Part, Serving, eased, first_of, partition
 from spaces.staged.template import Staged
 from spaces.template import Template
 from spaces.workloads.computation import Computation
@@ -23,13 +24,24 @@ from spaces.workloads.workload import Workload
 @lru_cache(maxsize=64)
 def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     """The parts, one if a kernel computes it at once and leaves no tensor core idle; or why there
-    are none. Rows multiply no matrices here, products of few rows have the template that is for
-    them, and pairs of products are in one kernel anyway. Chains of deep products are, too, but
-    several kernels may be faster: they multiply as products alone do."""
+    are none."""
+    return partition(program, _serving(target), narrow=True)
+
+
+@lru_cache(maxsize=64)
+def parts_with_loops(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
+    """The parts, of which one has a plain kernel of loops; or why there are none."""
+    return eased(program, _serving(target), CudaLoops, narrow=True)
+
+
+def _serving(target: CudaTarget) -> Serving:
+    """Which template has a part. Rows multiply no matrices here, products of few rows have the
+    template that is for them, and pairs of products are in one kernel anyway. Chains of deep
+    products are, too, but several kernels may be faster: they multiply as products alone do."""
     from spaces.cuda.templates import TEMPLATES  # of which one asks
 
     alone = (HopperPairs, HopperReduced, ChainedDeep, Staged)
-    kernels = [t for t in TEMPLATES if not issubclass(t, alone)]
+    kernels = [t for t in TEMPLATES if not issubclass(t, alone) and not t.last_resort]
     others: list[type[Template]] = [CudaThin, *kernels]
     first = first_of(others, target)
     without_rows = first_of([t for t in others if t is not CudaRows], target)
@@ -40,4 +52,4 @@ def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
         idle = found is CudaChained and CudaChained.leaves_idle(workload, target)
         return idle or found
 
-    return partition(program, serving, narrow=True)
+    return serving

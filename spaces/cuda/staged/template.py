@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from spaces.cuda.staged.code import StagedCode
-from spaces.cuda.staged.parts import parts
+from spaces.cuda.staged.parts import parts, parts_with_loops
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
@@ -38,3 +38,21 @@ class CudaStaged(Staged):
             kernels=kernels,
             named=named(self.parts, kernels),
         ).kernel()
+
+
+class StagedLoops(CudaStaged):
+    """The same where one part has a plain kernel of loops, and the others have fast ones."""
+
+    name: ClassVar[str] = "staged_loops"
+    version: ClassVar[int] = 1
+    last_resort: ClassVar[bool] = True
+    note: ClassVar[str] = (
+        "no fast template serves a part of this program: it has a plain kernel of loops there"
+    )
+
+    @classmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """See :class:`Staged`."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        return parts_with_loops(workload.program, target)

@@ -73,12 +73,8 @@ def _check_size(program: Program, stage: Stage) -> None:
     points = prod(program.shape((*stage.axes, *stage.over)))
     if points > MAX_POINTS:
         raise InputError(f"stage {stage.name!r} has {points} elements to compute; allowed: 2**62")
-    if _depth(stage.body) > MAX_DEPTH:
+    if stage.body.levels > MAX_DEPTH:
         raise InputError(f"stage {stage.name!r} is too deeply nested; allowed: {MAX_DEPTH} levels")
-
-
-def _depth(expression: Expression) -> int:
-    return 1 + max((_depth(child) for child in expression.children), default=0)
 
 
 def _check_reads(program: Program, stage: Stage) -> None:

@@ -86,9 +86,9 @@ class Guarded:
         return bool((before == CANARY).all() and (after == CANARY).all())
 
     def array(self, operand: Array) -> np.ndarray:
-        ordered = [operand.shape[d] for d in operand.order]
-        flat = self.bytes.view(operand.element.numpy)
-        return flat.reshape(ordered).transpose(np.argsort(operand.order))
+        element = operand.element
+        strides = tuple(step * element.bytes for step in operand.strides)
+        return np.ndarray(operand.shape, element.numpy, self.bytes, strides=strides)
 
 
 Run = Callable[[Any, Any, Any, Any], str]
@@ -110,7 +110,9 @@ def outcome(
 ) -> tuple[str, dict[str, np.ndarray]]:
     """What went wrong in one run of ``kernel`` beside its results, and these; see
     :func:`complaint`."""
-    buffers = {o.name: memory(o.bytes, off * o.element.bytes, 0x5A) for o in kernel.call.arrays}
+    buffers = {
+        o.name: memory(o.span_bytes, off * o.element.bytes, 0x5A) for o in kernel.call.arrays
+    }
     arrays = {o.name: buffers[o.name].array(o) for o in kernel.call.arrays}
     given = [name for name in arrays if name in inputs]
     for name in given:

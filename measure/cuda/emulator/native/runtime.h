@@ -25,8 +25,21 @@ struct alignas(64) TensorMap {
 };
 static_assert(sizeof(TensorMap) == 128, "a tensor map takes 128 bytes");
 
-// The C library's functions that epilogues call.
+// The C library's functions that epilogues and loops call.
 extern "C" {
+double erf(double);
+double erfc(double);
+double exp(double);
+double exp2(double);
+double fabs(double);
+double floor(double);
+double fmod(double, double);
+double ldexp(double, int);
+double log(double);
+double rint(double);
+double sqrt(double);
+double tanh(double);
+int ilogb(double);
 float copysignf(float, float);
 float erff(float);
 float exp2f(float);

@@ -1,0 +1,91 @@
+"""The CPU template of plain loops: what can be decided, and what rules it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.abi import ABI_PRELUDE, c_kernel
+from spaces.cpu.loops.code import LoopsCode
+from spaces.cpu.sharing import enough_threads
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.traffic import footprints, shares
+from spaces.kernel import Kernel
+from spaces.loops.template import Loops
+from spaces.quantities import filled, widened
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Rule
+from spaces.workloads.workload import Workload
+
+CHUNKS = (1, 8, 64, 512, 4096)
+"""Elements that a worker takes at a time."""
+
+
+class CpuLoops(Loops):
+    """Loops over the elements of a stage, which workers share in chunks."""
+
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        super().__init__(workload, target)
+        self.cpu = target
+        self.decisions = (
+            Decision("workers", tuple(range(1, target.threads + 1))),
+            Decision("chunk", CHUNKS),
+        )
+        self.rules = (
+            enough_threads(target.threads, ("workers",)),
+            Rule(
+                "idle_workers",
+                ("workers", "chunk"),
+                lambda c: (
+                    (c["workers"] == 1) | (c["workers"] * c["chunk"] < self.most + c["chunk"])
+                ),
+                lambda c: (
+                    f"{c['workers']} workers with chunks of {c['chunk']}; "
+                    f"the largest stage has {self.most} elements"
+                ),
+            ),
+            Rule(
+                "chunks_of_one_worker",
+                ("workers", "chunk"),
+                lambda c: (c["workers"] > 1) | (c["chunk"] == CHUNKS[-1]),
+                lambda c: f"one worker takes all chunks; allowed: {CHUNKS[-1]}, not {c['chunk']}",
+            ),
+        )
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: only another kind of target."""
+        return None if isinstance(target, CpuTarget) else "needs a CPU target"
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Every quantity, one float64 array each."""
+        c = widened(columns)
+        workers, chunk = c["workers"], c["chunk"]
+        chunks = ceil_div(self.most, chunk)
+        longest = np.minimum(ceil_div(chunks, workers) * chunk, self.most)
+        quantities = {
+            **self.counted(),
+            "registers": 8.0,
+            "register_fraction": 8.0 / self.cpu.vector_registers,
+            **footprints(self.cpu, 8.0 * self.longest, 8.0 * self.longest),
+            "far_fraction": float(self.workload.least_bytes) / self.cpu.l3_bytes,
+            "independent_chains": 1.0,
+            "vector_fraction": 1.0 / self.cpu.lanes(8),
+            "main_loop_trips": float(self.longest),
+            "synchronisations": 1.0 * len(self.plan.nests) * (workers > 1),
+            **shares(self.cpu, workers, np.maximum(1.0, workers * longest / self.most)),
+        }
+        return filled(quantities, chunk.shape)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        workers, chunk = int(schedule["workers"]), int(schedule["chunk"])
+        operands, entry = self.workload.operands, self.entry(schedule)
+        code = LoopsCode(self.plan, operands, entry, workers, chunk)
+        return c_kernel(self.workload, ABI_PRELUDE, code)

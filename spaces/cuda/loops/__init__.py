@@ -1,0 +1,1 @@
+"""Plain kernels of loops on a GPU, for what no other template serves."""

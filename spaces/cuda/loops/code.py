@@ -1,0 +1,153 @@
+"""The CUDA C++ of a program as loop nests: a launch each, whose threads take elements in turns.
+
+Several neighbouring threads may share the terms of one element. They join what each has found by
+twos, in shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import C_TYPES, parameters
+from spaces.kernel import Argument, Call, Kernel, Launch, Source
+from spaces.loops.nest import TYPES, Access, NestCode
+from spaces.loops.numbers import FORMATS, definitions
+from spaces.loops.plan import ELEMENT, Nest, Plan
+
+MOST_BLOCKS = 1 << 16
+"""Blocks of a launch: where there are more elements, threads take several."""
+INFINITY = "((double)tw::bits_float(0x7f800000u))"
+PRELUDE = definitions("TW_INLINE", "", INFINITY)
+
+
+def _load(kind: str, place: str) -> str:
+    bits = ".bits" if kind in FORMATS else ""
+    return f"tw::load_global({place}){bits}"
+
+
+def _store(kind: str, place: str, value: str) -> str:
+    name = C_TYPES.get(kind, kind)
+    bits = "u8" if kind.startswith("float8") else "u16"
+    made = f"{name}{{({bits})({value})}}" if kind in FORMATS else f"({name})({value})"
+    return f"tw::store_global({place}, {made});"
+
+
+ACCESS = Access(_load, _store, INFINITY)
+
+
+@dataclass(frozen=True)
+class LoopsCode:
+    """The kernel called ``entry`` with these ``arguments``: blocks of ``threads`` threads, of which
+    ``sharing`` have the terms of an element."""
+
+    plan: Plan
+    arguments: tuple[Argument, ...]
+    entry: str
+    threads: int
+    sharing: int
+
+    def kernel(self) -> Kernel:
+        """A function and a launch for each nest."""
+        nests = list(enumerate(self.plan.nests))
+        text = "\n".join(line for number, nest in nests for line in self._function(number, nest))
+        launches = tuple(self._launch(number, nest) for number, nest in nests)
+        size = self.plan.workspace_bytes
+        call = Call(self.entry, self.arguments, size, launches=launches)
+        return Kernel(Source("cuda", PRELUDE, text + "\n"), call)
+
+    def _name(self, number: int) -> str:
+        return f"{self.entry}_nest{number}"
+
+    def _sharing(self, nest: Nest) -> int:
+        """Threads of an element: one where nothing is reduced."""
+        return self.sharing if nest.stage.reducer else 1
+
+    def _at_once(self, nest: Nest) -> int:
+        """Elements of a block at a time."""
+        return self.threads // self._sharing(nest)
+
+    def _launch(self, number: int, nest: Nest) -> Launch:
+        elements = self.plan.points(nest.stage.axes)
+        blocks = min(MOST_BLOCKS, ceil_div(elements, self._at_once(nest)))
+        shared = 2 * ELEMENT * self.threads if self._sharing(nest) > 1 else 0
+        sizes = (blocks, 1, 1), (self.threads, 1, 1)
+        return Launch(*sizes, shared_bytes=shared, entry=self._name(number))
+
+    @cached_property
+    def _variables(self) -> Mapping[str, str]:
+        own = {a.array.name: f"a{number}" for number, a in enumerate(self.arguments)}
+        return own | {f".{name}": f"s{n}" for n, name in enumerate(self.plan.starts)}
+
+    def _function(self, number: int, nest: Nest) -> list[str]:
+        """The function of one nest."""
+        named = [
+            replace(a, array=replace(a.array, name=self._variables[a.array.name]))
+            for a in self.arguments
+        ]
+        given = parameters(named, self.plan.workspace_bytes > 0)
+        bounds = f"__launch_bounds__({self.threads})"
+        return [
+            f'extern "C" __global__ void {bounds} {self._name(number)}({given}) {{',
+            *indented([*self._workspace(), *self._elements(nest)]),
+            "}",
+        ]
+
+    def _workspace(self) -> list[str]:
+        """Pointers to the arrays of the workspace."""
+        lines = []
+        for name, start in self.plan.starts.items():
+            kind = TYPES[self.plan.whole[name]]
+            pointer = self._variables[f".{name}"]
+            lines.append(f"{kind} *const {pointer} = ({kind} *)(workspace + {start});")
+        return lines
+
+    def _elements(self, nest: Nest) -> list[str]:
+        """The elements of a block: all of its threads take as many turns, the last ones at an
+        element that another thread writes."""
+        code = NestCode(self.plan, nest, self._variables, ACCESS)
+        sharing, at_once = self._sharing(nest), self._at_once(nest)
+        first, step = f"(i64)blockIdx.x * {at_once}", f"(i64)gridDim.x * {at_once}"
+        reduced = self._reduced(code, sharing) if nest.stage.reducer else code.value()
+        writes = "mine < COUNT" if sharing == 1 else "mine < COUNT && part == 0"
+        return [
+            f"const int part = threadIdx.x % {sharing};",
+            f"for (i64 first = {first}; first < {code.count}; first += {step}) {{",
+            f"  const i64 mine = first + threadIdx.x / {sharing};",
+            f"  const i64 n = mine < {code.count} ? mine : {code.count - 1};",
+            *indented([*code.at_element(), *reduced]),
+            f"  if ({writes.replace('COUNT', str(code.count))}) {{",
+            *indented(indented(list(code.stores()))),
+            "  }",
+            "}",
+        ]
+
+    def _reduced(self, code: NestCode, sharing: int) -> list[str]:
+        """The value of an element, whose terms ``sharing`` threads add up."""
+        if sharing == 1:
+            return code.reduction("0", "1")
+        kind = TYPES[code.body.whole]
+        values = "tw::shared_base() + threadIdx.x * 8"
+        places = f"{values} + {ELEMENT * self.threads}"
+        put = [f"tw::store_shared({values}, value);"]
+        join = [f"const {kind} other = tw::load_shared<{kind}>({values} + half * 8);"]
+        if code.is_place:
+            put.append(f"tw::store_shared({places}, place);")
+            join.append(f"const i64 elsewhere = tw::load_shared<i64>({places} + half * 8);")
+            joined = ["if (elsewhere >= 0) {", *indented(code.joined("other", "elsewhere")), "}"]
+        else:
+            joined = code.joined("other", "")
+        return [
+            *code.reduction("part", str(sharing)),
+            *put,
+            "tw::sync_block();",
+            f"for (int half = {sharing // 2}; half > 0; half /= 2) {{",
+            "  if (part < half) {",
+            *indented(indented([*join, *joined, *put])),
+            "  }",
+            "  tw::sync_block();",
+            "}",
+        ]

@@ -1,0 +1,86 @@
+"""The CUDA template of plain loops: what can be decided, and what rules it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.loops.code import MOST_BLOCKS, LoopsCode
+from spaces.cuda.occupancy import Occupancy
+from spaces.cuda.target import WARP, CudaTarget
+from spaces.kernel import Kernel, arguments
+from spaces.loops.plan import ELEMENT
+from spaces.loops.template import Loops
+from spaces.quantities import filled, widened
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Rule
+from spaces.workloads.workload import Workload
+
+REGISTERS = 40
+"""Registers of a thread, more or less."""
+
+
+class CudaLoops(Loops):
+    """A launch for each stage, whose threads take its elements."""
+
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        super().__init__(workload, target)
+        self.cuda = target
+        self.decisions = (
+            Decision("threads", (64, 128, 256)),
+            Decision("sharing", (1, 8, 32, 128)),
+        )
+        self.rules = (
+            Rule(
+                "sharing_within_blocks",
+                ("threads", "sharing"),
+                lambda c: c["sharing"] <= c["threads"],
+                lambda c: f"{c['sharing']} threads share an element; a block has {c['threads']}",
+            ),
+            Rule(
+                "idle_sharers",
+                ("sharing",),
+                lambda c: c["sharing"] <= max(1, self.longest),
+                lambda c: (
+                    f"{c['sharing']} threads share an element; the longest reduction has "
+                    f"{self.longest} terms"
+                ),
+            ),
+        )
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: only another kind of target."""
+        return None if isinstance(target, CudaTarget) else "needs a CUDA target"
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Every quantity, one float64 array each."""
+        c = widened(columns)
+        threads, sharing = c["threads"], c["sharing"]
+        blocks = np.minimum(MOST_BLOCKS, ceil_div(self.most * sharing, threads))
+        shared = 2 * ELEMENT * threads * (sharing > 1)
+        occupancy = Occupancy(self.cuda, blocks, threads, REGISTERS, shared)
+        counted = self.counted()
+        quantities = {
+            **counted,
+            "instructions": counted["instructions"] * occupancy.starved / WARP,
+            "far_fraction": float(self.workload.least_bytes) / self.cuda.l2_bytes,
+            "vector_fraction": np.minimum(1.0, self.most * sharing / (blocks * threads)),
+            "main_loop_trips": np.maximum(1.0, self.longest / sharing),
+            "synchronisations": 1.0 * len(self.plan.nests) + np.log2(sharing),
+            **occupancy.quantities(1.0),
+            **occupancy.flight(ELEMENT),
+        }
+        return filled(quantities, threads.shape)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        decided = int(schedule["threads"]), int(schedule["sharing"])
+        return LoopsCode(self.plan, given, self.entry(schedule), *decided).kernel()

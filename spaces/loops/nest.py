@@ -1,0 +1,232 @@
+"""The C of one loop nest: the value of one element of a stage, and where it is written.
+
+A target says how elements of arrays are loaded and stored; all else is C that is CUDA C++ too. The
+variable ``n`` counts the elements of the stage, ``r`` the terms of its reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.mapping_emit import indented
+from spaces.language.functions import REDUCERS
+from spaces.language.program import Stage
+from spaces.language.tree import Expression, Read
+from spaces.loops.numbers import FORMATS, written
+from spaces.loops.plan import Nest, Plan
+from spaces.loops.scalars import Scalars, Value
+
+TYPES = {True: "i64", False: "double"}
+"""C types of whole numbers and of others."""
+KINDS = {True: "whole", False: "real"}
+"""How the names of their functions begin."""
+STARTS = {
+    ("sum", True): "0",
+    ("prod", True): "1",
+    ("max", True): "(i64)(1ull << 63)",
+    ("min", True): "~(i64)(1ull << 63)",
+    ("sum", False): "0.0",
+    ("prod", False): "1.0",
+}
+"""What a reduction over nothing gives, where it is no infinity."""
+JOINS = {"sum": "plus", "prod": "times"}
+"""Functions of two whole numbers that join two values, where they are not called as the reducer."""
+BEFORE = {"argmax": "above", "argmin": "below"}
+"""Functions that say whether an element comes before another one."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a target loads and stores elements: C for a place, which is a C expression. The bits of
+    numbers in :data:`~spaces.loops.numbers.FORMATS` are loaded and stored as whole numbers."""
+
+    load: Callable[[str, str], str]
+    store: Callable[[str, str, str], str]
+    infinity: str
+
+
+@dataclass(frozen=True)
+class NestCode:
+    """Writes one nest of a plan; ``arrays`` has the variable of each operand and output, and of
+    each array of the workspace under its stage's name with a ``.`` before it."""
+
+    plan: Plan
+    nest: Nest
+    arrays: Mapping[str, str]
+    access: Access
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that is computed."""
+        return self.nest.stage
+
+    @property
+    def whole(self) -> bool:
+        """Whether the stage holds whole numbers."""
+        return self.plan.whole[self.stage.name]
+
+    @cached_property
+    def body(self) -> Value:
+        """What is reduced, or the value itself."""
+        return self.expression(self.stage.body)
+
+    @property
+    def is_place(self) -> bool:
+        """Whether the reduction gives a place."""
+        return self.stage.reducer in BEFORE
+
+    @property
+    def count(self) -> int:
+        """Elements of the stage."""
+        return self.plan.points(self.stage.axes)
+
+    @property
+    def terms(self) -> int:
+        """Terms of each element."""
+        return self.plan.points(self.stage.over)
+
+    # -- where the loops are -------------------------------------------------------------------
+
+    def _axes(self, axes: Sequence[str], flat: str) -> list[str]:
+        """Variables of some axes, of a number that counts their points, the last the fastest."""
+        lines, step = [], 1
+        for place, axis in enumerate(reversed(axes), 1):
+            extent = self.plan.program.extent[axis]
+            value = flat if step == 1 else f"{flat} / {step}"
+            if place < len(axes):
+                value = f"{value} % {extent}"
+            lines.append(f"const i64 {self._variables[axis]} = {value};")
+            step *= extent
+        return lines
+
+    @cached_property
+    def _variables(self) -> Mapping[str, str]:
+        return {axis: f"i{n}" for n, (axis, _) in enumerate(self.plan.program.extents)}
+
+    def at_element(self) -> list[str]:
+        """The variables of the axes that the stage keeps."""
+        return self._axes(self.stage.axes, "n")
+
+    # -- the value -----------------------------------------------------------------------------
+
+    def value(self) -> list[str]:
+        """``value`` of a stage that reduces nothing."""
+        return [f"const {TYPES[self.whole]} value = {self.body};"]
+
+    def reduction(self, first: str, step: str) -> list[str]:
+        """``value`` of each ``step``-th term from the ``first`` on, and its ``place``, if there is
+        any."""
+        conditions = [str(self.expression(c)) for c in self.plan.program.bounding(self.stage)]
+        hidden = [f"if (!({' && '.join(conditions)})) continue;"] if conditions else []
+        return [
+            *self._start(),
+            f"for (i64 r = {first}; r < {self.terms}; r += {step}) {{",
+            *indented([*self._axes(self.stage.over, "r"), *hidden, *self._term()]),
+            "}",
+            *self._end(),
+        ]
+
+    def _start(self) -> list[str]:
+        kind = self.body.whole
+        if self.is_place:
+            return [f"{TYPES[kind]} value = 0;", "i64 place = -1;"]
+        if self._is_long_sum:
+            return ["double sum = 0.0, lost = 0.0;"]
+        return [f"{TYPES[kind]} value = {self.identity};"]
+
+    def _term(self) -> list[str]:
+        if self.is_place:
+            return [
+                f"const {TYPES[self.body.whole]} term = {self.body};",
+                *self.joined("term", "r"),
+            ]
+        if self._is_long_sum:
+            return [f"tw_real_add(&sum, &lost, {self.body});"]
+        return self.joined(str(self.body), "")
+
+    def _end(self) -> list[str]:
+        if self._is_long_sum:
+            return ["double value = tw_real_total(sum, lost);"]
+        return []
+
+    @property
+    def _is_long_sum(self) -> bool:
+        return self.stage.reducer == "sum" and not self.body.whole
+
+    @property
+    def identity(self) -> str:
+        """C expression: what the reduction is of nothing."""
+        reducer, kind = str(self.stage.reducer), self.body.whole
+        infinite = REDUCERS[reducer].identity > 0
+        return STARTS.get((reducer, kind)) or ("" if infinite else "-") + self.access.infinity
+
+    def joined(self, other: str, place: str) -> list[str]:
+        """``value``, and its ``place``, joined with another value and its place."""
+        reducer, kind = str(self.stage.reducer), KINDS[self.body.whole]
+        if self.is_place:
+            before = f"tw_{kind}_{BEFORE[reducer]}"
+            equal = f"(!{before}(value, {other}) && {place} < place)"
+            better = f"place < 0 || {before}({other}, value) || {equal}"
+            return [f"if ({better}) {{ value = {other}; place = {place}; }}"]
+        if reducer in ("max", "min") or self.body.whole:
+            return [f"value = tw_{kind}_{JOINS.get(reducer, reducer)}(value, {other});"]
+        return [f"value {'+' if reducer == 'sum' else '*'}= {other};"]
+
+    # -- what is written -----------------------------------------------------------------------
+
+    def stores(self) -> Iterator[str]:
+        """C statements that write the value."""
+        value = Value("value", self.whole)
+        if self.is_place:
+            value = Value("(place < 0 ? 0 : place)", True)
+        if self.nest.kept:
+            kept = self.arrays[f".{self.stage.name}"]
+            yield self.access.store(TYPES[self.whole], f"{kept} + n", value.text)
+        if self.nest.output:
+            array = self.nest.output
+            strides = zip(self.stage.axes, array.strides, strict=True)
+            terms = [f"{self._variables[axis]} * {step}" for axis, step in strides]
+            place = " + ".join([self.arrays[array.name], *terms])
+            yield self.access.store(
+                array.dtype, place, written(value.text, value.whole, array.dtype)
+            )
+
+    # -- expressions ---------------------------------------------------------------------------
+
+    def expression(self, node: Expression) -> Value:
+        """An expression at the variables of all axes."""
+        return node.fold(Scalars(self._variables, self._unknown, self.access.infinity), self._read)
+
+    def _unknown(self, name: str, indices: Sequence[Value], outside: float | None) -> Value:
+        raise TypeError(f"the entry of {name} is known")
+
+    def _read(self, node: Expression) -> Value | None:
+        return self._entry(node) if isinstance(node, Read) else None
+
+    def _entry(self, read: Read) -> Value:
+        """An entry. Indices from tables are kept within the array, whatever these hold."""
+        array, whole = self.plan.array(read.name), self.plan.whole[read.name]
+        indices, within = [], []
+        for index, extent in zip(read.indices, array.shape, strict=True):
+            text = self.expression(index).text
+            within.append(f"tw_whole_inside({text}, {extent})")
+            clamped = index.reads and read.outside is None
+            indices.append(f"tw_whole_within({text}, {extent})" if clamped else text)
+        terms = [f"{i} * {step}" for i, step in zip(indices, array.strides, strict=True)]
+        is_stage = read.name in self.plan.program.stage
+        variable = self.arrays[f".{read.name}" if is_stage else read.name]
+        place = " + ".join([variable, *terms])
+        found = self._loaded(TYPES[whole] if is_stage else array.dtype, place, whole)
+        if read.outside is None:
+            return found
+        outside = Scalars({}, self._unknown, self.access.infinity).number(read.outside)
+        inside = Value(f"({' && '.join(within) or '1'})", True)
+        return Scalars({}, self._unknown, self.access.infinity).select(inside, found, outside)
+
+    def _loaded(self, kind: str, place: str, whole: bool) -> Value:
+        loaded = self.access.load(kind, place)
+        if kind in FORMATS:
+            return Value(FORMATS[kind].decoded(loaded), False)
+        return Value(f"(({TYPES[whole]}){loaded})", whole)

@@ -1,0 +1,57 @@
+"""The program that a workload computes, whatever kind it is."""
+
+from __future__ import annotations
+
+from spaces.epilogue.expression import SUM
+from spaces.language.program import Operand, Output, Program, Stage
+from spaces.language.tree import AxisValue, Binary, Expression, Read
+from spaces.workloads.array import Array
+from spaces.workloads.computation import Computation
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.workload import Workload
+
+
+def program_of(workload: Workload) -> Program:
+    """Its program, whose arrays are those of the workload."""
+    if isinstance(workload, Computation):
+        return workload.program
+    assert isinstance(workload, Contraction)
+    return _of_contraction(workload)
+
+
+def _of_contraction(workload: Contraction) -> Program:
+    factors = [Read(o.name, tuple(map(AxisValue, o.axes))) for o in workload.factors]
+    over = tuple(axis.name for axis in workload.axes if axis.reduction)
+    kept = workload.output.axes
+    products: Expression = factors[0]
+    for factor in factors[1:]:
+        products = Binary("*", products, factor)
+    name = workload.output.name
+    stages = [Stage(name, kept, "sum", over, products)]
+    if workload.epilogue is not None:
+        summed = Read(f"{name}.sum", tuple(map(AxisValue, kept)))
+        value = _replaced(workload.epilogue.value, summed)
+        stages = [
+            Stage(summed.name, kept, "sum", over, products),
+            Stage(name, kept, None, (), value),
+        ]
+    return Program(
+        extents=tuple(workload.extents.items()),
+        operands=tuple(Operand(*_described(operand)) for operand in workload.inputs),
+        stages=tuple(stages),
+        conditions=(),
+        outputs=(Output(*_described(workload.output)),),
+    )
+
+
+def _described(
+    array: Array,
+) -> tuple[str, str, tuple[int, ...], tuple[int, ...], int | None]:
+    return array.name, array.dtype, array.shape, array.order, array.leading
+
+
+def _replaced(node: Expression, summed: Read) -> Expression:
+    """An epilogue's expression that reads the ``summed`` stage for the sum."""
+    if isinstance(node, Read):
+        return summed if node.name == SUM else node
+    return node.with_children(tuple(_replaced(child, summed) for child in node.children))

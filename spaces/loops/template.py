@@ -1,0 +1,71 @@
+"""What templates of loops have in common, whatever the target."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any, ClassVar
+
+from spaces.derivation.work import work
+from spaces.language.program import Program
+from spaces.loops.plan import Plan
+from spaces.loops.programs import program_of
+from spaces.target import Target
+from spaces.template import Template
+from spaces.workloads.workload import Workload
+
+CALL = 20.0
+"""Instructions of a function such as ``exp``, more or less."""
+TERM = 12.0
+"""Instructions to find the place of a term, and to add it up."""
+
+
+class Loops(Template):
+    """A loop nest for each stage, one number at a time: any program, slowly."""
+
+    name: ClassVar[str] = "loops"
+    last_resort: ClassVar[bool] = True
+    note: ClassVar[str] = (
+        "no fast template serves this program: it has a plain kernel of loops, right and slow"
+    )
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        super().__init__(workload, target)
+        self.plan = plan_of(program_of(workload))
+        self.most = max(self.plan.points(nest.stage.axes) for nest in self.plan.nests)
+
+    def counted(self) -> dict[str, Any]:
+        """The quantities that are the same for all schedules of a workload, on any target."""
+        found, program = work(self.plan.program), self.plan.program
+        points = sum(
+            float(prod(program.shape((*nest.stage.axes, *nest.stage.over))))
+            for nest in self.plan.nests
+        )
+        useful = float(max(1, found.flops + found.arithmetic + found.special))
+        passed = 2.0 * self.plan.workspace_bytes
+        least = float(self.workload.least_bytes)
+        outputs = float(sum(output.size for output in program.outputs))
+        return {
+            "flops": useful,
+            "useful_flops": useful,
+            "register_bytes": 8.0 * points,
+            "near_bytes": least + passed,
+            "middle_bytes": least + passed,
+            "main_bytes": least + passed,
+            "packing_bytes": passed,
+            "epilogue_elements": outputs,
+            "intensity": useful / points,
+            "tile_visits": float(self.most),
+            "instructions": TERM * points + useful + CALL * found.special,
+        }
+
+    @property
+    def longest(self) -> int:
+        """Terms of the longest reduction; 1 where there is none."""
+        return max(self.plan.points(nest.stage.over) for nest in self.plan.nests)
+
+
+@lru_cache(maxsize=64)
+def plan_of(program: Program) -> Plan:
+    """The plan of a program, made once."""
+    return Plan(program)

@@ -1,0 +1,80 @@
+"""The CPU template of plain loops: its rules, and what its kernels compute."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from spaces.cpu.loops.template import CpuLoops
+from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.operators import workload
+from spaces.registry import serving, space_for
+from spaces.space import Space
+from spaces.target import detect_target
+from spaces.testing.template import TemplateContract, silent_rules
+from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
+from tests.spaces.loops.programs import SERVED, text_of
+
+
+def machine(threads: int = 1) -> CpuTarget:
+    return dataclasses.replace(detect_cpu(), threads=threads, cores=threads)
+
+
+def space_of(text: str, threads: int = 1) -> Space:
+    w, target = workload(text), machine(threads)
+    return Space(w, target, [CpuLoops(w, target)])
+
+
+class TestLoops(TemplateContract):
+    template = CpuLoops
+
+    def served(self):
+        texts = [*map(text_of, SERVED), "matmul m=5 n=6 k=7 dtype=int8", "matmul m=2 n=3 k=4"]
+        return [(workload(text), machine(threads)) for text in texts for threads in (1, 3)]
+
+    def refused(self):
+        return [(workload("softmax r=4 c=4"), detect_target("cuda:sm_80"))]
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_kernels_compute_the_program(name, tmp_path):
+    check_sampled(space_of(text_of(name), threads=3), 6, 1, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "matmul m=5 n=6 k=7 dtype=int8",
+        'matmul m=5 n=6 k=7 batch=3 b=col dtype=float16 epilogue="gelu(x + b[n]) * r[m,n]"',
+    ],
+)
+def test_products_of_matrices_are_programs_too(text, tmp_path):
+    check_sampled(space_of(text, threads=2), 4, 2, tmp_path)
+
+
+def test_it_serves_only_what_nothing_else_does():
+    assert list(space_for(workload("softmax r=8 c=8"), machine()).templates) == ["rows"]
+    assert serving(workload(text_of("a cumulative sum")), machine()) == [CpuLoops]
+
+
+def test_every_rule_refuses_something():
+    small = [space_of(text_of(name), threads=4) for name in ("a softmax", "a cumulative sum")]
+    assert silent_rules(small, 300) <= {"threads"}
+
+
+BUGS = {
+    "a worker's chunk is left out": (r"first = \(i64\)worker", "first = (i64)(worker + 1)"),
+    "the last element is left out": (r"n < end", "n + 1 < end"),
+    "a hidden term counts": (r"if \(!\(.*?\)\) continue;", ""),
+    "a term is left out": (r"r = 0; r <", "r = 1; r <"),
+    "the axes change places": (r"i64 i(\d) = n / ", r"i64 i\1 = n % "),
+    "another start": (r"sum = 0.0", "sum = 1.0"),
+}
+
+
+def test_every_planted_bug_is_found(tmp_path):
+    space = space_of(text_of("a cumulative sum"))
+    right = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
+    check_bugs_are_found(right, BUGS, space.workload, machine(), tmp_path)
