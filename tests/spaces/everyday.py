@@ -49,7 +49,7 @@ OPERATORS: dict[str, tuple[str, str]] = {
     "lower triangle": ("y[i,j] = select(j <= i, x[i,j], 0)", "i=6 j=6"),
     "pad": ("x: float32[7]; y[i] = inside(x[i - 2], 0)", "i=11"),
     "pad by another value": ("x: float32[4,5]; y[i,j] = inside(x[i-1,j-1], -1)", "i=6 j=7"),
-    "pad by reflection": ("y[i] = x[abs(i - 2)]", "i=6"),
+    "pad by reflection": ("y[i] = select(i < 2, x[(2 - i + 7) % 7], x[(i - 2 + 7) % 7])", "i=7"),
     "concatenate": (
         "a: float32[3]; b: float32[4]; y[i] = inside(a[i], 0) + inside(b[i - 3], 0)",
         "i=7",

@@ -15,10 +15,6 @@ from tests.scheduler.cli.command import SMALL, one_line, start
 LONG = "9" * 5000
 BEYOND = str(2**63)  # what a database has no room for
 HEADS = ("attention", "b=1", "h=4", "i=8", "j=8", "d=8")
-COUPLED = (
-    "s[i,j] = sum[d](q[i,d] * k[j,d]); y[i,e] = sum[j](softmax[j](s[i,j] + s[i // 2,j]) * v[j,e])"
-)
-
 
 GROUPED = ("grouped_matmul", "t=4", "n=4", "k=4")
 
@@ -42,10 +38,6 @@ def pages(size: str = "16", table: str = "index < 9") -> tuple[str, ...]:
     ("words", "says"),
     [
         (("conv", "m=1"), "unknown operator 'conv'; known: argmax, attention"),
-        (
-            ("conv1d", "n=1", "c=2", "w=8", "o=3", "r=3", "dtype=float16"),
-            "no template serves conv1d n=1",
-        ),
         (("y[i,j] = sum[k](a[i,k] * b[k,j])", "i=4", "j=4"), "'k' is no axis"),
         (("matmul", "m=1", "n=2"), "missing: k"),
         ((*HEADS, "kv=3"), "kv=3 does not divide h=4; allowed: its divisors"),
@@ -69,10 +61,6 @@ def pages(size: str = "16", table: str = "index < 9") -> tuple[str, ...]:
         (("embedding", "t=4", "d=4", "words=-1"), "words=-1 is out of range; allowed: above 0"),
         ((*GROUPED, "experts=-2"), "experts=-2 is out of range; allowed: above 0"),
         ((*GROUPED, "experts=2", "rows=-2"), "rows=-2 is out of range; allowed: above 0"),
-        (
-            (COUPLED, "i=4", "j=8", "d=8", "e=8"),
-            "s[i // 2, j] is the result of another row; a row reads its own alone, s[i, j]",
-        ),
         (("matmul", "m=0", "n=2", "k=3"), "m=0 is out of range"),
         (("matmul", "m=1", "n=-2", "k=3"), "n=-2 is out of range"),
         (("matmul", "m=1", "n=2", "k=3.5"), "k='3.5' is not a whole number"),
