@@ -82,10 +82,10 @@ def eased(
         return "no part of it has a fast kernel that is worth the arrays between"
     first, second, slow = found
     again = eased(slow, serving, spare, narrow, most - 1)
-    left = again if not isinstance(again, str) else (Part(slow, workload_of(slow), spare),)
-    fast = _served(second if slow is first else first, serving)
-    assert isinstance(fast, Part)
-    return (*left, fast) if slow is first else (fast, *left)
+    left = (Part(slow, workload_of(slow), spare),) if isinstance(again, str) else again
+    other = _served(second if slow is first else first, serving)
+    assert isinstance(other, Part)
+    return (*left, other) if slow is first else (other, *left)
 
 
 def _effort(program: Program) -> int:
