@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import update
 
@@ -26,6 +26,7 @@ from measure.tables.inserting import beat, insert, pieces
 from measure.tables.likeness.nearest import nearest_pairs
 from measure.tables.likeness.related import related_pairs, sibling_pairs, thread_pairs
 from measure.tables.opening import open_engine
+from measure.tables.patience import patient
 from measure.tables.queries import (
     TRIALS_OF_RUN,
     pairs_query,
@@ -90,6 +91,7 @@ class Database:
         """Keep one attempt; on disk on return. False if this very attempt is there already."""
         return self.record_all([record]) == 1
 
+    @patient
     def record_all(self, records: Sequence[Record]) -> int:
         """Keep attempts that became known together, all of them or none; on disk on return.
 
@@ -105,12 +107,14 @@ class Database:
             beat(connection, {record.run for record in records if record.run}, now)
         return new
 
+    @patient
     def doubt(self, record: Record) -> None:
         """Mark a record whose score could not be confirmed: from now on it ranks last."""
         with transaction(self._writer) as connection:
             same = measurements.c.key == record.key
             connection.execute(update(measurements).where(same).values(doubted=True))
 
+    @patient
     def begin_run(self, run: Run) -> None:
         """Keep a run that begins, before the first record that names it."""
         with transaction(self._writer) as connection:
@@ -121,6 +125,7 @@ class Database:
         with transaction(self._writer) as connection:
             beat(connection, {key}, time.time())
 
+    @patient
     def end_run(self, key: str, reason: str) -> None:
         """Note that the run called ``key`` has ended now, and why."""
         now = time.time()
@@ -136,11 +141,15 @@ class Database:
         """
         added = 0
         for piece in pieces(parts):
-            found = [part for part in piece if isinstance(part, Run)]
-            records = [part for part in piece if isinstance(part, Record)]
-            with transaction(self._writer) as connection:
-                added += insert(connection, records, found)
+            added += self._add(piece)
         return added
+
+    @patient
+    def _add(self, piece: Sequence[Run | Record]) -> int:
+        found = [part for part in piece if isinstance(part, Run)]
+        records = [part for part in piece if isinstance(part, Record)]
+        with transaction(self._writer) as connection:
+            return insert(connection, records, found)
 
     def import_jsonl(self, path: str | Path, report: Callable[[str], None] = warnings.warn) -> int:
         """Add the runs and records of an export that are not here yet; the number of records.
@@ -153,6 +162,7 @@ class Database:
 
     # -- reading ---------------------------------------------------------------------------
 
+    @patient
     def best(
         self, workload: Workload, target: Target, versions: Collection[str] | None = None
     ) -> Record | None:
@@ -169,6 +179,7 @@ class Database:
             found = self.best_few(workload, target, 1, versions)
         return found[0] if found else None
 
+    @patient
     def best_few(
         self,
         workload: Workload,
@@ -193,8 +204,7 @@ class Database:
         Those are of the same operator and target; what is near,
         ``measure.tables.likeness.distance`` says.
         """
-        with transaction(self._engine) as connection:
-            ids = nearest_pairs(connection, workload, target)
+        ids = self._asked(nearest_pairs, workload, target)
         return islice(self._reader.best_of(ids), count)
 
     def of_siblings(
@@ -205,8 +215,7 @@ class Database:
 
         Siblings count that have right schedules of these ``versions`` of templates.
         """
-        with transaction(self._engine) as connection:
-            ids = sibling_pairs(connection, workload, target, versions)
+        ids = self._asked(sibling_pairs, workload, target, versions)
         return self._reader.best_of(ids)
 
     def of_other_threads(
@@ -226,9 +235,14 @@ class Database:
         Their targets are of the same kind, and they have right schedules of these ``versions`` of
         templates; see ``measure.tables.likeness.related`` for what is near.
         """
-        with transaction(self._engine) as connection:
-            ids = related_pairs(connection, workload, target, versions)
+        ids = self._asked(related_pairs, workload, target, versions)
         return list(islice(self._reader.best_of(ids), count))
+
+    @patient
+    def _asked(self, query: Callable[..., Iterable[int]], *about: Any) -> Iterable[int]:
+        """The rows of ``pairs`` that a query finds."""
+        with transaction(self._engine) as connection:
+            return query(connection, *about)
 
     def records(
         self, workload: Workload | None = None, target: Target | None = None
@@ -241,22 +255,26 @@ class Database:
         """Every run, oldest row first, or those of a session; a run's key is one, too."""
         return self._reader.runs(self._reader.pages(runs_query(session), runs.c.id))
 
+    @patient
     def trials_of_run(self, key: str) -> int:
         """Number of schedules that a run tried, however they ended, but for those lost."""
         with transaction(self._engine) as connection:
             return connection.execute(TRIALS_OF_RUN, {"run": key}).scalar_one()
 
+    @patient
     def trials(self, workload: Workload, target: Target) -> int:
         """Number of schedules that were tried, however they ended, but for those lost."""
         with transaction(self._engine) as connection:
             return trials(connection, workload, target)
 
+    @patient
     def pairs(self) -> list[tuple[Workload, Target]]:
         """Each workload and target that there are attempts of, in order of workload."""
         with transaction(self._engine) as connection:
             rows = connection.execute(pairs_query()).all()
         return list(self._reader.pairs(rows))
 
+    @patient
     def summaries(self) -> list[Summary]:
         """One summary for each workload and target there are attempts of, in order of workload."""
         with transaction(self._engine) as connection:
@@ -278,6 +296,7 @@ class Database:
         """
         return self.add(chain(source.runs(), source.records()))
 
+    @patient
     def stats(self) -> Stats:
         """How much there is of everything."""
         with transaction(self._engine) as connection:

@@ -18,6 +18,7 @@ LANES = {
         "tests/measure/cpu/",
         "tests/measure/databases/test_hammer.py",
         "tests/measure/databases/test_postgresql.py",
+        "tests/measure/databases/test_unavailable.py",
         "tests/scheduler/cli/",
         "tests/scheduler/faults/",
         "tests/test_readme.py",

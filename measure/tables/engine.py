@@ -24,11 +24,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from measure.tables.patience import LOCKED_SECONDS, LockedError, OutOfReachError, attempt_seconds
 from spaces.errors import InputError, shown
 from spaces.validation.text import spelled_out
-
-BUSY_SECONDS = 60
-"""How long a writer waits for another one before it gives up."""
 
 CONNECT_SECONDS = 30
 """How long a server has to answer."""
@@ -36,14 +34,38 @@ CONNECT_SECONDS = 30
 
 @contextmanager
 def usable(engine: Engine) -> Iterator[None]:
-    """Turns what a database driver complains about into an :class:`InputError` of one line."""
+    """Turns what a database driver complains about into an :class:`InputError` of one line, an
+    :class:`UnavailableError` where it may pass."""
     try:
         yield
     except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error, UnicodeDecodeError) as error:
-        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-        raise InputError(
-            f"database {name(engine)} cannot be used: {spelled_out(reason)}"
+        original = getattr(error, "orig", None) or error
+        reason = spelled_out(str(original).strip().partition("\n")[0])
+        raise _kind(engine, original)(
+            f"database {name(engine)} cannot be used: {reason}"
         ) from error
+
+
+def _kind(engine: Engine, error: BaseException) -> type[InputError]:
+    """Which error of ours is due for one of the driver's."""
+    if not isinstance(error, engine.dialect.loaded_dbapi.OperationalError):
+        return InputError
+    if isinstance(error, sqlite3.OperationalError):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        return LockedError if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) else InputError
+    return OutOfReachError if _is_outage(error) else InputError
+
+
+def _is_outage(error: BaseException) -> bool:
+    """Whether a server of PostgreSQL does not answer now. What ends a session has a code; what
+    keeps one from beginning is told by the words of the server, if it said any."""
+    code = getattr(error, "sqlstate", None)
+    if code is not None:
+        return code in _ENDING or code.startswith("08")
+    words = str(error)
+    if "FATAL" in words:
+        return any(passing in words for passing in _PASSING)
+    return not any(lasting in words for lasting in _LASTING)
 
 
 @contextmanager
@@ -106,6 +128,11 @@ _SERVER_POOL: dict[str, Any] = {
 _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
 
 
+_ENDING = {"57P01", "57P02", "57P03"}  # the server shuts down, crashed, or does not listen yet
+_PASSING = ("starting up", "shutting down", "recovery", "not yet accepting", "terminating")
+_LASTING = ("resolve host", "translate host name", "password", "certificate", "authentication")
+
+
 class _Engines:
     """The engines of this process, one a database, shared by all who have it open.
 
@@ -160,10 +187,11 @@ def _file(url: URL) -> tuple[str, int]:
 def _made(url: URL, mode: str, file: tuple[str, int]) -> Engine:
     if url.get_backend_name() == "postgresql":
         return _postgresql(url)
-    options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}, **_POOL}
+    options: dict[str, Any] = {"connect_args": {"timeout": LOCKED_SECONDS}, **_POOL}
     if mode:
         uri = f"file:{quote(str(url.database))}?{mode}"
-        options = {"creator": lambda: sqlite3.connect(uri, uri=True, check_same_thread=False)}
+        how: dict[str, Any] = {"uri": True, "timeout": LOCKED_SECONDS, "check_same_thread": False}
+        options = {"creator": lambda: sqlite3.connect(uri, **how)}
     engine = create_engine(url, **options).execution_options(read_only=bool(mode))
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -208,4 +236,5 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * attempt_seconds():.0f}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

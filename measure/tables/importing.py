@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from measure.tables.engine import transaction
 from measure.tables.inserting import insert_rows, pieces
 from measure.tables.parsing import Chunk, parsed
+from measure.tables.patience import patient
 from spaces.errors import InputError
 
 CHUNKS = 16
@@ -40,6 +41,7 @@ def take(engine: Engine, path: Path, report: Callable[[str], None]) -> int:
     return added
 
 
+@patient
 def _keep(engine: Engine, chunks: Sequence[Chunk]) -> int:
     """Keep what these hold, all of it or nothing; how many records were new."""
     held = [chunk.held() for chunk in chunks]

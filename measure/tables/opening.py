@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import time
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, func, inspect, select, text
 
-from measure.tables.engine import BUSY_SECONDS, engines, for_writing, name, url_of, usable
+from measure.tables.engine import engines, for_writing, name, url_of, usable
+from measure.tables.patience import OutOfReachError, patient
 from measure.tables.schema import HEAD, VERSION_TABLE, metadata
 from spaces.errors import InputError, shown
 
@@ -28,8 +28,17 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
 
     A missing or empty database is made, unless ``create`` is false: then it need only be read,
     and may lie where nothing can be written. :class:`EmptyDatabaseError` where there is none,
-    :class:`InputError` where it is foreign, newer than this program, or cannot be used.
+    :class:`InputError` where it is foreign, newer than this program, or cannot be used; that of a
+    server that never answered is no :class:`OutOfReachError`, for its address may be wrong.
     """
+    try:
+        return _opened(location, create)
+    except OutOfReachError as error:
+        raise InputError(str(error)) from error.__cause__
+
+
+@patient
+def _opened(location: str | Path, create: bool) -> Engine:
     url = url_of(location)
     if url.get_backend_name() == "postgresql":
         return _prepared(engines.take(url), create)
@@ -162,21 +171,11 @@ _RIGHTS = """
 
 
 def _write_ahead(engine: Engine) -> None:
-    """Let readers and a writer work at a time; it stays in the file.
-
-    Not allowed inside a transaction. SQLite reads before it writes this, and refuses a reader
-    that turns writer while another process does the same, so waiting is up to us.
-    """
-    raw, deadline = engine.raw_connection(), time.monotonic() + BUSY_SECONDS
+    """Let readers and a writer work at a time; it stays in the file. Not allowed inside a
+    transaction."""
+    raw = engine.raw_connection()
     try:
-        while True:
-            try:
-                raw.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise InputError(f"database {name(engine)} cannot be used: {error}") from error
-                time.sleep(0.01)
+        raw.execute("PRAGMA journal_mode = WAL")
     finally:
         raw.close()
 

@@ -7,7 +7,7 @@ nothing but itself. What was passed over is told of once, when the database is c
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Column, Engine, Row, Select
@@ -17,6 +17,7 @@ from measure.records.record import Record
 from measure.records.run import Run
 from measure.tables.engine import name, transaction
 from measure.tables.likeness.nearest import best_of_pair
+from measure.tables.patience import patient
 from measure.tables.rows import from_row, own_from_row, pair_from_row, run_from_row
 from measure.tables.summary import Summary, summary_from_row
 from spaces.errors import InputError
@@ -93,8 +94,7 @@ class Reader:
         """The rows of a query in the order of their ``id``; no transaction stays open between."""
         query, last = query.order_by(id).limit(PAGE_ROWS), 0
         while True:
-            with transaction(self._engine) as connection:
-                rows = connection.execute(query.where(id > last)).all()
+            rows = self._fetched(query.where(id > last))
             yield from rows
             if len(rows) < PAGE_ROWS:
                 return
@@ -102,10 +102,16 @@ class Reader:
 
     def _best_rows(self, pairs: Iterable[int]) -> Iterator[Row[Any]]:
         for pair in pairs:
-            with transaction(self._engine) as connection:
-                row = connection.execute(best_of_pair(), {"pair": pair}).first()
-            if row is not None and not row.doubted:
-                yield row
+            for row in self._fetched(best_of_pair(), {"pair": pair})[:1]:
+                if not row.doubted:
+                    yield row
+
+    @patient
+    def _fetched(
+        self, query: Select[Any], parameters: Mapping[str, Any] | None = None
+    ) -> Sequence[Row[Any]]:
+        with transaction(self._engine) as connection:
+            return connection.execute(query, parameters or {}).all()
 
     def _readable(
         self, rows: Rows, what: str, decode: Callable[[Row[Any]], Read]

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from scheduler.cli.codes import BAD_INPUT
+from scheduler.cli.codes import BAD_INPUT, code_of
 from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
 from scheduler.cli.usage import UsageError, complaint, is_help, summary
@@ -87,8 +87,8 @@ def _tilewright(
       tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
       tilewright query matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
 
-    Exit codes: 0 done, 1 no kernel was right, 2 bad input; 130, 143 and 129 ended by Ctrl-C,
-    SIGTERM and SIGHUP.
+    Exit codes: 0 done, 1 no kernel was right, 2 bad input, 3 the database's server went away; 130,
+    143 and 129 ended by Ctrl-C, SIGTERM and SIGHUP.
     """
 
 
@@ -109,7 +109,7 @@ def _run(arguments: Sequence[str], began: float) -> int:
         code = app(arguments)(list(arguments), **options)
         sys.stdout.flush()
     except InputError as error:
-        return _fail(str(error), BAD_INPUT)
+        return _fail(str(error), code_of(error))
     except UsageError as error:
         if is_help(error):
             error.show()

@@ -13,7 +13,8 @@ from typing import Any
 
 from costmodel.interfaces import CostModel
 from measure.database import Database
-from scheduler.cli.codes import NO_KERNEL
+from measure.tables.patience import UnavailableError, waiting
+from scheduler.cli.codes import NO_KERNEL, code_of
 from scheduler.cli.display.choice import Display, display
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, put
@@ -29,7 +30,7 @@ from scheduler.suites.suite import Suite
 from scheduler.suites.tune import check_suite
 from scheduler.suites.tuner import SuiteTuner
 from scheduler.tuning.budget import Budget
-from scheduler.tuning.interrupt import exit_code
+from scheduler.tuning.interrupt import exit_code, is_heard
 from scheduler.tuning.progress import Stop, TuningResult
 from scheduler.tuning.tuner import Tuner
 from scheduler.tuning.yardstick import SHARE, Yardstick, measure_yardsticks
@@ -131,10 +132,20 @@ def _tune(
 ) -> int:
     """Carry out one request, of several if its target has a ``name``; the exit code."""
     budget, show = request.budget, _display(request, manner, where, name)
-    with _tuner(request, manner.db, where, show, model) as tuner:
-        result = tuner.run(budget.trials, budget.seconds, budget.patience, show.progress, began)
-        show.result(result)
-    words, code = ending(result, request.session, partial(where.lacking, request.target))
+    until = budget.until(time.monotonic() if began is None else began)
+    has_begun = False
+    try:
+        with waiting(until), _tuner(request, manner.db, where, show, model) as tuner:
+            has_begun = True
+            result = tuner.run(budget.trials, budget.seconds, budget.patience, show.progress, began)
+            show.result(result)
+    except UnavailableError as error:
+        if not has_begun:
+            raise
+        words = f"{error}; to go on: tilewright resume {request.session}"
+        code = exit_code() if is_heard() else code_of(error)
+    else:
+        words, code = ending(result, request.session, partial(where.lacking, request.target))
     if words:
         say(f"{name}: {words}" if name else words)
     return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from scheduler.cli.codes import BAD_INPUT, BY_SIGNAL
+from scheduler.cli.codes import BY_SIGNAL, code_of
 from scheduler.cli.text import say
 from scheduler.tuning.interrupt import Interrupt
 from spaces.errors import InputError
@@ -61,4 +61,4 @@ def _failed(errors: Mapping[str, Exception], jobs: int) -> list[int]:
             raise error
     for name, error in errors.items():
         say(f"{name}: {error}")
-    return [BAD_INPUT] * len(errors)
+    return [code_of(error) for error in errors.values() if isinstance(error, InputError)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from costmodel.interfaces import CostModel
 from measure.interfaces import Executor
+from measure.tables.patience import waiting
 from scheduler.defaults import local_executor
 from scheduler.limits import check_memory
 from scheduler.opening import as_model, opened
@@ -68,6 +69,7 @@ def tune_suite(
     prior = None if model is None else as_model(model)
     check_suite(suite, target, goal)
     with ExitStack() as stack:
+        stack.enter_context(waiting(budget.until(began)))
         if executor is None:  # says what is missing here before a database is made
             check_memory_of(suite, target)
             executor = stack.enter_context(closing(local_executor(target)))

@@ -10,6 +10,7 @@ from spaces.validation.checks import positive, whole
 TRIALS = 128  # trials of one workload, by default
 SECONDS = 60.0  # seconds for one workload, by default
 OVERTIME, OVERTIME_SHARE = 1.2, 0.06  # seconds, and share of the time, for a late comparison
+SPARE = 1.0  # seconds after that in which its end is noted
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,8 @@ class Budget:
         """Seconds after which a final comparison must be over that candidates have kept waiting:
         their results come all at once, and may be late."""
         return max(OVERTIME, OVERTIME_SHARE * self.seconds)
+
+    def until(self, began: float) -> float:
+        """The time (by ``time.monotonic``) until which a run that ``began`` then waits for its
+        database."""
+        return began + self.seconds + self.overtime + SPARE

@@ -34,6 +34,11 @@ def listen() -> None:
     sys.unraisablehook = _ask_again
 
 
+def is_heard() -> bool:
+    """Whether a signal asked this program to end."""
+    return _heard is not None
+
+
 def exit_code() -> int:
     """What a program ends with that was asked to end, as shells have it: 130 for Ctrl-C."""
     return 128 + (_heard or signal.SIGINT)
@@ -93,8 +98,12 @@ class Interrupt:
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if a signal came."""
-        if (Interrupt._hears or self)._asked is not None:
+        if self.is_asked():
             raise KeyboardInterrupt
+
+    def is_asked(self) -> bool:
+        """Whether a signal came."""
+        return (Interrupt._hears or self)._asked is not None
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         global _heard

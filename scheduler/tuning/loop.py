@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
+from measure.tables.patience import UnavailableError, waiting
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.interrupt import Interrupt
 from scheduler.tuning.progress import Ledger, Stop
@@ -47,17 +50,26 @@ class Tuning:
     def run(self) -> Stop:
         """Tune until there is a reason to stop, which may be Ctrl-C; that reason."""
         failed = True
+        until = self._budget.until(time.monotonic() - self._ledger.elapsed)
         try:
-            with self._interrupt:
+            with self._interrupt, waiting(until, hurry=self._interrupt.is_asked):
                 self._tune()
                 failed = False
         finally:
-            with ExitStack() as ends:  # of each task, whatever becomes of the others
-                for task in self._tasks:
-                    ends.callback(task.end, FAILED if failed else str(task.stop))
+            with waiting(0.0 if failed else until), ExitStack() as ends:
+                for task in self._tasks:  # each, whatever becomes of the others
+                    ends.callback(self._note_end, task, failed)
                 self._settle()
         assert self.stop is not None
         return self.stop
+
+    def _note_end(self, task: Task, failed: bool) -> None:
+        """End a task; where that cannot be noted, all that it measured is kept none the less."""
+        try:
+            task.end(FAILED if failed else str(task.stop))
+        except UnavailableError as error:
+            if not failed:  # of what failed, the first error is said
+                warnings.warn(f"the end was not noted: {error}", RuntimeWarning, stacklevel=2)
 
     # -- phases ----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from costmodel.interfaces import CostModel
 from measure.drawing.draw import check_telling
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
+from measure.tables.patience import waiting
 from scheduler.defaults import default_pace, default_search, local_executor
 from scheduler.limits import check_memory
 from scheduler.opening import as_model, opened
@@ -211,12 +212,13 @@ def tune(
     """
     began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
-    Budget(trials, seconds, patience)  # or else refused before a database is made
+    budget = Budget(trials, seconds, patience)  # or else refused before a database is made
     seed = whole("seed", seed, 0, LARGEST)
     check(search, model)
     mode = as_numerics(numerics)
     prior = None if model is None else as_model(model)
     with ExitStack() as stack:
+        stack.enter_context(waiting(budget.until(began)))
         if executor is None:  # says what is missing here before a database is made
             check_memory(workload, target)
             executor = stack.enter_context(closing(local_executor(target)))

@@ -48,11 +48,12 @@ def resume_command(
       tilewright resume 5f2c91ab --address 10.0.0.2:6379
     """
     from measure.database import Database
+    from measure.tables.patience import waiting
     from scheduler.cli.again import place_again
     from scheduler.cli.job import Manner, carry_out
     from scheduler.tuning.runs.sessions import rests
 
-    with Database(db, create=False) as database:
+    with waiting(), Database(db, create=False) as database:
         undone = rests(database, session)
     requests = [_request(rest, session) for rest in undone]
     manner = Manner(db, model, format, quiet, verbose)

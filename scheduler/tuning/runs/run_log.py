@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from measure.records.measurement import Measurement, new_job_id
 from measure.records.record import Record
 from measure.records.run import Proposal, Run
+from measure.tables.patience import UnavailableError
 from scheduler.strategies.search import Proposed
 from scheduler.tuning.yardstick import Yardstick
 from spaces.schedule import Schedule
@@ -52,7 +54,10 @@ class RunLog:
     def beat(self) -> None:
         """Say that the run is alive, if there was nothing to record for a while."""
         if time.monotonic() - self._alive >= HEARTBEAT:
-            self._database.beat(self._run.key)
+            with suppress(
+                UnavailableError
+            ):  # the next result waits for the database, this does not
+                self._database.beat(self._run.key)
             self._alive = time.monotonic()
 
     def end(self, reason: str) -> None:
