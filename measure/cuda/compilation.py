@@ -10,8 +10,9 @@ from typing import Any
 
 from spaces.errors import InputError
 
-FLAGS = ("--std=c++17", "--minimal", "--ptxas-options=-v")
-"""Options of every compilation; the architecture comes on top."""
+FLAGS = ("--std=c++17", "--minimal", "--fmad=false", "--ptxas-options=-v")
+"""Options of every compilation; the architecture comes on top. A value that is computed twice is to
+be the same number: what is to be one multiply-add says so."""
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 

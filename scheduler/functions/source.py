@@ -56,7 +56,8 @@ def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
     from spaces.cuda.target import CudaTarget
 
     assert isinstance(answer.target, CudaTarget)
-    yield f"Compile: nvcc -std=c++17 -arch={answer.target.name} -cubin kernel.cu -o kernel.cubin"
+    flags = f"-std=c++17 -fmad=false -arch={answer.target.name}"
+    yield f"Compile: nvcc {flags} -cubin kernel.cu -o kernel.cubin"
     for launch in kernel.call.launches:
         yield from _launch(kernel.call, launch)
     if any(launch.buffers for launch in kernel.call.launches):

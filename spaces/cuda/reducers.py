@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from spaces.language.functions import REDUCERS
 
@@ -17,6 +18,14 @@ _JOINED = {
 def joined(reducer: str, a: str, b: str) -> str:
     """C text of ``a`` and ``b`` as one value, NaN if one is."""
     return _JOINED[reducer].format(a, b)
+
+
+def taken(reducer: str, state: str, factors: Sequence[str]) -> str:
+    """C text of a state and one more element, a product of ``factors``; a sum takes it by a
+    multiply-add."""
+    if reducer == "sum" and len(factors) == 2:
+        return f"tw::fused({', '.join(factors)}, {state})"
+    return joined(reducer, state, " * ".join(factors))
 
 
 PLACES = tuple(name for name, reducer in REDUCERS.items() if reducer.argument)

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from spaces.language.meaning import Operations
 from spaces.language.text import NEGATION, Infix, Written
+from spaces.language.tree import Binary, Expression, Read
 
 WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
 """Functions of whole numbers alone: rounded down, as the language has them."""
+
+
+def multiply_add(
+    node: Expression, is_operand: Callable[[Read], bool]
+) -> tuple[Expression, Expression, Expression] | None:
+    """The factors and the addend of a sum of a product and an operand, which may be rounded once:
+    no operand is by intention what cancels a product."""
+    match node:
+        case Binary("+", Binary("*", left, right), Read() as addend) if is_operand(addend):
+            return left, right, addend
+        case Binary("+", Read() as addend, Binary("*", left, right)) if is_operand(addend):
+            return left, right, addend
+    return None
 
 
 @dataclass(frozen=True)

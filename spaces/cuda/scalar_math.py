@@ -9,10 +9,10 @@ NaN comes out where NaN goes in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from spaces.errors import InputError
-from spaces.numerics.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END, horner
+from spaces.numerics.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END
 
 _HEAD = """\
 #ifdef __CUDA_ARCH__
@@ -30,10 +30,19 @@ def _gelu(name: str, end: float, root: tuple[float, ...]) -> str:
     return f"""\
 TW_INLINE float tw_{name}(float x) {{
   float a = fminf(fabsf(x), {end}f);
-  float p = {horner(root, "a")};
+  float p = {_horner(root, "a")};
   p *= p;
-  return (x < 0.0f ? 0.0f : x) - a * (p * p);
+  return fmaf(-a, p * p, x < 0.0f ? 0.0f : x);
 }}"""
+
+
+def _horner(coefficients: Sequence[float], variable: str) -> str:
+    """C text of a polynomial by Horner's rule, a multiply-add for each coefficient but one."""
+    *others, highest = coefficients
+    text = f"{highest!r}f"
+    for coefficient in reversed(others):
+        text = f"fmaf({text}, {variable}, {coefficient!r}f)"
+    return text
 
 
 _DEFINITIONS = {

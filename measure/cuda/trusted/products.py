@@ -29,7 +29,7 @@ _MULTIPLIED = f"""\
 #pragma unroll
       for (int i = 0; i < 4; i++)
 #pragma unroll
-        for (int j = 0; j < 4; j++) sum[i][j] += x[i] * y[j];
+        for (int j = 0; j < 4; j++) sum[i][j] = tw::fused(x[i], y[j], sum[i][j]);
     }}
     tw::sync_block();
 """

@@ -38,16 +38,17 @@ class Corrections:
     arrays: list[str]
     factors: dict[Scaling, str] = field(default_factory=dict)
 
-    def corrected(self, k: int, r: ChainReduction) -> str:
-        """C text of the state ``k`` before the tile, as it would be under the new results."""
+    def corrected(self, k: int, r: ChainReduction) -> Sequence[str]:
+        """C texts whose product is the state ``k`` before the tile, as it would be under the new
+        results."""
         state = f"state{k}[r]"
         match r.correction:
             case Scaling():
-                return f"{state} * {self.factor(r.correction)}[h]"
+                return state, f"{self.factor(r.correction)}[h]"
             case Series():
                 moved = " + ".join([state, *series(r.correction, self.old, self.new)])
-                return f"(seen[r] ? {moved} : {state})"
-        return state
+                return (f"(seen[r] ? {moved} : {state})",)
+        return (state,)
 
     def factor(self, correction: Scaling) -> str:
         """The array of a correction's factors."""

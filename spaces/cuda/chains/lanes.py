@@ -24,17 +24,16 @@ ROWS = 2
 HELPERS = """\
 #define TW_INFINITY tw::bits_float(0x7f800000u)
 #define TW_FAR 1e37f
-TW_INLINE float tw_fused(float a, float b, float c) { return a * b + c; }
-TW_INLINE float tw_odd(float x, float a, float b) { return x * (a + x * x * b); }
+TW_INLINE float tw_odd(float x, float a, float b) { return x * tw::fused(x * x, b, a); }
 TW_INLINE float tw_odd(float x, float a, float b, float c, float d) {
   const float t = x * x;
-  return x * (a + t * (b + t * (c + t * d)));
+  return x * tw::fused(t, tw::fused(t, tw::fused(t, d, c), b), a);
 }
 TW_INLINE float tw_tanh_by_power(float x) {
-  return 1.0f - tw::reciprocal_approx(tw_fused(tw::exp2_approx(x), 0.5f, 0.5f));
+  return 1.0f - tw::reciprocal_approx(tw::fused(tw::exp2_approx(x), 0.5f, 0.5f));
 }
 """
-"""The compiler makes one instruction of ``tw_fused``. ``TW_FAR`` is beyond any score, and multiples
+"""``TW_FAR`` is beyond any score, and multiples
 of it are finite. ``tw_tanh_by_power`` is of what exp(2 x) is two to the power of."""
 
 

@@ -7,6 +7,7 @@ and ``argmin``) is the best value and its key; the state of such a reduction is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from spaces.cuda.chains.lanes import (
     selected,
 )
 from spaces.cuda.chains.scopes import RowScope, ThreadScope
-from spaces.cuda.reducers import NOWHERE, PLACES, joined
+from spaces.cuda.reducers import NOWHERE, PLACES, joined, taken
 from spaces.derivation.algebra import ZERO
 from spaces.derivation.chains.chain_reduction import ChainReduction
 from spaces.language.tree import Expression
@@ -70,14 +71,14 @@ class Parts:
         if self.chain.is_shared(r):
             lines += across_lanes(r.reducer, part)
 
-    def join(self, k: int, r: ChainReduction, before: str) -> None:
-        """Write there what joins the part to the state ``before`` it, as ``nextK[h]``."""
+    def join(self, k: int, r: ChainReduction, before: Sequence[str]) -> None:
+        """Write there what joins the part to the state before it, a product, as ``nextK[h]``."""
         new, part = f"next{k}[h]", f"part{k}[h]"
         if r.reducer in PLACES:
             best = f"tw_{r.reducer}({new}, place{k}[r], {part}, found{k}[h]);"
-            self.new.lines += [f"{new} = {before};", best]
+            self.new.lines += [f"{new} = {' * '.join(before)};", best]
         else:
-            self.new.lines.append(f"{new} = {joined(r.reducer, before, part)};")
+            self.new.lines.append(f"{new} = {taken(r.reducer, part, before)};")
 
     def _element(self, k: int, r: ChainReduction, scope: ThreadScope) -> str:
         """What joins the part ``k`` of each element. Of an extreme of multiples, that is what they

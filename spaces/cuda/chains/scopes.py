@@ -88,7 +88,7 @@ class ThreadScope(Scope):
         text = "" if rest == ZERO else self.text(rest)
         for c, atom in own:
             known = self.text(atom)
-            text = f"tw_fused({known}, {c!r}f, {text})" if text else f"{known} * {c!r}f"
+            text = f"tw::fused({known}, {c!r}f, {text})" if text else f"{known} * {c!r}f"
         return f"tw::exp2_approx({text})"
 
 

@@ -62,11 +62,11 @@ class ScoreScope(ThreadScope):
             return self.text(node), [(1.0, OWN)], ""
         text = self.text(plain[0][1])
         for c, atom in plain[1:]:
-            text = f"tw_fused({self.text(atom)}, {c / scale!r}f, {text})"
+            text = f"tw::fused({self.text(atom)}, {c / scale!r}f, {text})"
         for c, atom in own:
             if atom in slopes:
                 step = self.text(times(number(c / scale), slopes[atom]))
-                text = f"tw_fused({step}, (float)at, {text})"
+                text = f"tw::fused({step}, (float)at, {text})"
         added = plus(total((c, atom) for c, atom in own if atom in slopes), rest)
         if added == ZERO:
             return text, [(scale, OWN)], ""
@@ -82,10 +82,10 @@ class ScoreScope(ThreadScope):
                 assert self.tile
                 begin = self.tile.text(times(number(c), atom))
                 text = begin if not text else f"({begin} + {text})"
-                text = f"tw_fused({self.text(times(number(c), slope))}, (float)at, {text})"
+                text = f"tw::fused({self.text(times(number(c), slope))}, (float)at, {text})"
             elif text:
                 known = self.text(atom)
-                text = f"{known} + {text}" if c == 1 else f"tw_fused({known}, {c!r}f, {text})"
+                text = f"{known} + {text}" if c == 1 else f"tw::fused({known}, {c!r}f, {text})"
             else:
                 text = f"{self.text(atom)} * {c!r}f"
         return text

@@ -102,6 +102,9 @@ TW_INLINE float max_nan(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2
 TW_INLINE float min_nan(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
 TW_INLINE float exp2_approx(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 TW_INLINE float reciprocal_approx(float x) { float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+TW_INLINE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+TW_INLINE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
+TW_INLINE i32 fused(i32 a, i32 b, i32 c) { return a * b + c; }
 TW_INLINE double max_nan(double a, double b) { return a > b || a != a ? a : b; }
 TW_INLINE double min_nan(double a, double b) { return a < b || a != a ? a : b; }
 

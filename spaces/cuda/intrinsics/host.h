@@ -59,6 +59,9 @@ template <class T> TW_INLINE void unpack2(u32 x, float &low, float &high) {
 TW_INLINE u32 to_tf32(float x) { return emulator::float_to_tf32(x); }
 TW_INLINE float exp2_approx(float x) { return x < -126.f ? 0.f : __builtin_exp2f(x); }
 TW_INLINE float reciprocal_approx(float x) { return 1.f / x; }
+TW_INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+TW_INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+TW_INLINE i32 fused(i32 a, i32 b, i32 c) { return a * b + c; }
 template <class T> TW_INLINE T max_nan(T a, T b) { return a > b || a != a ? a : b; }
 template <class T> TW_INLINE T min_nan(T a, T b) { return a < b || a != a ? a : b; }
 

@@ -9,6 +9,7 @@ from math import prod
 
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
+from spaces.cuda.reducers import joined, taken
 from spaces.cuda.rows.values import Scope
 from spaces.cuda.scalar_code import Value
 from spaces.derivation.kept.held import tap_index
@@ -90,16 +91,17 @@ class Thread:
             for turn in range(self.turns):
                 by = {**self.by(turn), **dict(zip(taps, at, strict=True))}
                 for i in range(self.vector):
-                    value = self._scope(by, i, lines, loaded).number(self.view.element)
-                    lines.append(self.join(f"s[{turn * self.vector + i}]", value))
+                    scope = self._scope(by, i, lines, loaded)
+                    is_sum, element = self.view.reducer == "sum", self.view.element
+                    factors = scope.factors(element) if is_sum else (element,)
+                    texts = list(map(scope.number, factors))
+                    state = f"s[{turn * self.vector + i}]"
+                    lines.append(f"{state} = {taken(self.view.reducer, state, texts)};")
         return lines
 
     def join(self, state: str, value: str) -> str:
         """The line that takes a value into an accumulator."""
-        operator = {"sum": "+", "prod": "*"}.get(self.view.reducer)
-        if operator:
-            return f"{state} = {state} {operator} {value};"
-        return f"{state} = tw::{self.view.reducer}_nan({state}, {value});"
+        return f"{state} = {joined(self.view.reducer, state, value)};"
 
     # -- outputs -----------------------------------------------------------------------------
 

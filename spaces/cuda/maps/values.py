@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spaces.cuda.scalar_code import ScalarCode, Value
+from spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
 from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
 from spaces.derivation.maps.view import Access, MapView
 from spaces.derivation.products.forms import Atom, Entry, Form, Quotient
@@ -34,7 +34,10 @@ class ScalarValues:
             return Value(self._holds(node))
         if node in self.view.wholes:
             return Value(f"(float)({self.whole(self.view.wholes[node])})")
-        return Value(self.loaded[self.view.reads[node]]) if isinstance(node, Read) else None
+        if isinstance(node, Read):
+            return Value(self.loaded[self.view.reads[node]])
+        fused = multiply_add(node, lambda read: read not in self.view.wholes)
+        return fused and Value(f"tw::fused({', '.join(map(self.of, fused))})")
 
     def _holds(self, condition: Comparison) -> str:
         operator = condition.operator

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
@@ -273,7 +274,7 @@ class RowsCode:
             *self._swept(states),
             *(EXCHANGE_WAITS if self._exchanges and merging is self.passes[0][1] else []),
             *merging.lines(),
-            *per_row(context.at_once, results),
+            *per_row(context.at_once, [*states.settle(threads), *results]),
         ]
         return ["{", *indented(body), "}"]
 
@@ -289,11 +290,15 @@ class RowsCode:
 
     def _level(self, states: States, reductions: Pass, before: list[str]) -> Level:
         context = self.context
+        factors = [states.factors(r) for r in reductions]
 
         def use(texts: Sequence[str]) -> list[str]:
-            pairs = zip(reductions, texts, strict=True)
-            return [states.join(r, text, context.rank(r.name)) for r, text in pairs]
+            rest = iter(texts)
+            return [
+                states.join(r, list(islice(rest, len(own))), context.rank(r.name))
+                for r, own in zip(reductions, factors, strict=True)
+            ]
 
         kept = states.kept() if before else []
-        elements = [r.element for r in reductions]
-        return Level(states.within(), elements, use, [*kept, *before])
+        scope = states.within(reference=True)
+        return Level(scope, list(chain(*factors)), use, [*kept, *before])

@@ -148,7 +148,7 @@ class Context:
     @property
     def scope(self) -> Scope:
         """How leaves are written within the loop over elements ``i`` of a vector of row ``k``."""
-        return Scope(self.real, self._read, self._axis)
+        return Scope(self.real, self._read, self._axis, self._is_real)
 
     def _read(self, read: Read) -> Value:
         if read in self.accesses or read in self.rows.places:
@@ -158,6 +158,9 @@ class Context:
         result = f"{self.results[read.name]}[k]"
         reducer = self.rows.program.stage[read.name].reducer if self._is_stage(read) else None
         return Value(f"(i64){result}", whole=True) if _is_place(reducer) else Value(result)
+
+    def _is_real(self, read: Read) -> bool:
+        return read in self.rows.places and not self._operand(read).element.is_integer
 
     def _is_stage(self, read: Read) -> bool:
         return read.name in self.rows.program.stage

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from spaces.cuda.reducers import NOWHERE, joined, place_helpers, typed
+from spaces.cuda.reducers import NOWHERE, joined, place_helpers, taken, typed
 from spaces.cuda.rows.values import Scope
 from spaces.cuda.scalar_code import Value
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.language.functions import REDUCERS
-from spaces.language.tree import Number, Read
+from spaces.language.tree import Expression, Number, Read
 
 HELPERS = """\
 TW_INLINE long long tw_quotient(long long a, long long b) {
@@ -18,9 +18,14 @@ TW_INLINE long long tw_quotient(long long a, long long b) {
 }
 TW_INLINE long long tw_remainder(long long a, long long b) { return a - b * tw_quotient(a, b); }
 TW_INLINE T tw_change(T from, T to) { return from == to ? (T)0 : to - from; }
+TW_INLINE T tw_reference(T best, T nothing) { return best == nothing ? (T)0 : best; }
 """
-"""Quotients as the language has them; and the change of a result, none where both are the same
-infinity. ``T`` is the type computed in."""
+"""Quotients as the language has them; the change of a result, none where both are the same
+infinity; and what elements are measured from, zero where no element was better than nothing: then
+``exp(x - best)`` of an element that is minus infinity is zero, as it will be under any other best.
+``T`` is the type computed in."""
+EXTREMES = ("max", "min")
+"""Reducers whose states elements are measured from."""
 
 
 def helpers(real: str) -> str:
@@ -77,11 +82,16 @@ class States:
         for n, r in enumerate(self.pass_):
             if self.is_known(r):
                 continue
-            one = _identity(REDUCERS[r.reducer].identity, self.scope.real)
-            lines.append(f"{self.scope.real} s{n}[{self.rows}] = {_all(one, self.rows)};")
+            lines.append(
+                f"{self.scope.real} s{n}[{self.rows}] = {_all(self._nothing(r), self.rows)};"
+            )
             if self.is_argument(r):
                 lines.append(f"int p{n}[{self.rows}] = {_all(NOWHERE, self.rows)};")
         return lines
+
+    def _nothing(self, r: ChainReduction) -> str:
+        """C text of the state of no elements."""
+        return _identity(REDUCERS[r.reducer].identity, self.scope.real)
 
     @property
     def levels(self) -> list[list[ChainReduction]]:
@@ -99,19 +109,25 @@ class States:
 
     # -- elements ------------------------------------------------------------------------------
 
-    def within(self, prefix: str = "s", threads: int | None = None) -> Scope:
+    def within(
+        self, prefix: str = "s", threads: int | None = None, reference: bool = False
+    ) -> Scope:
         """The scope in which reads of states are those of the variables ``prefix``, of so many
-        threads' elements; None for one thread on its way, in ``step``."""
+        threads' elements; None for one thread on its way, in ``step``. Extremes are references
+        that elements are measured from, if that is wanted."""
 
         def read(node: Read) -> Value:
             if node.name in self.number:
                 r = self.pass_[self.number[node.name]]
                 if self.is_known(r):
                     return Value(self._known(r, prefix, threads))
-                return Value(f"{prefix}{self.number[node.name]}{'[k]' if prefix == 's' else ''}")
+                state = f"{prefix}{self.number[node.name]}{'[k]' if prefix == 's' else ''}"
+                if reference and r.reducer in EXTREMES:
+                    state = f"tw_reference({state}, {self._nothing(r)})"
+                return Value(state)
             return self.scope.read(node)
 
-        return Scope(self.scope.real, read, self.scope.axis)
+        return replace(self.scope, read=read)
 
     def _known(self, r: ChainReduction, prefix: str, threads: int | None) -> str:
         """C text of a known sum; see :meth:`within`."""
@@ -123,12 +139,17 @@ class States:
             return f"(({self.scope.real}){steps} * {_identity(of_step, self.scope.real)})"
         return _identity(of_step * self.steps * (threads or 1), self.scope.real)
 
-    def join(self, r: ChainReduction, element: str, rank: str) -> str:
-        """Take one more element; ``rank`` is its place along the row."""
+    def factors(self, r: ChainReduction) -> tuple[Expression, ...]:
+        """What the element of a sum is the product of; of other reductions, the element."""
+        return self.within().factors(r.element) if r.reducer == "sum" else (r.element,)
+
+    def join(self, r: ChainReduction, factors: Sequence[str], rank: str) -> str:
+        """Take one more element, the product of ``factors``; ``rank`` is its place along the
+        row."""
         n = self.number[r.name]
         if self.is_argument(r):
-            return f"tw_{r.reducer}(s{n}[k], p{n}[k], {element}, {rank});"
-        return f"s{n}[k] = {joined(r.reducer, f's{n}[k]', element)};"
+            return f"tw_{r.reducer}(s{n}[k], p{n}[k], {factors[0]}, {rank});"
+        return f"s{n}[k] = {taken(r.reducer, f's{n}[k]', factors)};"
 
     @property
     def corrected(self) -> bool:
@@ -159,6 +180,22 @@ class States:
         n = self.number[r.name]
         return [f"s{n}[k] = {self._moved(r, 'a')};"] if r.correction else []
 
+    def settle(self, threads: int) -> list[str]:
+        """Lines that bring the states of the whole row ``k``, which so many threads share, from
+        references to results: they differ where no element was better than nothing."""
+        measured, final = self.within("s", threads, reference=True), self.within("s", threads)
+        lines = []
+        for n, r in enumerate(self.pass_):
+            if not isinstance(r.correction, Scaling):
+                continue
+            exponents = (scope.number(r.correction.exponent) for scope in (measured, final))
+            change = f"tw_change({', '.join(exponents)})"
+            power = f"tw_{r.correction.function}(change)"
+            lines.append(
+                f"if (const {self.scope.real} change = {change}; change != 0) s{n}[k] *= {power};"
+            )
+        return lines
+
     def result(self, r: ChainReduction, threads: int) -> str:
         """C text of what the program means by the reduction, of the states of the whole row, which
         so many threads share."""
@@ -185,20 +222,23 @@ class States:
         return lines
 
     def _moved(self, r: ChainReduction, part: str, threads: int | None = None) -> str:
-        """The state of a part, corrected from its own results to those that are in force."""
+        """The state of a part, corrected from its own results to those that are in force. Products
+        are rounded, so that both of two parts merge to the same number."""
         n = self.number[r.name]
-        own, now = self.within(part, threads), self.within("s", threads and 2 * threads)
+        measured = isinstance(r.correction, Series)
+        own = self.within(part, threads, measured)
+        now = self.within("s", threads and 2 * threads, measured)
         match r.correction:
             case Scaling(function, exponent):
                 change = f"tw_change({own.number(exponent)}, {now.number(exponent)})"
                 return f"{part}{n} * tw_{function}({change})"
             case Series(about, terms):
                 change = f"({now.number(about)} - {own.number(about)})"
-                added = [
-                    f"{' * '.join([change] * power)} * {own.number(total)}"
-                    for power, total in terms
-                ]
-                return f"({' + '.join([f'{part}{n}', *added])})"
+                moved = f"{part}{n}"
+                for power, total in terms:
+                    factors = " * ".join([change] * power), own.number(total)
+                    moved = taken("sum", moved, factors)
+                return moved
         return f"{part}{n}"
 
 

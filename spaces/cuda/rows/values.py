@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from spaces.cuda.abi import C_TYPES
-from spaces.cuda.scalar_code import ScalarCode, Value
+from spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
 from spaces.language.program import Program
 from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
 
@@ -35,11 +35,13 @@ class Ahead:
 @dataclass(frozen=True)
 class Scope:
     """How leaves are written: ``read`` of arrays and states, ``axis`` of values of axes; ``real``
-    is the C type that is computed in."""
+    is the C type that is computed in. ``is_operand`` tells which reads are of operands of real
+    numbers."""
 
     real: str
     read: Callable[[Read], Value]
     axis: Callable[[str], Value]
+    is_operand: Callable[[Read], bool] = lambda read: False
 
     def number(self, expression: Expression, ahead: Ahead | None = None) -> str:
         """C text of the expression, in the type computed in."""
@@ -49,6 +51,13 @@ class Scope:
         """C text of the expression; what is the same along a row becomes a variable of ``ahead``,
         if that is given, and quotients by it products."""
         return node.fold(self._code, lambda inner: self._known(inner, ahead))
+
+    def factors(self, expression: Expression) -> tuple[Expression, ...]:
+        """Both factors of a product of real numbers; all else is a product of one."""
+        match expression:
+            case Binary("*", left, right) if not self.value(expression).whole:
+                return left, right
+        return (expression,)
 
     @property
     def _code(self) -> ScalarCode:
@@ -67,6 +76,9 @@ class Scope:
             case Binary("/", left, right) if ahead and not ahead.varies(right):
                 inverse = self._ahead(Binary("/", ONE, right), ahead)
                 return Value(f"({self.number(left, ahead)} * {inverse})")
+        fused = multiply_add(node, self.is_operand)
+        if fused and not self.value(node.children[0]).whole:
+            return Value(f"tw::fused({', '.join(self.number(part, ahead) for part in fused)})")
         return None
 
     def _ahead(self, node: Expression, ahead: Ahead) -> Value:

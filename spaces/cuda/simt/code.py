@@ -190,10 +190,11 @@ class SimtCode(BlockCode):
             i, j = indices
             place = self.sums.index([i, index("column", columns)])
             left, right = k * rows + i, k * columns + index("column")
+            total = f"sums[{place.text}]"
             return [
                 "{",
                 f"  const int column = {i} % 2 ? {columns - 1} - {j} : {j};",
-                f"  sums[{place.text}] += a[{left.text}] * b[{right.text}];",
+                f"  {total} = tw::fused(a[{left.text}], b[{right.text}], {total});",
                 "}",
             ]
 

@@ -170,10 +170,9 @@ class MultiplyAdds(ThinMultiply):
             ]
 
         def product(column: Index, term: Index, r: Index, c: Index, e: Index) -> list[str]:
-            total = r * tile.own[0] + column + c
-            return [
-                f"sums[{total.text}] += x[{(r * tile.run + term + e).text}] * w[{(c + e).text}];"
-            ]
+            total = f"sums[{(r * tile.own[0] + column + c).text}]"
+            small, large = f"x[{(r * tile.run + term + e).text}]", f"w[{(c + e).text}]"
+            return [f"{total} = tw::fused({small}, {large}, {total});"]
 
         return [
             f"{self.sum_kind} x[{rows * tile.run}];",

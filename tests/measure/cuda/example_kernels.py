@@ -55,7 +55,7 @@ SIMT = """
 #pragma unroll
       for (int m = 0; m < 4; m++)
 #pragma unroll
-        for (int n = 0; n < 4; n++) c[m][n] += x[m] * y[n];
+        for (int n = 0; n < 4; n++) c[m][n] = tw::fused(x[m], y[n], c[m][n]);
     }
     tw::sync_block();
   }

@@ -281,3 +281,12 @@ def test_spills_are_local_memory():
     found = count(read_cubin(cubin, "spilled").code)
     assert found["STL"] > 0
     assert found["LDL"] > 0
+
+
+def test_the_compiler_contracts_nothing_by_itself():
+    head = 'extern "C" __global__ void kernel(float *x)'
+    for value, fused in (("x[1] * x[2] - x[3]", 0), ("__fmaf_rn(x[1], x[2], x[3])", 1)):
+        text = f"{head} {{ x[0] = {value}; }}"
+        cubin = compile_cubin(text, "sm_90a", 60.0, lambda: False).cubin
+        assert cubin is not None
+        assert count(read_cubin(cubin, "kernel").code)["FFMA"] == fused

@@ -120,7 +120,7 @@ def test_a_cuda_source_compiles_alone(template):
     schedule = next(s for s in map(space.schedule, rows) if s.template == template)
     text = source_file(Answer(space, schedule, None, Provenance.PREDICTED, 0))
     assert said(text, r"// Compile: (.*)") == (
-        "nvcc -std=c++17 -arch=sm_90a -cubin kernel.cu -o kernel.cubin"
+        "nvcc -std=c++17 -fmad=false -arch=sm_90a -cubin kernel.cu -o kernel.cubin"
     )
     entry = said(text, r"// Launch:  (\w+), grid \(\d+, \d+, \d+\), block \(\d+, 1, 1\),")
     assert f"{entry}(" in text

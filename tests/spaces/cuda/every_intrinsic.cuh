@@ -28,6 +28,9 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   w[0] = tw::to_tf32(x[0]) + tw::float_bits(tw::bits_float(w[1]) + x[1]);
   x[2] = tw::max_nan(tw::min_nan(x[0], x[1]), 0.f);
   d[2] = tw::max_nan(tw::min_nan(d[3], d[4]), (double)x[2]);
+  x[2] = tw::fused(x[0], x[1], x[2]);
+  d[2] = tw::fused(d[3], d[4], d[2]);
+  x[2] += tw::fused((i32)x[0], 3, 4);
   x[3] = tw::exp2_approx(x[2]);
   f[2] = tw::reciprocal_approx(x[3]);
   tw::fence_global();

@@ -46,6 +46,7 @@ float exp2f(float);
 float expf(float);
 float fabsf(float);
 float floorf(float);
+float fmaf(float, float, float);
 float fminf(float, float);
 float logf(float);
 float sqrtf(float);

@@ -16,7 +16,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.scopes import ThreadScope
 from spaces.cuda.chains.splits.leaving import TOGETHER, LeftParts
 from spaces.cuda.chains.splits.rooms import GLOBAL
-from spaces.cuda.reducers import joined
+from spaces.cuda.reducers import taken
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import series
 
@@ -147,7 +147,8 @@ class PartMerging(LeftParts):
                 (f"state{k}[r]", f"other{k}"), scopes, ("seen[r]", "has_other"), strict=True
             )
             values = [_moved(r, value, scope, now, some) for value, scope, some in sides]
-            lines.append(f"const float merged{k} = {joined(r.reducer, *values)};")
+            own, theirs = values
+            lines.append(f"const float merged{k} = {taken(r.reducer, ' * '.join(own), theirs)};")
         lines += [f"state{k}[r] = merged{k};" for k in range(self._states)]
         return [*lines, "seen[r] |= has_other;"]
 
@@ -172,9 +173,11 @@ class PartMerging(LeftParts):
         for n, text in enumerate(self.sums):
             correction = chain.chained.weighings[n].reduction.correction
             scaled = isinstance(correction, Scaling)
-            factor = f" * factor{chain.scalings.index(correction)}" if scaled else ""
+            factor = [f"factor{chain.scalings.index(correction)}"] if scaled else []
             added += self._loaded(f"two{n}", 2, f"each{n}", self.sums_at(n))
-            added += [f"{text(f'(i + {e})')} += two{n}[{e}]{factor};" for e in range(2)]
+            for e in range(2):
+                total = text(f"(i + {e})")
+                added.append(f"{total} = {taken('sum', total, [f'two{n}[{e}]', *factor])};")
         return [*lines, *self._each_two(added)]
 
 
@@ -188,12 +191,15 @@ def _power(scaling: Scaling, before: ThreadScope, now: ThreadScope) -> str:
     return now.power_of(scaling.function, change)
 
 
-def _moved(r: ChainReduction, value: str, own: ThreadScope, now: ThreadScope, some: str) -> str:
-    """The state of a part, corrected from its own results to those of both."""
+def _moved(
+    r: ChainReduction, value: str, own: ThreadScope, now: ThreadScope, some: str
+) -> Sequence[str]:
+    """The state of a part, corrected from its own results to those of both: C texts whose product
+    it is."""
     match r.correction:
         case Scaling():
-            return f"{value} * {_power(r.correction, own, now)}"
+            return value, _power(r.correction, own, now)
         case Series():
             moved = " + ".join([value, *series(r.correction, own, now)])
-            return f"({some} ? {moved} : {value})"
-    return value
+            return (f"({some} ? {moved} : {value})",)
+    return (value,)

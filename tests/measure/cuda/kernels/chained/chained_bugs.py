@@ -29,7 +29,7 @@ BUGS = {
     "the correction is inverted": ("many", r"\((n\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
     "sums are not corrected": ("many", r"sums0\[f\]\[j\]\[e\] \*= factor0\[e / 2\];", ";"),
     "the factor of the other row": ("many", r"\*= factor0\[e / 2\]", "*= factor0[1 - e / 2]"),
-    "the total is not corrected": ("many", r"state1\[r\] \* factor0\[h\]", "state1[r]"),
+    "the total is not corrected": ("many", r"state1\[r\], factor0\[h\]", "state1[r], 1.0f"),
     "lanes do not join their greatest": (
         "many",
         r"part0\[h\] = tw::max_nan\(part0\[h\], tw::shuffle_xor\(part0\[h\], 2\)\);",
@@ -65,7 +65,7 @@ BUGS = {
         r"weights0\[k\]\[f\]\[i\] = ",
         "weights0[k][f][3 - i] = ",
     ),
-    "a part is not corrected": ("parts", r" \* factor0;", ";"),
+    "a part is not corrected": ("parts", r"two0\[(\d)\], factor0", r"two0[\1], 1.0f"),
     "parts are merged before they are there": ("early", r"tw::await_launches\(\);", ""),
     "the sums of another group": ("late", r" \+ group \+", " + 0 +"),
     "a part is left where another is": ("late", r"parts \+ part \* ", "parts + 0 * "),
@@ -97,8 +97,8 @@ BUGS = {
     ),
     "a team's sums are not corrected": (
         "causal in teams",
-        r"(two0\[\d\]) \* factor0;",
-        r"\1;",
+        r"(two0\[\d\]), factor0",
+        r"\1, 1.0f",
     ),
     "the teams of a block send to one place": (
         "causal in clusters",

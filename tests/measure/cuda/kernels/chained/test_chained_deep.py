@@ -122,8 +122,8 @@ BUGS = {
     ),
     "the total of the tiles before is not corrected": (
         "later",
-        r"state1\[r\] \* factor0\[h\]",
-        "state1[r]",
+        r"state1\[r\], factor0\[h\]",
+        "state1[r], 1.0f",
     ),
 }  # fmt: skip
 

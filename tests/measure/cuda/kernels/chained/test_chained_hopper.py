@@ -122,7 +122,7 @@ MORE_BUGS = {
         r"\1 1 - group)",
     ),
     "a part twice": ("keys in parts", r"int part = 0; part < 4", "int part = 1; part < 4"),
-    "a part is not corrected": ("keys in parts", r" \* factor0;", ";"),
+    "a part is not corrected": ("keys in parts", r"two0\[(\d)\], factor0", r"two0[\1], 1.0f"),
     "parts overlap": (
         "keys in parts",
         r"all_first \+ \(all_end - all_first\) \* part / 4",
@@ -154,7 +154,7 @@ MORE_BUGS = {
         r"tw::sync_named\(3 \+ group, 128\);",
         "",
     ),
-    "the total is not corrected": ("free", LOOP + r"state1\[r\] \* factor0\[h\]", r"\1state1[r]"),
+    "the total is not corrected": ("free", LOOP + r"state1\[r\], factor0\[h\]", r"\1state1[r], 1.0f"),
     "a correction inverted": ("apart", r"\((\w+\[h\]) - (\w+\[h\])\) \*", r"(\2 - \1) *"),
     "weights are packed under the product": (
         "plain",

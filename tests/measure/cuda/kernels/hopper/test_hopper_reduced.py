@@ -105,8 +105,8 @@ BUGS: dict[str, tuple[str, str, str]] = {
     ),
     "totals are not corrected": (
         "plain",
-        rf"{MERGER}merged1 = state1\[r\] \* [^;]* \+ ",
-        r"\1merged1 = state1[r] + ",
+        rf"{MERGER}merged1 = tw::fused\(other1, .*?\), state1",
+        r"\1merged1 = tw::fused(other1, 1.0f, state1",
     ),
     "the second kernel takes other rows": (
         "plain",
