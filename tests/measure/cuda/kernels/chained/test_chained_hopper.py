@@ -154,7 +154,11 @@ MORE_BUGS = {
         r"tw::sync_named\(3 \+ group, 128\);",
         "",
     ),
-    "the total is not corrected": ("free", LOOP + r"state1\[r\], factor0\[h\]", r"\1state1[r], 1.0f"),
+    "the total is not corrected": (
+        "free",
+        LOOP + r"state1\[r\], factor0\[h\]",
+        r"\1state1[r], 1.0f",
+    ),
     "a correction inverted": ("apart", r"\((\w+\[h\]) - (\w+\[h\])\) \*", r"(\2 - \1) *"),
     "weights are packed under the product": (
         "plain",
