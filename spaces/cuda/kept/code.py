@@ -21,6 +21,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import index_type, parameters
+from spaces.cuda.kept.long_sums import LongSums
 from spaces.cuda.kept.sizes import TICKET, KeptSizes
 from spaces.cuda.kept.thread import Thread
 from spaces.cuda.maps.code import HELPERS
@@ -174,7 +175,12 @@ class KeptCode:
 
     def _declared(self) -> list[str]:
         count = int(self.sizes.outputs)
-        return [f"float s[{count}] = {{{', '.join([self._identity] * count)}}};"]
+        start = f"float s[{count}] = {{{', '.join([self._identity] * count)}}};"
+        return [start, *self._long_sums.declared()]
+
+    @cached_property
+    def _long_sums(self) -> LongSums:
+        return LongSums(self.sizes, self.thread)
 
     @property
     def _identity(self) -> str:
@@ -184,8 +190,12 @@ class KeptCode:
         return f"{identity!r}f"
 
     def _taps(self) -> list[str]:
-        """What is reduced over; parts share the outermost loop."""
-        lines = self.thread.terms()
+        """What is reduced over."""
+        turn = [*self.thread.terms(), *self._long_sums.turn_ends()]
+        return self._long_sums.in_blocks(self._loops(turn))
+
+    def _loops(self, lines: list[str]) -> list[str]:
+        """The lines in all loops that are not written out; parts share the outermost."""
         for number, loop in reversed(list(enumerate(self.sizes.rolled))):
             first, step = ("part", self.sizes.parts) if number == 0 else ("0", 1)
             ahead = self.sizes.values["ahead"] if number == len(self.sizes.rolled) - 1 else 1
@@ -210,12 +220,12 @@ class KeptCode:
             f"tw::store_shared({slots.format(j, 'threadIdx.x')}, s[{j}]);" for j in self._outputs
         ]
         other = f"threadIdx.x + q * {tasks}"
-        merged = [
-            self.thread.join(f"s[{j}]", f"tw::load_shared<float>({slots.format(j, other)})")
-            for j in self._outputs
-        ]
+        merged = self._long_sums.merged(
+            self.share, lambda j: f"tw::load_shared<float>({slots.format(j, other)})"
+        )
         return [
             *saved,
+            *self._long_sums.cleared(self.share),
             "tw::sync_block();",
             f"if (threadIdx.x < {tasks}) for (int q = 1; q < {self.share}; q++) {{",
             *indented(merged),
@@ -230,10 +240,9 @@ class KeptCode:
             f"tw::store_global({self._place(f'part / {self.share}', j)}, s[{j}]);"
             for j in self._outputs
         ]
-        merged = [
-            self.thread.join(f"s[{j}]", f"tw::load_global({self._place('other', j)})")
-            for j in self._outputs
-        ]
+        merged = self._long_sums.merged(
+            self._long_sums.others, lambda j: f"tw::load_global({self._place('other', j)})"
+        )
         first, step = f"part % {self.share}", self.share
         return [
             *self._first(saved),
@@ -245,6 +254,7 @@ class KeptCode:
             f"if (tw::load_shared<u32>({ticket}) != {self.split - 1}) return;",
             "tw::fence_global();",
             *(f"s[{j}] = {self._identity};" for j in self._outputs),
+            *self._long_sums.cleared(self._long_sums.others),
             "#pragma unroll 4",
             f"for (int other = {first}; other < {self.split}; other += {step}) {{",
             *indented(merged),

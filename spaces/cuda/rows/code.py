@@ -18,7 +18,8 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins, per_row
+from spaces.cuda.rows.long_sums import per_row
+from spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins
 from spaces.cuda.rows.outputs import ElementOutputs, row_outputs
 from spaces.cuda.rows.reducers import States, helpers
 from spaces.cuda.rows.source import ENTRY, number_of
@@ -97,7 +98,8 @@ class RowsCode:
         context, place = self.context, self._held_bytes
         found: list[tuple[States, Merging]] = []
         for pass_ in context.use.passes:
-            states = States(pass_, context.scope, context.at_once, context.elements, context.steps)
+            counts = context.elements, context.steps, context.block_steps
+            states = States(pass_, context.scope, context.at_once, *counts)
             merging = Merging(
                 states,
                 self._number("row_threads"),
@@ -286,7 +288,8 @@ class RowsCode:
             fresh = tuple(r for r in reductions if not states.is_known(r))
             levels.append(self._level(states, fresh, before))
         begin = states.remember() if corrects else []
-        return Sweep(self.context, levels, begin).lines()
+        sweep = Sweep(self.context, levels, begin, states.step_ends())
+        return [*sweep.lines(), *states.blocks_joined()]
 
     def _level(self, states: States, reductions: Pass, before: list[str]) -> Level:
         context = self.context

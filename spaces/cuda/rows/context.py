@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.index import Index
+from spaces.cuda.rows.long_sums import BLOCK
 from spaces.cuda.rows.source import Access, digits
 from spaces.cuda.rows.tile import RowTile
 from spaces.cuda.rows.values import Scope, computed_in
@@ -212,6 +213,12 @@ class Context:
         """Elements of a thread in each step, if all have as many."""
         uneven = self.outside or (self.values["lanes"] == "rows")
         return None if uneven else self.unroll * self.number("vector")
+
+    @property
+    def block_steps(self) -> int:
+        """Steps in which a thread has as many elements as are added up at once; 0 if all are."""
+        steps = max(1, BLOCK // (self.unroll * self.number("vector")))
+        return steps if steps < self.steps else 0
 
     @property
     def valid(self) -> str:

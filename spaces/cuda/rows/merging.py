@@ -13,6 +13,7 @@ from typing import Any
 
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.rows.long_sums import per_row
 from spaces.cuda.rows.reducers import States
 from spaces.cuda.target import WARP
 
@@ -30,12 +31,6 @@ one only when it has what all sent for the next, and so are done with what came 
 def exchange_bytes(variables: Any, cluster: Any) -> Any:
     """Shared memory for what blocks of a cluster send each other of so many variables."""
     return BUFFERS * (BARRIER + ceil_div(variables, SENT) * SENT * 4 * cluster)
-
-
-def per_row(rows: int, lines: Sequence[str]) -> list[str]:
-    """The lines for each row ``k`` that a thread has at once."""
-    head = ["#pragma unroll", f"for (int k = 0; k < {rows}; k++) {{"]
-    return [*head, *indented(lines), "}"] if lines else []
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.merging import per_row
+from spaces.cuda.rows.long_sums import per_row
 from spaces.cuda.rows.source import Access
 from spaces.cuda.rows.sweep import Level, Sweep
 from spaces.cuda.scalar_code import Value

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from spaces.cuda.reducers import NOWHERE, joined, place_helpers, taken, typed
+from spaces.cuda.rows import long_sums
 from spaces.cuda.rows.values import Scope
 from spaces.cuda.scalar_code import Value
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -30,7 +31,7 @@ EXTREMES = ("max", "min")
 
 def helpers(real: str) -> str:
     """The functions that states need, on ``real``."""
-    return place_helpers(real) + typed(HELPERS, real)
+    return place_helpers(real) + typed(HELPERS + long_sums.HELPER, real)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class States:
     a thread has at once, and places ``p0[k]`` of what ``argmax`` and ``argmin`` found.
 
     ``scope`` says how anything but a state is written. Where every thread has so many ``elements``
-    in each of its ``steps``, sums of a constant are known and have no variables.
+    in each of its ``steps``, sums of a constant are known and have no variables. Sums of a thread
+    are added up in blocks of ``block_steps`` steps, if that is not 0: ``s0[k]`` is of a block then,
+    ``sum0[k]`` of the blocks before, and ``excess0[k]`` what that is too great by.
     """
 
     pass_: Sequence[ChainReduction]
@@ -47,6 +50,7 @@ class States:
     rows: int
     elements: int | None = None
     steps: int = 1
+    block_steps: int = 0
 
     # -- variables -----------------------------------------------------------------------------
 
@@ -87,11 +91,32 @@ class States:
             )
             if self.is_argument(r):
                 lines.append(f"int p{n}[{self.rows}] = {_all(NOWHERE, self.rows)};")
+            if self.is_long(r):
+                names = (f"{name}[{self.rows}] = {{}}" for name in (f"sum{n}", f"excess{n}"))
+                lines.append(f"{self.scope.real} {', '.join(names)};")
         return lines
 
     def _nothing(self, r: ChainReduction) -> str:
         """C text of the state of no elements."""
         return _identity(REDUCERS[r.reducer].identity, self.scope.real)
+
+    # -- blocks of long sums -------------------------------------------------------------------
+
+    def is_long(self, r: ChainReduction) -> bool:
+        """Whether a reduction is a sum that is added up in blocks."""
+        return self.block_steps > 0 and r.reducer == "sum" and not self.is_known(r)
+
+    @property
+    def _long(self) -> list[int]:
+        return [n for n, r in enumerate(self.pass_) if self.is_long(r)]
+
+    def step_ends(self) -> list[str]:
+        """The end of a ``step``: every so many of them a block ends."""
+        return long_sums.step_ends(self._long, self.rows, self.block_steps)
+
+    def blocks_joined(self) -> list[str]:
+        """All blocks of a thread as one."""
+        return long_sums.joined(self._long, self.rows)
 
     @property
     def levels(self) -> list[list[ChainReduction]]:
@@ -121,6 +146,8 @@ class States:
                 r = self.pass_[self.number[node.name]]
                 if self.is_known(r):
                     return Value(self._known(r, prefix, threads))
+                if self.is_long(r) and prefix == "s" and threads is None:
+                    return Value(long_sums.whole(self.number[node.name]))
                 state = f"{prefix}{self.number[node.name]}{'[k]' if prefix == 's' else ''}"
                 if reference and r.reducer in EXTREMES:
                     state = f"tw_reference({state}, {self._nothing(r)})"
@@ -157,9 +184,10 @@ class States:
         return any(r.correction for r in self.pass_)
 
     def remember(self) -> list[str]:
-        """Remember all states as ``old0[k]``, ``old1[k]``, ..."""
+        """Remember all states as ``old0[k]``, ``old1[k]``, ..., all blocks of them."""
         real, names = self.scope.real, self._varying
-        copies = [f"old{n}[k] = s{n}[k];" for n in names]
+        long = self._long
+        copies = [f"old{n}[k] = {long_sums.whole(n) if n in long else f's{n}[k]'};" for n in names]
         return [
             *(f"{real} old{n}[{self.rows}];" for n in names),
             "#pragma unroll",
@@ -178,6 +206,12 @@ class States:
     def correct(self, r: ChainReduction) -> list[str]:
         """Bring what was kept of row ``k`` up to the states of now."""
         n = self.number[r.name]
+        if self.is_long(r) and isinstance(r.correction, Scaling):
+            factor = self._factor(r.correction, self.within("a"), self.within("s"))
+            return [
+                f"const {self.scope.real} moved{n} = {factor};",
+                *(f"{name}{n}[k] *= moved{n};" for name in ("s", "sum", "excess")),
+            ]
         return [f"s{n}[k] = {self._moved(r, 'a')};"] if r.correction else []
 
     def settle(self, threads: int) -> list[str]:
@@ -228,18 +262,22 @@ class States:
         measured = isinstance(r.correction, Series)
         own = self.within(part, threads, measured)
         now = self.within("s", threads and 2 * threads, measured)
+        state = f"s{n}[k]" if self.is_long(r) and threads is None else f"{part}{n}"
         match r.correction:
-            case Scaling(function, exponent):
-                change = f"tw_change({own.number(exponent)}, {now.number(exponent)})"
-                return f"{part}{n} * tw_{function}({change})"
+            case Scaling():
+                return f"{state} * {self._factor(r.correction, own, now)}"
             case Series(about, terms):
                 change = f"({now.number(about)} - {own.number(about)})"
-                moved = f"{part}{n}"
+                moved = state
                 for power, total in terms:
                     factors = " * ".join([change] * power), own.number(total)
                     moved = taken("sum", moved, factors)
                 return moved
-        return f"{part}{n}"
+        return state
+
+    def _factor(self, scaling: Scaling, own: Scope, now: Scope) -> str:
+        change = f"tw_change({own.number(scaling.exponent)}, {now.number(scaling.exponent)})"
+        return f"tw_{scaling.function}({change})"
 
 
 def _identity(value: float, real: str) -> str:

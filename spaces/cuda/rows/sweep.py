@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.merging import per_row
+from spaces.cuda.rows.long_sums import per_row
 from spaces.cuda.rows.values import Ahead, Scope
 from spaces.language.tree import Expression, Read
 
@@ -32,11 +32,13 @@ class Level:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The sweep of ``levels`` one after the other in each step; ``begin`` starts a step."""
+    """The sweep of ``levels`` one after the other in each step, which ``begin`` starts and ``end``
+    ends."""
 
     context: Context
     levels: Sequence[Level]
     begin: Sequence[str] = field(default=())
+    end: Sequence[str] = field(default=())
 
     def lines(self) -> list[str]:
         """All of it, as a block or a loop."""
@@ -46,6 +48,7 @@ class Sweep:
             *self._fetch(),
             *self.begin,
             *(line for level in self.levels for line in self._level(level)),
+            *self.end,
         ]
         return over_steps(context, body)
 

@@ -1,0 +1,64 @@
+"""Long sums on a GPU are as near as NumPy's, whichever schedule wins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from measure.cuda.emulator import Emulator
+from measure.cuda.emulator.emulator import Interleaving
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.target import detect_target
+from spaces.workloads.computation import Computation
+from tests.spaces.long_sums import REDUCTIONS, Draw, Yardstick, drawn, equal, far, offset
+
+TARGET = detect_target("cuda:sm_90a")
+SHORT = [
+    ("sum of rows", equal, 10**5),
+    ("mean of channels", equal, 10**5),
+    ("variance of rows", far, 4096),
+    ("variance of columns", far, 1024),
+    ("norm", offset, 10**5),
+]
+EVERY = [
+    (name, draw, terms)
+    for terms in (10**3, 10**4, 10**5)
+    for name, reduction in REDUCTIONS.items()
+    for draw in reduction.draws
+]
+
+
+def check(emulator: Emulator, name: str, draw: Draw, terms: int, count: int) -> None:
+    """Kernels of random schedules over all templates are off by as much as NumPy is."""
+    reduction = REDUCTIONS[name]
+    w = workload(reduction.text, **reduction.shape(terms))
+    assert isinstance(w, Computation)
+    inputs = drawn(w.program, draw)
+    yardstick = Yardstick.of(reduction, w.program, inputs)
+    space = space_for(w, TARGET)
+    rows = np.unique(space.sample(np.random.default_rng(0), count), axis=0)
+    kernels = {str(s): space.lower(s) for s in map(space.schedule, rows)}
+    emulator.build(list(kernels.values()))
+    wrong = {}
+    for schedule, kernel in kernels.items():
+        found = emulator.run(kernel, inputs, Interleaving("eager"))
+        assert found.output is not None, found.error_text
+        if complaint := yardstick.complaint(found.output):
+            wrong[schedule] = complaint
+    assert not wrong
+
+
+@pytest.mark.parametrize(("name", "draw", "terms"), SHORT)
+def test_long_sums_are_as_near_as_those_of_numpy(
+    emulator: Emulator, name: str, draw: Draw, terms: int
+) -> None:
+    check(emulator, name, draw, terms, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "draw", "terms"), EVERY)
+def test_every_reduction_is_as_near_as_numpys(
+    emulator: Emulator, name: str, draw: Draw, terms: int
+) -> None:
+    check(emulator, name, draw, terms, 20)
