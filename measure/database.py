@@ -126,6 +126,15 @@ class Database:
             beat(connection, {key}, time.time())
 
     @patient
+    def set_start(self, key: str, started_at: float) -> None:
+        """Note that the run called ``key`` began at another Unix time, by a clock that was set
+        since."""
+        now = time.time()
+        with transaction(self._writer) as connection:
+            moved = update(runs).where(runs.c.key == key)
+            connection.execute(moved.values(started_at=started_at, heartbeat=now))
+
+    @patient
     def end_run(self, key: str, reason: str) -> None:
         """Note that the run called ``key`` has ended now, and why."""
         now = time.time()

@@ -39,7 +39,8 @@ class Run:
     ``key`` identifies it in every database, and records name it. ``session`` is common to the
     runs of one larger job, empty for a run by itself. ``command`` is what the user typed,
     ``configuration`` what the run was told by it (its budget in trials, seconds and patience, its
-    model, ...), ``versions`` what it ran with (tilewright, python, ...). ``heartbeat`` is when it
+    model, ...), ``versions`` what it ran with (tilewright, python, ...; and ``process``, which one
+    of its machine it was). ``heartbeat`` is when it
     was last known to live; ``ended_at`` and ``reason`` are None and empty until it ends. Times are
     Unix times. ``peak_gflops`` is what the machine was seen to reach on the workload's element
     type, ``library_seconds`` the latency of the library that it is compared with, None where

@@ -205,8 +205,10 @@ def _none_right(
 ) -> str:
     labels = ", ".join(task.member.label for task in missing if isinstance(task, TaskState))
     whose = f" for {labels}" if labels else ""
-    if result.stopped in (Stop.SECONDS, Stop.WORKERS) and not result.trials:
-        advice = lacking() or "allow more --seconds"
-        return f"no kernel was measured{whose} in {clock(result.seconds)}; {advice}"
+    if result.stopped in (Stop.SECONDS, Stop.WORKERS, Stop.INTERRUPTED) and not result.trials:
+        none = f"no kernel was measured{whose} in {clock(result.seconds)}"
+        if result.stopped is Stop.INTERRUPTED:
+            return none
+        return f"{none}; {lacking() or 'allow more --seconds'}"
     counts = ", ".join(f"{count} {kind}" for kind, count in result.failures.items()) or "none ran"
     return f"no kernel was right{whose} ({counts})"

@@ -98,12 +98,22 @@ def _row(session: Session, now: float) -> tuple[str, ...]:
     more = f" and {len(session.runs) - 1} more" if len(session.runs) > 1 else ""
     words = {
         State.RUNNING: "running",
-        State.LOST: f"lost, last heard of {clock(now - session.heartbeat)} ago",
+        State.LOST: f"lost, {_last_heard(now - session.heartbeat)}",
         State.ENDED: f"ended: {session.reasons}",
     }
-    lasted = clock(session.heartbeat - session.started_at)
+    lasted = clock(session.lasted)
     targets = "; ".join(dict.fromkeys(run.target.summary for run in session.runs))
     told = first.configuration
     ran = " ".join(str(told[name]) for name in ("executor", "address") if told.get(name))
     about = (session.name, f"{first.workload}{more}", targets, ran or "-", str(first.seed))
     return (*about, moment(session.started_at), lasted, words[state])
+
+
+def _last_heard(ago: float) -> str:
+    """When a session gave its last sign of life, so many seconds ago."""
+    from scheduler.cli.output import clock
+    from scheduler.tuning.runs.sessions import AHEAD
+
+    if ago < -AHEAD:
+        return f"its clock was {clock(-ago)} ahead"
+    return f"last heard of {clock(max(0.0, ago))} ago"

@@ -15,6 +15,7 @@ from measure.records.record import Record
 from measure.records.run import Proposal, Run
 from measure.tables.patience import UnavailableError
 from scheduler.strategies.search import Proposed
+from scheduler.tuning.runs.process import this_process
 from scheduler.tuning.yardstick import Yardstick
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from measure.database import Database
 
 HEARTBEAT = 10.0  # seconds without a result after which a run says that it is alive
+STEP = 1.0  # seconds by which a clock that was set differs
 
 
 class RunLog:
@@ -34,7 +36,8 @@ class RunLog:
         self._database, self._space, self._run = database, space, run
         self._proposals: dict[Schedule, Proposal] = {}
         self._places = 0
-        self._alive = time.monotonic()
+        self._alive = self._began = time.monotonic()
+        self._started_at = run.started_at
 
     def begin(self) -> None:
         """Keep the run, before anything is measured."""
@@ -50,6 +53,7 @@ class RunLog:
         """Keep results; on disk on return."""
         self._database.record_all([self._record(measurement) for measurement in measurements])
         self._alive = time.monotonic()
+        self._follow_clock()
 
     def beat(self) -> None:
         """Say that the run is alive, if there was nothing to record for a while."""
@@ -58,11 +62,21 @@ class RunLog:
                 UnavailableError
             ):  # the next result waits for the database, this does not
                 self._database.beat(self._run.key)
+                self._follow_clock()
             self._alive = time.monotonic()
 
     def end(self, reason: str) -> None:
         """Note that the run has ended, and why."""
+        self._follow_clock()
         self._database.end_run(self._run.key, reason)
+
+    def _follow_clock(self) -> None:
+        """Where somebody set the clock, note when the run began by the clock as it is now: how long
+        it lasted is told from that."""
+        started_at = time.time() - (time.monotonic() - self._began)
+        if abs(started_at - self._started_at) >= STEP:
+            self._database.set_start(self._run.key, started_at)
+            self._started_at = started_at
 
     def _record(self, measurement: Measurement) -> Record:
         schedule = measurement.schedule
@@ -94,7 +108,7 @@ def new_run(
         command=command,
         seed=seed,
         configuration=configuration,
-        versions=versions(space),
+        versions=versions(space) | {"process": this_process()},
         started_at=now,
         heartbeat=now,
         peak_gflops=yardstick.peak_gflops,

@@ -17,6 +17,7 @@ from scheduler.suites.objective import Objective, as_objective
 from scheduler.suites.suite import Member, Suite
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.progress import Stop
+from scheduler.tuning.runs.process import is_gone
 from scheduler.tuning.runs.run_log import HEARTBEAT
 from spaces.errors import InputError, shown
 from spaces.target import Target, detect_target
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 LOST_AFTER = 6 * HEARTBEAT
 """Seconds without a sign of life after which a job is taken for lost."""
+AHEAD = HEARTBEAT
+"""Seconds by which clocks of other machines may be ahead. A later sign of life is none: somebody
+set a clock since."""
 
 DONE = {Stop.TRIALS, Stop.SECONDS, Stop.PATIENCE, Stop.EXHAUSTED}
 """Reasons of runs that came to their end."""
@@ -59,6 +63,11 @@ class Session:
         return max(run.heartbeat for run in self.runs)
 
     @property
+    def lasted(self) -> float:
+        """Seconds between these."""
+        return max(0.0, self.heartbeat - self.started_at)
+
+    @property
     def reasons(self) -> str:
         """Why those that ended did."""
         return ", ".join(dict.fromkeys(run.reason for run in self.runs if run.reason))
@@ -68,7 +77,7 @@ class Session:
         open = [run for run in self.runs if run.ended_at is None]
         if not open:
             return State.ENDED
-        alive = any(now - run.heartbeat < LOST_AFTER for run in open)
+        alive = any(_is_alive(run, now) for run in open)
         return State.RUNNING if alive else State.LOST
 
     def to_json(self, now: float) -> dict[str, Any]:
@@ -122,7 +131,7 @@ def rests(database: Database, name: str) -> list[Rest]:
     if not undone:
         raise InputError(f"session {name} has come to its end ({session.reasons})")
     budgets = [
-        (runs, _budget_left(database, _spenders(session, runs))) for runs in _sharing(undone)
+        (runs, _budget_left(database, _spenders(session, runs), now)) for runs in _sharing(undone)
     ]
     found = [Rest(runs, budget) for runs, budget in budgets if budget is not None]
     if not found:
@@ -158,6 +167,12 @@ def target_here(run: Run) -> Target:
     return here
 
 
+def _is_alive(run: Run, now: float) -> bool:
+    """Whether a run that did not end may go on: it gave a sign of life, and its process did not end
+    on this machine."""
+    return -AHEAD <= now - run.heartbeat < LOST_AFTER and not is_gone(run.versions.get("process"))
+
+
 def _session(name: str, runs: Iterable[Run]) -> Session:
     latest = {(run.workload.key, run.target.fingerprint): run for run in runs}
     return Session(name, tuple(latest.values()))
@@ -190,7 +205,7 @@ def _budget_told(run: Run) -> tuple[object, ...]:
     return run.target.fingerprint, told.get("suite"), told.get("trials"), told.get("seconds")
 
 
-def _budget_left(database: Database, runs: Sequence[Run]) -> Budget | None:
+def _budget_left(database: Database, runs: Sequence[Run], now: float) -> Budget | None:
     """None if less than a second is left; one trial at least, for the last comparison is undone."""
     told: dict[str, Any] = {"trials": None, "seconds": None, **runs[0].configuration}
     try:
@@ -199,6 +214,7 @@ def _budget_left(database: Database, runs: Sequence[Run]) -> Budget | None:
     except InputError as error:
         raise InputError(f"run {runs[0].key} cannot be resumed: {error}") from None
     trials = budget.trials - sum(database.trials_of_run(run.key) for run in runs)
-    lasted = max(run.heartbeat for run in runs) - min(run.started_at for run in runs)
-    seconds = budget.seconds - lasted
+    heartbeat = min(now, max(run.heartbeat for run in runs))
+    lasted = heartbeat - min(run.started_at for run in runs)
+    seconds = budget.seconds - max(0.0, lasted)
     return replace(budget, trials=max(1, trials), seconds=seconds) if seconds >= 1 else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -20,8 +22,12 @@ from measure.testing.made_up import (
 )
 from scheduler.suites.objective import Objective
 from scheduler.suites.suite import Member
+from scheduler.testing.landscape import hills
 from scheduler.tuning.budget import Budget
+from scheduler.tuning.runs.process import is_gone, this_process
+from scheduler.tuning.runs.run_log import RunLog, new_run
 from scheduler.tuning.runs.sessions import LOST_AFTER, State, rests, sessions, suite_of, target_here
+from scheduler.tuning.yardstick import Yardstick
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.target import detect_target
@@ -160,10 +166,15 @@ def test_a_suite_that_is_malformed_is_said_in_a_sentence(database):
         suite_of(rest)
 
 
+def test_what_runs_cannot_be_resumed(database):
+    database.begin_run(begun("9af0", 1000.0, 1.0))
+    with pytest.raises(InputError, match=r"nightly is running: .* for 60 s it is lost"):
+        rests(database, "nightly")
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"heartbeat": time.time() + 1e6}, "nightly is running: .* for 60 s it is lost"),
         ({"ended_at": 1.0, "reason": "trials"}, r"nightly has come to its end \(trials\)"),
         ({"configuration": {}}, "run 9af0 cannot be resumed: trials=None is no whole number"),
         ({"configuration": BUDGET | {"seconds": "long"}}, "seconds='long' is no number"),
@@ -189,3 +200,104 @@ def test_a_job_of_another_machine_is_not_resumed_here():
         target_here(a_run())
     here = detect_target("cpu")
     assert target_here(replace(a_run(), target=here)) == here != TARGET
+
+
+@pytest.mark.parametrize("ahead", [20.0, 3600.0, 1e9])
+def test_a_heartbeat_in_the_future_is_no_sign_of_life(database, ahead):
+    """Somebody's clock was ahead, and was set."""
+    database.begin_run(begun("ahead", 100.0, -ahead, session="nightly"))
+    (session,) = sessions(database)
+    assert session.state(time.time()) is State.LOST
+
+
+@pytest.mark.parametrize("ahead", [-50.0, 0.0, 5.0])
+def test_a_recent_heartbeat_is_a_sign_of_life_and_clocks_differ_a_little(database, ahead):
+    database.begin_run(begun("alive", 100.0, -ahead, session="nightly"))
+    (session,) = sessions(database)
+    assert session.state(time.time()) is State.RUNNING
+
+
+def test_a_clock_that_stepped_back_takes_nothing_from_a_budget_and_adds_nothing(database):
+    database.begin_run(begun("back", 100.0, 4000.0))
+    (session,) = sessions(database)
+    assert session.lasted == 0
+    (rest,) = rests(database, "nightly")
+    assert rest.budget.seconds == BUDGET["seconds"]
+
+
+@pytest.mark.parametrize("step", [-259_200.0, -100.0, 7200.0])
+def test_a_run_lasts_as_long_as_it_did_however_the_clock_is_set(database, monkeypatch, step):
+    """The system's clock steps; that of the process goes on."""
+    clock = Clock()
+    monkeypatch.setattr("scheduler.tuning.runs.run_log.time", clock)
+    monkeypatch.setattr("measure.database.time", clock)
+    space = hills()
+    log = RunLog(database, space, new_run(space, Yardstick(space.workload), "job", "", 0, BUDGET))
+    log.begin()
+    clock.sleep(11.0)
+    log.beat()
+    clock.set_forward(step)
+    clock.sleep(11.0)
+    log.beat()
+    (session,) = sessions(database)
+    assert session.lasted == pytest.approx(22.0)
+    assert session.state(clock.time()) is State.RUNNING
+    clock.set_forward(-step)
+    clock.sleep(8.0)
+    log.end("interrupted")
+    (rest,) = rests(database, "job")
+    assert rest.budget.seconds == pytest.approx(30.0)
+
+
+class Clock:
+    """Stands for :mod:`time`: the system's clock can be set, that of a process cannot."""
+
+    def __init__(self) -> None:
+        self._passed, self._set = 0.0, 1.7e9
+
+    def monotonic(self) -> float:
+        return self._passed
+
+    def time(self) -> float:
+        return self._set + self._passed
+
+    def sleep(self, seconds: float) -> None:
+        self._passed += seconds
+
+    def set_forward(self, seconds: float) -> None:
+        self._set += seconds
+
+
+def test_a_run_whose_process_is_gone_is_lost_at_once(database):
+    with subprocess.Popen(
+        [sys.executable, "-c", NOTED], stdout=subprocess.PIPE, text=True
+    ) as child:
+        gone = child.communicate()[0]
+    here = this_process()
+    assert gone.count(":") == here.count(":") == 2
+    for name, process in {
+        "gone": gone,
+        "here": here,
+        "elsewhere": "0123456789abcdef:1:1",
+        "strange": "a:b",
+        "older": None,
+    }.items():
+        run = begun(name, 30.0, 1.0, session=name)
+        database.begin_run(replace(run, versions={"process": process}))
+    states = {session.name: session.state(time.time()) for session in sessions(database)}
+    assert states == {
+        "gone": State.LOST,
+        "here": State.RUNNING,
+        "elsewhere": State.RUNNING,
+        "strange": State.RUNNING,
+        "older": State.RUNNING,
+    }
+    assert is_gone(here.rpartition(":")[0] + ":1")  # its number is another process's now
+    (rest,) = rests(database, "gone")
+    assert rest.run.key == "gone"
+
+
+NOTED = """
+from scheduler.tuning.runs.process import this_process
+print(this_process(), end="")
+"""
