@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from spaces.language.evaluation import OPERATIONS
 from spaces.language.meaning import Operations
 from spaces.language.text import NEGATION, Infix, Written
 from spaces.language.tree import Binary, Expression, Read
 
 WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
 """Functions of whole numbers alone: rounded down, as the language has them."""
+_LITERAL = re.compile(r"\(?(-?\d+)\)?")
 
 
 def multiply_add(
@@ -58,6 +61,9 @@ class ScalarCode(Operations[Value]):
         """In integers where both are, and the result is."""
         if operator in WHOLE:
             return Value(f"{WHOLE[operator]}({left}, {right})", whole=True)
+        literals = [found for side in (left, right) if (found := _LITERAL.fullmatch(side.text))]
+        if operator != "/" and len(literals) == 2:
+            return _of_literals(operator, *(int(found[1]) for found in literals))
         whole = left.whole and right.whole and operator != "/"
         left, right = self._alike(whole, left, right)
         return self._value(self._infix.binary(operator, left, right), whole)
@@ -98,3 +104,9 @@ class ScalarCode(Operations[Value]):
 
     def _value(self, written: Written, whole: bool = False) -> Value:
         return Value(written.text, written.binds, whole=whole)
+
+
+def _of_literals(operator: str, left: int, right: int) -> Value:
+    """What is made of two whole literals, which C would compute in 32 bits."""
+    found = OPERATIONS[operator](left, right)
+    return Value(str(found) if found >= 0 else f"({found})", whole=True)

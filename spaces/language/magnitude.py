@@ -41,14 +41,19 @@ class Magnitudes:
         constant = not node.axes and not node.reads
         return not constant and self.is_whole(node) and self.reach(node) > EXACT
 
-    def compares_large(self, node: Expression) -> bool:
+    def compares_large(self, node: Comparison) -> bool:
         """Whether a comparison has a side that :meth:`is_large`, or both are whole, and a constant
         is beyond what float32 tells apart."""
-        if not isinstance(node, Comparison):
-            return False
         sides = (node.left, node.right)
         both = all(map(self.is_whole, sides)) and max(map(self.reach, sides)) > EXACT
         return both or any(map(self.is_large, sides))
+
+    def takes_integers(self, node: Expression) -> bool:
+        """Whether floats do not do for an operation: what it gives :meth:`is_large`, or it compares
+        what is."""
+        if isinstance(node, Comparison):
+            return self.compares_large(node)
+        return not isinstance(node, Read) and self.is_large(node)
 
     def too_large(self) -> Iterator[Expression]:
         """The whole numbers of axes, entries and constants that may be beyond 2**60. What is of

@@ -240,8 +240,8 @@ class MapCode:
                 rest = "" if whole else ", left"
                 return f"tw_load_{first}{dtype}({pointer} + j{rest})"
             case kind if kind == ANYWHERE:
-                offsets = values.lanes(access.offset.part([self.plane.columns.name]))
-                return f"tw_scattered_{dtype}({pointer}, {offsets}, {values.left})"
+                width, offsets = values.offsets(access.offset.part([self.plane.columns.name]))
+                return f"tw_scattered{width}_{dtype}({pointer}, {offsets}, {values.left})"
         step = self.plane.column_step(access)
         return f"tw_gather_{dtype}({pointer} + {step} * j, {step}, {values.left})"
 

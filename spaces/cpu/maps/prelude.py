@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 from spaces.cpu.abi import ABI_PRELUDE, FLOAT
-from spaces.cpu.maps.registers import registers_of
+from spaces.cpu.maps.registers import Registers, registers_of
+from spaces.cpu.maps.values import has_wide_forms, has_wide_values
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import moves, simd, turning, vector_math, words
+from spaces.cpu.vectors import moves, simd, turning, vector_math, wide, words
+from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.served import cached_plane
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -22,7 +24,7 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
     lanes = registers.lanes
     if registers.bytes != FLOAT:
         moving = words.prelude(target.isa, target.vector_bytes, registers.bytes, registers.side)
-        return ABI_PRELUDE + moving
+        return ABI_PRELUDE + moving + wide_indices(plane, registers)
     return "".join(
         [
             ABI_PRELUDE,
@@ -30,5 +32,16 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
             vector_math.prelude(workload.functions, lanes),
             moves.prelude(target.isa, lanes),
             turning.prelude(lanes),
+            wide_indices(plane, registers),
         ]
     )
+
+
+def wide_indices(plane: Plane, registers: Registers) -> str:
+    """The C text of whole numbers that 32 bits do not tell apart, if there are any."""
+    if not has_wide_forms(plane) and not has_wide_values(plane):
+        return ""
+    dtypes = {access.array.dtype for access in plane.view.loaded}
+    types = {registers.dtype(dtype): registers.c_type(dtype) for dtype in dtypes}
+    text = wide.indices(registers.lanes, registers.vector, types)
+    return text + (wide.values(registers.lanes) if registers.bytes == FLOAT else "")

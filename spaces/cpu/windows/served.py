@@ -8,11 +8,15 @@ from spaces.cpu.kept.prelude import prelude as kept_prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors.simd import FLOATS
 from spaces.cpu.windows.copies.gathered import why_no_gathered
+from spaces.cpu.windows.copies.padded import padded_copy
 from spaces.cpu.windows.nest import OUTPUT, Windows, windows
 from spaces.derivation.products.view import PlacedProduct, placed_product_of
 from spaces.errors import InputError
 from spaces.language.tree import Binary, Comparison, Expression, Read, Select
 from spaces.workloads.workload import Workload
+
+MOST_BORDERS = 1 << 30
+"""Bytes of a copy with all borders that no operand is too small for."""
 
 
 def prelude(workload: Workload, target: CpuTarget) -> str:
@@ -40,6 +44,7 @@ def why_no_windows(workload: Workload, target: CpuTarget) -> str | None:
         or _why_no_value(product.value)
         or why_no_gathered(product.left, product.depth)
         or _why_no_nest(product)
+        or _why_no_copy(product)
     )
 
 
@@ -80,4 +85,13 @@ def _why_no_nest(product: PlacedProduct) -> str | None:
     column = found.nest(True).column
     if column.extent > 1 and column.strides[OUTPUT] != 1:
         return f"{product.output.name} has no columns side by side"
+    return None
+
+
+def _why_no_copy(product: PlacedProduct) -> str | None:
+    """Why borders are too wide for a copy that has them all."""
+    for factor in (product.left, product.right):
+        copy = padded_copy(factor, product.limits)
+        if copy and copy.bytes > max(MOST_BORDERS, 16 * factor.operand.bytes):
+            return f"{copy.operand.name} takes {copy.bytes} bytes with all of its borders"
     return None

@@ -18,6 +18,7 @@ from spaces.derivation.kept.view import Bounded
 from spaces.derivation.maps.text import form_text
 from spaces.derivation.maps.view import Access
 from spaces.derivation.products.forms import Atom, Form, Quotient
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Read
 
 By = Mapping[str, int]
@@ -144,7 +145,7 @@ class Thread:
         def axis(name: str) -> Value:
             raise TypeError(f"the value of {name} does not count")
 
-        return Scope("float", read, axis)
+        return Scope("float", read, axis, magnitudes(self.view.program))
 
     def _value(
         self, node: Read, by: By, i: int, lines: list[str], loaded: dict[tuple[str, ...], str]

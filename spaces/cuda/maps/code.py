@@ -99,10 +99,10 @@ class MapCode:
         *outer, row, column = range(len(counts))
         inner = (column, row) if self.context.values["order"] == ROWS else (row, column)
         blocks = spatial(*counts, order=(*outer, *inner))
-        bounds = f"__launch_bounds__({self.context.threads})"
+        bounds, integer = f"__launch_bounds__({self.context.threads})", self.context.integer
         return [
             f'extern "C" __global__ void {bounds} {self.entry}({parameters(named)}) {{',
-            *indented(blocks.emit("blockIdx.x", self._tile, integer="int", language="cuda")),
+            *indented(blocks.emit("blockIdx.x", self._tile, integer=integer, language="cuda")),
             "}",
         ]
 

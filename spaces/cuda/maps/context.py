@@ -9,7 +9,7 @@ from functools import cached_property
 from spaces.algebra.index import Index
 from spaces.cuda.abi import index_type
 from spaces.cuda.maps.sizes import MapSizes
-from spaces.cuda.maps.values import ScalarValues
+from spaces.cuda.maps.values import ScalarValues, are_narrow
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import SAME, Plane
 from spaces.derivation.maps.view import Access
@@ -42,8 +42,9 @@ class MapContext:
 
     @cached_property
     def integer(self) -> str:
-        """C type of the loops' variables and of offsets."""
-        return index_type(argument.array for argument in self.arguments)
+        """C type of the loops' variables and of whole numbers made of them."""
+        narrow = index_type(argument.array for argument in self.arguments)
+        return narrow if are_narrow(self.plane.view) else "i64"
 
     @cached_property
     def pointers(self) -> dict[str, str]:

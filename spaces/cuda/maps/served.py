@@ -7,8 +7,6 @@ from spaces.cuda.abi import C_TYPES
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.served import cached_plane, why_no_array
-from spaces.derivation.products.forms import span
-from spaces.dtypes import EXACT
 from spaces.errors import InputError
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -27,7 +25,7 @@ def why_no_map(workload: Workload, target: CudaTarget) -> str | None:
         scalar_math.prelude(workload.functions)
     except InputError as reason:
         return str(reason)
-    return why_no_array(plane, _values(plane, target), TABLES) or _why_no_number(plane)
+    return why_no_array(plane, _values(plane, target), TABLES)
 
 
 def _values(plane: Plane, target: CudaTarget) -> tuple[str, ...]:
@@ -35,11 +33,3 @@ def _values(plane: Plane, target: CudaTarget) -> tuple[str, ...]:
     if all(plane.view.moved(i) for i in range(len(plane.view.outputs))):
         return tuple(C_TYPES)
     return FLOATS + FLOATS8 * target.has("mma_fp8")
-
-
-def _why_no_number(plane: Plane) -> str | None:
-    for node, form in plane.view.wholes.items():
-        reach = span(form, plane.view.limits)
-        if reach is None or max(map(abs, reach)) >= EXACT:
-            return f"{node} goes beyond {EXACT}, which floats do not tell apart"
-    return None

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cuda import scalar_math
+from spaces.cuda import scalar_math, wide
 from spaces.cuda.maps.code import MapCode
 from spaces.cuda.maps.context import MapContext
 from spaces.cuda.maps.rules import map_rules
@@ -21,6 +21,7 @@ from spaces.cuda.target import CudaTarget
 from spaces.derivation.maps.order import COLUMNS, ROWS
 from spaces.derivation.maps.served import cached_plane
 from spaces.kernel import Kernel, arguments
+from spaces.language.magnitude import magnitudes
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -66,6 +67,9 @@ class CudaMap(Template):
         """The kernel; its entry is named after the workload and the schedule."""
         given = arguments(self.workload.inputs, self.workload.outputs)
         context = MapContext(self.plane, given, schedule.values)
+        values = self.plane.view.values
         return MapCode(context, self.entry(schedule)).kernel(
-            scalar_math.prelude(scalar_math.FUNCTIONS) + helpers("float")
+            scalar_math.prelude(scalar_math.FUNCTIONS)
+            + helpers("float")
+            + wide.helpers(magnitudes(self.plane.view.program), values)
         )

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
+from spaces.cuda.wide import Wide
 from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
 from spaces.derivation.maps.view import Access, MapView
 from spaces.derivation.products.forms import Atom, Entry, Form, Quotient
+from spaces.derivation.products.reach import Reach
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Comparison, Expression, Read
 
 
@@ -36,15 +39,28 @@ class ScalarValues:
             return Value(f"(float)({self.whole(self.view.wholes[node])})")
         if isinstance(node, Read):
             return Value(self.loaded[self.view.reads[node]])
+        if large := self._wide.value(node):
+            return large
         fused = multiply_add(node, lambda read: read not in self.view.wholes)
         return fused and Value(f"tw::fused({', '.join(map(self.of, fused))})")
 
     def _holds(self, condition: Comparison) -> str:
         operator = condition.operator
         if condition not in self.view.wholes:
+            if large := self._wide.condition(condition):
+                return large.text
             return f"{self.of(condition.left)} {operator} {self.of(condition.right)}"
         form, operator = simplest(self.view.wholes[condition], operator, self.view.limits)
         return f"{self.whole(form)} {operator} 0"
+
+    @property
+    def _wide(self) -> Wide:
+        """What consists of whole numbers, and is no form."""
+        return Wide(magnitudes(self.view.program), self._leaf, lambda node: Value(self.of(node)))
+
+    def _leaf(self, node: Expression) -> str | None:
+        form = self.view.wholes.get(node)
+        return None if form is None else f"(i64)({self.whole(form)})"
 
     def whole(self, form: Form) -> str:
         """A whole number."""
@@ -60,3 +76,11 @@ class ScalarValues:
                 place = f"{self.tables[table]} + {self.whole(entry_offset(self.view, atom))}"
                 return f"({self.integer})tw_entry({place}, {self.view.limits[table]})"
         return f"({self.integer}){atom}"
+
+
+def are_narrow(view: MapView) -> bool:
+    """Whether 32 bits hold the places of all arrays, and all whole numbers that are values."""
+    forms = [access.offset for access in (*view.loaded, *view.outputs)]
+    for node, form in view.wholes.items():
+        forms.append(form - Form((), 1) if isinstance(node, Comparison) else form)
+    return Reach(view.program, view.limits).are_narrow(forms)

@@ -15,6 +15,7 @@ from spaces.cuda.scalar_code import Value
 from spaces.derivation.rows.use import Use
 from spaces.derivation.rows.view import Rows
 from spaces.language.functions import REDUCERS
+from spaces.language.magnitude import magnitudes
 from spaces.language.program import Operand
 from spaces.language.tree import Read
 from spaces.schedule import Value as Decided
@@ -149,7 +150,8 @@ class Context:
     @property
     def scope(self) -> Scope:
         """How leaves are written within the loop over elements ``i`` of a vector of row ``k``."""
-        return Scope(self.real, self._read, self._axis, self._is_real)
+        known = magnitudes(self.rows.program)
+        return Scope(self.real, self._read, self._axis, known, self._is_real)
 
     def _read(self, read: Read) -> Value:
         if read in self.accesses or read in self.rows.places:

@@ -82,8 +82,12 @@ class Sweep:
         context = self.context
         ahead = Ahead(context.rows.varies, "h")
         texts = [level.scope.number(e, ahead) for e in level.expressions]
-        plain = [f"{name}[k] = {level.scope.number(e)};" for e, name in ahead.found.items()]
-        names = [f"{context.real} {name}[{context.at_once}];" for name in ahead.found.values()]
+        found = {name: level.scope.value(e) for e, name in ahead.found.items()}
+        plain = [f"{name}[k] = {value};" for name, value in found.items()]
+        names = [
+            f"{'i64' if value.whole else context.real} {name}[{context.at_once}];"
+            for name, value in found.items()
+        ]
         elements = [
             *self._numbers(level),
             *level.declare,

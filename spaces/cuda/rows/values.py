@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
+from spaces.dtypes import EXACT_WIDE
+from spaces.language.magnitude import Magnitudes
 from spaces.language.program import Program
-from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
+from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Number, Read
 
 ONE = Number(1.0)
 
@@ -35,12 +37,13 @@ class Ahead:
 @dataclass(frozen=True)
 class Scope:
     """How leaves are written: ``read`` of arrays and states, ``axis`` of values of axes; ``real``
-    is the C type that is computed in. ``is_operand`` tells which reads are of operands of real
-    numbers."""
+    is the C type that is computed in, ``magnitudes`` are those of the program. ``is_operand`` tells
+    which reads are of operands of real numbers."""
 
     real: str
     read: Callable[[Read], Value]
     axis: Callable[[str], Value]
+    magnitudes: Magnitudes
     is_operand: Callable[[Read], bool] = lambda read: False
 
     def number(self, expression: Expression, ahead: Ahead | None = None) -> str:
@@ -67,8 +70,10 @@ class Scope:
         if ahead and not isinstance(node, Number) and not ahead.varies(node):
             return self._ahead(node, ahead)
         match node:
-            case Number(value) if value.is_integer() and value < 2**24:
+            case Number(value) if value.is_integer() and value <= EXACT_WIDE:
                 return Value(str(int(value)), whole=True)
+            case Comparison() if self.real == "float" and self.magnitudes.compares_large(node):
+                return self._compared(node, ahead)
             case AxisValue(name):
                 return self.axis(name)
             case Read():
@@ -81,9 +86,16 @@ class Scope:
             return Value(f"tw::fused({', '.join(self.number(part, ahead) for part in fused)})")
         return None
 
+    def _compared(self, node: Comparison, ahead: Ahead | None) -> Value:
+        """Whole numbers that floats do not tell apart: as integers, or as doubles with others."""
+        left, right = (self.value(side, ahead) for side in (node.left, node.right))
+        if not (left.whole and right.whole):
+            left, right = Value(f"(double)({left})"), Value(f"(double)({right})")
+        return Value(f"({left} {node.operator} {right})")
+
     def _ahead(self, node: Expression, ahead: Ahead) -> Value:
         if isinstance(node, AxisValue):
             return self.axis(node.name)
         if isinstance(node, Read) and self.read(node).whole:
             return self.read(node)
-        return Value(f"{ahead.name(node)}[k]")
+        return Value(f"{ahead.name(node)}[k]", whole=self.value(node).whole)

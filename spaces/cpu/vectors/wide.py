@@ -1,0 +1,178 @@
+"""Whole numbers in vectors of 64 bits, for what neither 32 bits nor floats hold.
+
+``vl`` has a whole number and ``vd`` a double for every lane. The functions that end with ``_wide``
+are those of :mod:`spaces.cpu.vectors.moves`; ``tw_wide(x)`` is one number in all lanes,
+``tw_narrowed(mask)`` a mask as ``vi``, ``tw_whole_OP(a, b)`` an operation of the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from spaces.cpu.vectors.moves import TABLE_TYPES
+from spaces.language.evaluation import literal
+from spaces.language.magnitude import Magnitudes
+from spaces.language.meaning import Operations
+from spaces.language.text import Written
+from spaces.language.tree import Comparison, Expression
+
+_FUNCTIONS = {"//": "tw_whole_quotient", "%": "tw_whole_remainder"}
+
+
+def indices(lanes: int, vector: str, elements: Mapping[str, str]) -> str:
+    """C definitions of what places need, for elements of these C types by what functions call
+    their dtypes, in registers of the C type ``vector``; they stand behind those of ``moves``."""
+    text = _RAMP + _INDICES
+    for dtype, c_type in TABLE_TYPES.items():
+        text += _TABLE.replace("@D@", dtype).replace("@T@", c_type)
+    for dtype, c_type in elements.items():
+        scattered = _SCATTERED.replace("@D@", dtype).replace("@T@", c_type)
+        text += scattered.replace("@V@", vector)
+    return _with_lanes(text, lanes)
+
+
+def values(lanes: int) -> str:
+    """C definitions of what values need, where places have theirs; ``vf`` and ``vi`` are known."""
+    return _with_lanes(_VALUES, lanes)
+
+
+def numbers(lanes: int) -> str:
+    """C definitions of whole numbers as values, where no places need any."""
+    return _with_lanes(_RAMP + _VALUES, lanes)
+
+
+def _with_lanes(text: str, lanes: int) -> str:
+    every = ", ".join(map(str, range(lanes)))
+    return text.replace("@NUMBERS@", every).replace("@LANES@", str(lanes))
+
+
+@dataclass(frozen=True)
+class WideCode(Operations[Written]):
+    """The meaning (:class:`spaces.language.tree.Meaning`) of whole numbers as C on vectors of 64
+    bits. What arrays and axes have is for whoever folds an expression to say."""
+
+    def number(self, value: float) -> Written:
+        """In all lanes."""
+        return Written(f"tw_wide({literal(value)}L)")
+
+    def negation(self, inner: Written) -> Written:
+        """Lane by lane."""
+        return Written(f"(-{inner})")
+
+    def binary(self, operator: str, left: Written, right: Written) -> Written:
+        """Quotients and remainders are rounded down; those by 0 are 0."""
+        if operator in _FUNCTIONS:
+            return Written(f"{_FUNCTIONS[operator]}({left}, {right})")
+        return Written(f"({left} {operator} {right})")
+
+    def comparison(self, operator: str, left: Written, right: Written) -> Written:
+        """A mask of as many bits."""
+        return Written(f"({left} {operator} {right})")
+
+    def select(self, condition: Written, then: Written, otherwise: Written) -> Written:
+        """Lane by lane."""
+        return Written(f"tw_whole_select({condition}, {then}, {otherwise})")
+
+    def call(self, function: str, arguments: Sequence[Written]) -> Written:
+        """Of functions that keep numbers whole."""
+        return Written(f"tw_whole_{function}({', '.join(map(str, arguments))})")
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Writes the whole numbers of a program that floats do not tell apart.
+
+    ``leaf`` has C text of axes and entries as ``vl``, ``real`` of expressions as ``vf``.
+    """
+
+    magnitudes: Magnitudes
+    leaf: Callable[[Expression], str | None]
+    real: Callable[[Expression], str]
+
+    def value(self, node: Expression) -> str | None:
+        """A large whole number as ``vf``, rounded once; None of others."""
+        is_condition = isinstance(node, Comparison)
+        if is_condition or not self.magnitudes.takes_integers(node):
+            return None
+        return f"tw_numbers_wide({self.whole(node)})"
+
+    def mask(self, node: Comparison) -> str | None:
+        """A comparison of large whole numbers as ``vi``: of integers if both sides are whole, else
+        of doubles; None of others."""
+        if not self.magnitudes.compares_large(node):
+            return None
+        return f"tw_narrowed({self._compared(node)})"
+
+    def whole(self, node: Expression) -> str:
+        """A whole number as ``vl``."""
+        return node.fold(WideCode(), self._known).text
+
+    def _known(self, node: Expression) -> Written | None:
+        if isinstance(node, Comparison):
+            return Written(self._compared(node))
+        found = self.leaf(node)
+        return None if found is None else Written(found)
+
+    def _compared(self, node: Comparison) -> str:
+        """A mask as ``vl``."""
+        sides = node.left, node.right
+        if all(map(self.magnitudes.is_whole, sides)):
+            left, right = map(self.whole, sides)
+        else:
+            left, right = (f"tw_doubles({self._double(side)})" for side in sides)
+        return f"({left} {node.operator} {right})"
+
+    def _double(self, node: Expression) -> str:
+        return self.whole(node) if self.magnitudes.is_large(node) else self.real(node)
+
+
+_RAMP = """\
+typedef long vl __attribute__((vector_size(8 * @LANES@)));
+static inline vl tw_ramp_wide(long start) { return (vl){@NUMBERS@} + start; }
+"""
+
+_INDICES = """\
+static inline vl tw_quotients_wide(vl x, long d) { return x / d + (x % d < 0); }
+static inline vl tw_entries_wide(vi i, int below) {
+  return __builtin_convertvector(tw_entries(i, below), vl);
+}
+"""
+
+_TABLE = """\
+static inline vi tw_table_wide_@D@(const @T@ *p, vl o, long n) {
+  vi x = {0};
+  for (long i = 0; i < n && i < @LANES@; i++) x[i] = p[o[i]];
+  return x;
+}
+"""
+
+_SCATTERED = """\
+static inline @V@ tw_scattered_wide_@D@(const @T@ *p, vl o, long n) {
+  @T@ x[@LANES@] = {0};
+  for (long i = 0; i < n && i < @LANES@; i++) x[i] = p[o[i]];
+  return tw_load_@D@(x);
+}
+"""
+
+_VALUES = """\
+typedef double vd __attribute__((vector_size(8 * @LANES@)));
+#define tw_doubles(x) __builtin_convertvector(x, vd)
+static inline vl tw_wide(long x) { return (vl){0} + x; }
+static inline vl tw_widened(vi x) { return __builtin_convertvector(x, vl); }
+static inline vi tw_narrowed(vl x) { return __builtin_convertvector(x, vi); }
+static inline vf tw_numbers_wide(vl x) { return __builtin_convertvector(x, vf); }
+static inline vl tw_whole_select(vl mask, vl a, vl b) { return (mask & a) | (~mask & b); }
+static inline vl tw_whole_max(vl a, vl b) { return tw_whole_select(a > b, a, b); }
+static inline vl tw_whole_min(vl a, vl b) { return tw_whole_select(a < b, a, b); }
+static inline vl tw_whole_relu(vl a) { return a & (a > 0); }
+static inline vl tw_whole_abs(vl a) { return tw_whole_max(a, -a); }
+static inline vl tw_whole_floor(vl a) { return a; }
+static inline vl tw_whole_quotient(vl a, vl b) {
+  const vl none = b == 0, by = b - none, q = a / by, rest = a - by * q;
+  return ~none & (q + ((rest != 0) & ((rest < 0) != (by < 0))));
+}
+static inline vl tw_whole_remainder(vl a, vl b) {
+  return (b != 0) & (a - b * tw_whole_quotient(a, b));
+}
+"""

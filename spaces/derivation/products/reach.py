@@ -1,0 +1,61 @@
+"""How far whole numbers go on the way to a form: whether kernels compute it in 32 bits or in 64.
+
+This is the one place that decides. What goes into a quotient counts as what comes out, and so does
+every partial sum, in whatever order code adds up its terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spaces.derivation.products.forms import Atom, Entry, Form, Limits, Quotient, span
+from spaces.language.program import Program
+
+NARROW = 2**31 - 2**16
+"""What numbers of 32 bits may reach, with room for tiles that stick out of their arrays."""
+UNKNOWN = 2**63
+
+
+def offset_of(program: Program, entry: Entry) -> Form:
+    """Where an index table has an entry, in elements from its start."""
+    offset = Form()
+    for index, stride in zip(entry.indices, program.operand[entry.table].strides, strict=True):
+        offset = offset + index * stride
+    return offset
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What forms reach whose atoms have these ``limits``; tables are those of ``program``."""
+
+    program: Program
+    limits: Limits
+
+    def are_narrow(self, forms: Iterable[Form]) -> bool:
+        """Whether 32 bits hold all that the forms are computed of."""
+        return all(self.of(form) < NARROW for form in forms)
+
+    def of(self, form: Form) -> int:
+        """A bound on the magnitude of a form and of all that it is computed of."""
+        low, high = min(form.constant, 0), max(form.constant, 0)
+        inside = 0
+        for atom, coefficient in form.terms:
+            ends = span(Form(((atom, coefficient),)), self.limits)
+            if ends is None:
+                return UNKNOWN
+            low, high = low + min(*ends, 0), high + max(*ends, 0)
+            inside = max(inside, abs(coefficient), self._within(atom))
+        return max(-low, high, inside)
+
+    def _within(self, atom: Atom) -> int:
+        """What an atom is computed of."""
+        match atom:
+            case Quotient(dividend, divisor):
+                return max(self.of(dividend), divisor)
+            case Entry(table, indices):
+                found = [self.of(index) for index in indices]
+                if table in self.program.operand:
+                    found.append(self.of(offset_of(self.program, atom)))
+                return max(found, default=0)
+        return 0

@@ -1,0 +1,217 @@
+"""Random programs whose indices and conditions go beyond 24, 31 and 53 bits, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from spaces.errors import InputError
+from spaces.language import program
+from spaces.language.bounds import Bounds
+from spaces.language.reading.inference import entry_ranges
+from spaces.operators import workload
+from spaces.workloads.workload import Workload
+
+ROWS, COLUMNS, TERMS = 9, 37, 5
+FACTORS = [1, 2, 3, 16, 7919, 100003, 2**24 + 1, 16000001, 2**31 - 1, 2**31 + 11, 10**10 + 7]
+DIVISORS = [1, 2, 3, 7, 64, 1000, 1000003, 2**24, 2**31, 2**31 + 11, 10**10]
+EDGES = [2**24 - 1, 2**24, 2**24 + 1, 2**31 - 1, 2**31, 2**31 + 1, 2**53 - 1, 2**53]
+SIGNS = ["<", "<=", ">", ">=", "==", "!="]
+LIMITS = [3, 2**24 + 5, 2**31 - 1]
+
+REFUSED = ("2**60", "2**53", "leaves no element", "bounds no reduction", "runs from")
+"""What the language says of programs that it does not take."""
+
+
+def whole(*atoms: str) -> st.SearchStrategy[str]:
+    """An index: what the language takes of these atoms."""
+    factors, divisors = st.sampled_from(FACTORS), st.sampled_from(DIVISORS)
+    leaves = st.sampled_from(atoms) | st.builds("{} * {}".format, factors, st.sampled_from(atoms))
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds("({} + {})".format, inner, inner),
+            st.builds("({} - {})".format, inner, inner),
+            st.builds("({}) * {}".format, inner, factors),
+            st.builds("({}) // {}".format, inner, divisors),
+            st.builds("({}) % {}".format, inner, divisors),
+        ),
+        max_leaves=5,
+    )
+
+
+@st.composite
+def condition(draw, *atoms: str) -> str:
+    """A comparison of whole numbers near where floats, or 32 bits, would have others."""
+    own, sign = draw(whole(*atoms)), draw(st.sampled_from(SIGNS))
+    if draw(st.booleans()):
+        edge = draw(st.sampled_from(EDGES))
+        first, *others = atoms
+        near = f"{first} - {draw(st.sampled_from(others or [first]))} + {edge - 2}"
+        return f"{near} {sign} {edge}"
+    if draw(st.booleans()):
+        return f"({own}) % {draw(st.sampled_from(DIVISORS[1:]))} {sign} 1"
+    return f"{own} {sign} {draw(whole(*atoms))}"
+
+
+@st.composite
+def inside(draw, size: int, *atoms: str) -> str:
+    """An index of an array of so many elements, and never beyond."""
+    return f"({draw(whole(*atoms))}) % {size}"
+
+
+@st.composite
+def gathered(draw) -> str:
+    index = draw(inside(4099, "i", "j", "t[i]", "t[j]"))
+    return f"z: DTYPE[4099]; y: DTYPE; y[i,j] = z[{index}]"
+
+
+@st.composite
+def read_near(draw) -> str:
+    """An index whose range is what the language says, divided so far that an array has it all."""
+    own = draw(whole("i", "j"))
+    try:
+        made = program(
+            f"z: float32[{2**31}]; y[i,j] = z[({own}) % 2 + i * 0 + j * 0]", i=ROWS, j=COLUMNS
+        )
+        index = made.stages[0].body.indices[0]
+        low, high = Bounds.under((), made.extent, entry_ranges(made)).of(index)
+        divided = program(f"y[i,j] = ({own}) // {2**30} + i * 0 + j * 0", i=ROWS, j=COLUMNS)
+        low, high = Bounds.under((), divided.extent, {}).of(divided.stages[0].body)
+    except InputError:
+        assume(False)
+    assume(high - low < 5000)
+    shift = f"- {low}" if low > 0 else f"+ {-low}"
+    return f"z: DTYPE[{high - low + 1}]; y: DTYPE; y[i,j] = z[({own}) // {2**30} {shift}]"
+
+
+@st.composite
+def chosen(draw) -> str:
+    holds = draw(condition("i", "j", "t[i]", "t[j]"))
+    return f"y[i,j] = select({holds}, x[i,j], 0.5 - x[i,j])"
+
+
+@st.composite
+def products_of_axes(draw) -> str:
+    holds = f"i * j * {draw(st.sampled_from(FACTORS))} + {draw(st.sampled_from(EDGES))}"
+    sign, edge = draw(st.sampled_from(SIGNS)), draw(st.sampled_from(EDGES))
+    return f"y[i,j] = select(max({holds}, j) {sign} {edge}, x[i,j], 0.5 - x[i,j])"
+
+
+@st.composite
+def beside_floats(draw) -> str:
+    own, edge = draw(st.sampled_from(["i", "j", "i - j"])), draw(st.sampled_from(EDGES[:-2]))
+    sign = draw(st.sampled_from(SIGNS))
+    return f"y[i,j] = select({own} + {edge} {sign} w[i] * {2.0**23} * 2, x[i,j], 0.5 - x[i,j])"
+
+
+@st.composite
+def values(draw) -> str:
+    return f"y[i,j] = ({draw(whole('i', 'j', 't[j]'))}) * x[i,j] + ({draw(whole('i', 'j'))}) / 3"
+
+
+@st.composite
+def reduced(draw) -> str:
+    holds = draw(condition("i", "j"))
+    body = f"select({holds}, x[i,j], 0.5 - x[i,j])"
+    form = draw(
+        st.sampled_from(["y[i] = max[j]({})", "y[i,j] = softmax[j]({})", "y[i] = sum[j]({})"])
+    )
+    return form.format(body)
+
+
+@st.composite
+def rows_chosen(draw) -> str:
+    factor = draw(st.sampled_from([1, 3, 7919]))
+    size = 11 + (ROWS - 1) * factor
+    return (
+        f"t: int32[i](index < 11); z: float32[{size},j]; y[i] = max[j](z[t[i] + {factor} * i, j])"
+    )
+
+
+@st.composite
+def windows(draw) -> str:
+    step, back = (
+        draw(st.sampled_from([1, 7, 10**6, 2**31 + 11])),
+        draw(st.sampled_from([0, 3, 10**9])),
+    )
+    reducer = draw(st.sampled_from(["sum", "max"]))
+    index = f"{step} * k + i - {back}"
+    return f"z: float32[50,j]; y[i,j] = {reducer}[k](inside(z[{index}, j], 0))"
+
+
+@st.composite
+def products(draw) -> str:
+    step, back = (
+        draw(st.sampled_from([1, 7, 10**6, 2**31 + 11])),
+        draw(st.sampled_from([0, 3, 10**9])),
+    )
+    index = f"{step} * k + i - {back}"
+    return f"z: DTYPE[50,4]; w: DTYPE; y[i,j] = sum[k,c](inside(z[{index}, c], 0) * w[k,c,j])"
+
+
+@st.composite
+def attention(draw) -> str:
+    atoms = draw(st.sampled_from([("j", "i"), ("j", "i", "t[j]", "t[i]"), ("p[i]", "p[j]", "j")]))
+    own = draw(condition(*atoms))
+    score = "sum[k](q[i,k] * u[j,k])"
+    if draw(st.booleans()):
+        return f"where {own}; y[i,e] = sum[j](softmax[j]({score}) * v[j,e])"
+    return f"y[i,e] = sum[j](softmax[j](select({own}, {score}, 0.5 - {score})) * v[j,e])"
+
+
+KINDS: dict[str, Callable[[], st.SearchStrategy[str]]] = {
+    "gathered": gathered,
+    "read near": read_near,
+    "chosen": chosen,
+    "products of axes": products_of_axes,
+    "beside floats": beside_floats,
+    "values": values,
+    "reduced": reduced,
+    "rows chosen": rows_chosen,
+    "windows": windows,
+    "products": products,
+    "attention": attention,
+}
+
+
+@st.composite
+def programs(draw, kind: str, dtype: str = "float32") -> Workload:
+    """A workload of one of :data:`KINDS`; programs that the language refuses are left out."""
+    text = draw(KINDS[kind]()).replace("DTYPE", dtype)
+    length = COLUMNS if "t[j]" in text or "p[j]" in text else ROWS
+    tables = {
+        "t[": f"t: int32[{length}](index < {draw(st.sampled_from(LIMITS))})",
+        "p[": f"p: int32[{length}]",
+    }
+    declared = [
+        line for name, line in tables.items() if name in text and f"{name[0]}: " not in text
+    ]
+    sizes = {"i": ROWS, "j": COLUMNS, "k": TERMS, "e": 8, "c": 4}
+    words = set("".join(c if c.isalnum() else " " for c in text).split())
+    used = {axis: n for axis, n in sizes.items() if axis in words}
+    try:
+        return workload("; ".join([*declared, text]), **used)
+    except InputError as reason:
+        assume(not any(word in str(reason) for word in REFUSED))
+        raise
+
+
+def inputs(made: Workload, seed: int) -> dict[str, np.ndarray]:
+    """Random inputs, among whose whole numbers are their limits and neighbours that floats take
+    for equal."""
+    drawn = made.make_inputs(seed)
+    generator = np.random.default_rng(seed)
+    for operand in made.inputs:
+        if operand.element.is_integer and operand.drawn is None:
+            limits = np.iinfo(operand.element.numpy)
+            near = generator.integers(2**24, 2**24 + 8, operand.shape)
+            far = generator.choice([limits.min, limits.max, limits.max - 1, -1, 0], operand.shape)
+            drawn[operand.name] = np.where(generator.random(operand.shape) < 0.3, far, near)
+            drawn[operand.name] = drawn[operand.name].astype(operand.element.numpy)
+        if operand.name == "w" and len(operand.shape) == 1:
+            drawn["w"] = np.float32(generator.choice(EDGES[:-2], operand.shape) / 2.0**24)
+    return drawn
