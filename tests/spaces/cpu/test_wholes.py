@@ -32,7 +32,7 @@ def check(w: Workload, seed: int, served: set[str]) -> None:
             continue
         served.add(template.name)
         space = Space(w, TARGET, [template(w, TARGET)])
-        row = space.sample(np.random.default_rng(seed), 1)[0]
+        row = space.sample(np.random.default_rng(seed), 32)[0]
         kernel = space.lower(space.schedule(row))
         with tempfile.TemporaryDirectory() as folder:
             library = compile_kernels([kernel], TARGET, Path(folder))
