@@ -72,6 +72,18 @@ DTYPES = {
 }
 
 
+ALSO_CALLED = {
+    **dict.fromkeys(("fp64", "f64", "double"), "float64"),
+    **dict.fromkeys(("fp32", "f32", "float", "single"), "float32"),
+    **dict.fromkeys(("tf32",), "tfloat32"),
+    **dict.fromkeys(("fp16", "f16", "half"), "float16"),
+    **dict.fromkeys(("bf16", "bfloat"), "bfloat16"),
+    **dict.fromkeys(("fp8", "float8", "e4m3", "e4m3fn", "float8_e4m3"), "float8_e4m3fn"),
+    **dict.fromkeys(("e5m2",), "float8_e5m2"),
+    **dict.fromkeys(("int", "i32", "int64", "long"), "int32"),
+    **dict.fromkeys(("i8", "uint8", "bool"), "int8"),
+}
+"""What people call dtypes elsewhere, or the nearest there is."""
 EXACT = 2**24
 """Whole numbers up to which float32 has all."""
 EXACT_WIDE = 2**53
@@ -83,4 +95,6 @@ def dtype(name: str) -> DType:
     try:
         return DTYPES[name]
     except (KeyError, TypeError):
-        raise InputError(f"unknown dtype {shown(name)}; known: {', '.join(DTYPES)}") from None
+        near = ALSO_CALLED.get(name) if isinstance(name, str) else None
+        known = f"did you mean {near}?" if near else f"known: {', '.join(DTYPES)}"
+        raise InputError(f"unknown dtype {shown(name)}; {known}") from None

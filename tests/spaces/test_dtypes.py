@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from spaces.dtypes import DTYPES, dtype
+from spaces.dtypes import ALSO_CALLED, DTYPES, dtype
+from spaces.errors import InputError
 
 FLOATS = [name for name, d in DTYPES.items() if not d.is_integer]
 
@@ -19,3 +20,11 @@ def test_tfloat32_keeps_what_is_no_number_and_rounds_ties_away() -> None:
     values = [np.inf, -np.inf, np.nan, 1 + unit / 2, -1 - unit / 2, 1 + 3 * unit / 2]
     rounded = [np.inf, -np.inf, np.nan, 1 + unit, -1 - unit, 1 + 2 * unit]
     np.testing.assert_array_equal(dtype("tfloat32").cast(np.array(values)), rounded)
+
+
+@pytest.mark.parametrize("name", ALSO_CALLED)
+def test_the_nearest_dtype_is_named(name):
+    with pytest.raises(InputError, match=f"unknown dtype '{name}'; did you mean") as raised:
+        dtype(name)
+    assert ALSO_CALLED[name] in DTYPES
+    assert str(raised.value).endswith(f"{ALSO_CALLED[name]}?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -12,6 +13,7 @@ import numpy as np
 from spaces.errors import InputError, shown
 from spaces.language.affine import affine
 from spaces.language.functions import FUNCTIONS, REDUCERS
+from spaces.language.reading import spelling
 from spaces.language.reading.reductions import SUGAR
 from spaces.language.reading.source import NAME, NAMES, RESERVED, Statement
 from spaces.language.tree import (
@@ -30,6 +32,12 @@ from spaces.language.tree import (
 MAX_DEPTH = 64
 CALLED = (*FUNCTIONS, "select", "inside", "size")
 """What has the form of a function's call."""
+MOST_SHOWN = 40
+"""Characters of an expression that a message repeats."""
+ALLOWED = (
+    "numbers, axes, x[i], + - * / // %, exp(x), select(c, a, b), inside(x[i], value), sum[j](...)"
+)
+"""What an expression is made of."""
 MAX_NUMBER = float(np.finfo(np.float32).max)
 
 _OPERATORS: Mapping[type[ast.operator], str] = {
@@ -56,7 +64,7 @@ class Names:
 
     ``ranks`` are the dimensions of each array known so far, by declaration, definition or use.
     ``defined`` are the stages that exist, ``lines`` all stages with the line that defines each;
-    ``indices`` the arrays whose entries may be indices.
+    ``indices`` the arrays whose entries may be indices, ``defining`` the stage that is read now.
     """
 
     axes: Mapping[str, int]
@@ -64,6 +72,7 @@ class Names:
     ranks: dict[str, int] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
     indices: set[str] = field(default_factory=set)
+    defining: str = ""
 
     def problem(self, name: str, rank: int) -> str | None:
         """Why the array ``name`` cannot be read here with so many indices."""
@@ -73,6 +82,8 @@ class Names:
             return f"bad name {shown(name)}; allowed: {NAMES}"
         if name in self.axes:
             return f"{name!r} is an axis; an operand needs another name"
+        if name == self.defining:
+            return f"stage {name!r} is read before it exists; {spelling.RECURRENCE}"
         if name in self.lines and name not in self.defined:
             return f"stage {name!r} is read before it exists; line {self.lines[name]} defines it"
         known = self.ranks.setdefault(name, rank)
@@ -119,14 +130,13 @@ class ExpressionReader:
                 return self._call(node, name, arguments, depth)
             case ast.Call(func=ast.Subscript(), args=[body], keywords=[]):
                 return self._reduction(node.func, body, depth)
+            case ast.Call(func=ast.Name(id=name), args=[*_, _]) if self._is_reducer(name):
+                self._fail(node, self._with_axes(name, node.args[0]))
             case ast.Compare():
-                self._fail(node, "a comparison is the condition of select or where, nothing else")
-        self._fail(
-            node,
-            f"{self._source(node)} is not part of the language; allowed: numbers, axes, name[...], "
-            "+ - * / // %, function(...), select(c, a, b), inside(name[...], value), "
-            "reducer[axes](...)",
-        )
+                problem = "a comparison is the condition of select or where, nothing else"
+                self._fail(node, f"{problem}; write select({self._text(node)}, 1, 0)")
+        near = spelling.instead(node, self._text) or f"allowed: {ALLOWED}"
+        self._fail(node, f"{self._source(node)} is not part of the language; {near}")
 
     def conditions(self, node: ast.expr, depth: int = 1) -> list[Comparison]:
         """Comparisons that hold together: ``a < b <= c`` and those that ``and`` joins."""
@@ -137,8 +147,10 @@ class ExpressionReader:
                 sides = [self.read(side, depth + 1) for side in (node.left, *node.comparators)]
                 pairs = zip(operators, sides, sides[1:], strict=False)
                 return [Comparison(_COMPARISONS[type(o)], left, right) for o, left, right in pairs]
-        allowed = "< <= > >= == != between expressions, and 'and'"
-        self._fail(node, f"{self._source(node)} is no condition; allowed: {allowed}")
+        near = "allowed: < <= > >= == != between expressions, and 'and'"
+        if isinstance(node, ast.BoolOp):
+            near = spelling.EITHER
+        self._fail(node, f"{self._source(node)} is no condition; {near}")
 
     def refuse_reductions(self, node: ast.expr, found: Expression) -> None:
         """Refuse a condition or an index that reduces."""
@@ -175,12 +187,18 @@ class ExpressionReader:
     def _call(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Expression:
         special = {"select": (3, self._select), "inside": (2, self._inside)}
         if name not in self._called:
-            self._fail(node, f"unknown function {name!r}; known: {', '.join(self._called)}")
+            if self._is_reducer(name) and len(arguments) == 1:
+                self._fail(node, self._with_axes(name, arguments[0]))
+            known = [each for each in self._called if each not in spelling.CASTS]
+            near = spelling.unknown(name, known, spelling.FUNCTIONS)
+            self._fail(node, f"unknown function {name!r}; {near}")
         if name == "size":
             return self._size(node, arguments)
         arity = special[name][0] if name in special else FUNCTIONS[name].arity
         if len(arguments) != arity:
-            self._fail(node, f"{name} with {len(arguments)} arguments; allowed: {arity}")
+            axes = self._is_reducer(name) and len(arguments) == 1
+            near = f", or {self._reduced(name, arguments[0])}" if axes else ""
+            self._fail(node, f"{name} with {len(arguments)} arguments; allowed: {arity}{near}")
         if name in special:
             return special[name][1](arguments, depth)
         return Call(name, tuple(self.read(argument, depth + 1) for argument in arguments))
@@ -219,19 +237,40 @@ class ExpressionReader:
         match head:
             case ast.Subscript(value=ast.Name(id=name), slice=over):
                 if name not in REDUCERS and name not in SUGAR:
-                    known = ", ".join([*REDUCERS, *SUGAR])
-                    self._fail(head, f"unknown reducer {name!r}; known: {known}")
+                    near = spelling.unknown(name, [*REDUCERS, *SUGAR], spelling.REDUCERS)
+                    self._fail(head, f"unknown reducer {name!r}; {near}")
                 axes = self._axes(parts(over))
                 if not axes:
                     self._fail(head, f"{name} over no axis; allowed: one axis or more")
                 return Reduction(name, axes, self.read(body, depth + 1))
         self._fail(head, f"{self._source(head)} is no reducer; allowed: reducer[axes](...)")
 
+    def _is_reducer(self, name: str) -> bool:
+        """Whether the name is that of a reducer, where there may be any."""
+        return "inside" in self._called and (name in REDUCERS or name in SUGAR)
+
+    def _with_axes(self, name: str, body: ast.expr) -> str:
+        return f"{name} names the axes that it reduces; write {self._reduced(name, body)}"
+
+    def _reduced(self, name: str, body: ast.expr) -> str:
+        """The spelling of a reduction that was written without its axes: of those that the stage
+        does not keep."""
+        kept, _, _ = self._statement.text.partition("=")
+        found = [n.id for n in ast.walk(body) if isinstance(n, ast.Name)]
+        axes = [axis for axis in dict.fromkeys(found) if axis in self._names.axes]
+        over = [axis for axis in axes if not re.search(rf"\b{axis}\b", kept)] or axes
+        return f"{name}[{', '.join(over) or 'j'}]({self._text(body)})"
+
     def _axes(self, nodes: Sequence[ast.expr]) -> tuple[str, ...]:
         return axis_names(self._statement, nodes, self._names.axes)
 
     def _source(self, node: ast.expr) -> str:
-        return shown(self._statement.text[node.col_offset : node.end_col_offset])
+        return shown(self._text(node))
+
+    def _text(self, node: ast.expr) -> str:
+        """What was written, or ``...`` for more than a few words of it."""
+        text = self._statement.text[node.col_offset : node.end_col_offset]
+        return text if len(text) <= MOST_SHOWN else "..."
 
     def _fail(self, node: ast.expr, problem: str) -> NoReturn:
         self._statement.fail(problem, node.col_offset)
@@ -251,6 +290,8 @@ def axis_names(
         text = statement.text[node.col_offset : node.end_col_offset]
         if not isinstance(node, ast.Name) or node.id not in known:
             allowed = ", ".join(known) or "axes with an extent, such as i=4; none is given"
+            if known and isinstance(node, ast.Name):
+                allowed += f"; or give it an extent, such as {node.id}=8"
             statement.fail(f"{shown(text)} is no axis; allowed: {allowed}", node.col_offset)
         if node.id in found:
             statement.fail(f"axis {node.id!r} is repeated; allowed: once", node.col_offset)

@@ -132,7 +132,9 @@ class _Reader:
         if self._names.ranks.setdefault(name, len(axes)) != len(axes):
             known = self._names.ranks[name]
             statement.fail(f"{name!r} has {len(axes)} axes here, and {known} where it is declared")
+        self._names.defining = name
         expression = ExpressionReader(statement, self._names).read(value)
+        self._names.defining = ""
         taken = {*self._names.ranks, *self._names.lines, *self._names.axes, *self.declared}
         Lifter(self.conditions, self.stages, taken).define(name, axes, expression)
         if len(self.stages) > MAX_STAGES:

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from spaces.errors import InputError, shown
+from spaces.language.reading import spelling
 
 MAX_LENGTH = 8000
 """Characters of a program."""
 MAX_STATEMENTS = 200
+MOST_SHOWN = 48
+"""Characters of a statement that a message repeats."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 RESERVED = ("axes", "where", "inf")
@@ -33,14 +36,25 @@ class Statement:
 
     def fail(self, problem: str, position: int = 0) -> NoReturn:
         """Refuse the statement because of what stands at ``position``."""
-        where = f"line {self.line}, character {position + 1} of {shown(self.text)}"
+        where = f"line {self.line}, character {position + 1} of {shown(self._around(position))}"
         raise InputError(f"{where}: {problem}")
+
+    def _around(self, position: int) -> str:
+        """The text, or what stands around the position of a long one."""
+        if len(self.text) <= MOST_SHOWN:
+            return self.text
+        start = max(0, min(position - MOST_SHOWN // 4, len(self.text) - MOST_SHOWN))
+        end = start + MOST_SHOWN
+        before, after = "..." * (start > 0), "..." * (end < len(self.text))
+        return f"{before}{self.text[start:end]}{after}"
 
     def check(self) -> None:
         """Refuse characters that the language has no use for, and brackets around nothing."""
         text = self.text.replace("->", "  ")
         if foreign := _FOREIGN.search(text):
-            self.fail(f"unexpected character {foreign.group()!r}", foreign.start())
+            near = spelling.CHARACTERS.get(foreign.group(), "")
+            problem = f"unexpected character {foreign.group()!r}"
+            self.fail(f"{problem}; {near}" if near else problem, foreign.start())
         if glued := _GLUED.search(text):
             problem = f"a number that ends in {glued.group()[-1]!r} is not part of the language"
             self.fail(problem, glued.end() - 1)

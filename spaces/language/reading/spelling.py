@@ -1,0 +1,139 @@
+"""The nearest spelling that works of what people write and the language does not have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
+
+Source = Callable[[ast.expr], str]
+"""The text of a node."""
+
+_READ = "its values are an operand's, such as s[i]"
+FUNCTIONS = {
+    **dict.fromkeys(("sin", "cos", "tan", "atan", "asin", "acos", "rand", "randn"), _READ),
+    **dict.fromkeys(("pow", "power"), "write x * x, or exp(n * log(x))"),
+    **dict.fromkeys(("clamp", "clip"), "write min(max(x, a), b)"),
+    **dict.fromkeys(("where", "iif", "cond"), "write select(x > 0, a, b)"),
+    **dict.fromkeys(("fabs", "absolute"), "write abs(x)"),
+    **dict.fromkeys(("float", "float64", "double"), "write float32(x), or a line y: float64"),
+    **dict.fromkeys(("int", "int8", "int32", "long"), "write a line y: int32, which rounds y"),
+    **dict.fromkeys(("swish", "SiLU"), "write silu(x)"),
+    "round": "write floor(x + 0.5)",
+    "ceil": "write -floor(-x)",
+    "trunc": "write select(x < 0, -floor(-x), floor(x))",
+    "frac": "write x - floor(x)",
+    "square": "write x * x",
+    "cbrt": "write exp(log(x) / 3)",
+    "reciprocal": "write 1 / x",
+    "sign": "write select(x > 0, 1, select(x < 0, -1, 0))",
+    "log2": "write 1.4426950408889634 * log(x)",
+    "log10": "write 0.4342944819032518 * log(x)",
+    "log1p": "write log(1 + x)",
+    "expm1": "write exp(x) - 1",
+    "softplus": "write max(x, 0) + log(1 + exp(-abs(x)))",
+    "leaky_relu": "write select(x > 0, x, 0.01 * x)",
+    "elu": "write select(x > 0, x, exp(x) - 1)",
+    "half": "write float16(x)",
+    "len": "write size(i)",
+    "einsum": "write sum[k](a[i, k] * b[k, j])",
+    "matmul": "write sum[k](a[i, k] * b[k, j])",
+    "dot": "write sum[k](a[k] * b[k])",
+    "concat": "write inside(a[i], 0) + inside(b[i - 3], 0)",
+    "cat": "write inside(a[i], 0) + inside(b[i - 3], 0)",
+}
+"""What stands for functions that there are not."""
+REDUCERS = {
+    **dict.fromkeys(("std", "stddev"), "write sqrt(var[j](x[j]))"),
+    **dict.fromkeys(("avg", "average"), "write mean[j](x[j])"),
+    **dict.fromkeys(("amax", "maximum"), "write max[j](x[j])"),
+    **dict.fromkeys(("amin", "minimum"), "write min[j](x[j])"),
+    "norm": "write sqrt(sum[j](x[j] * x[j]))",
+    "any": "write max[j](select(x[j] > 0, 1, 0))",
+    "all": "write min[j](select(x[j] > 0, 1, 0))",
+    "count": "write sum[j](select(x[j] > 0, 1, 0))",
+    "cumsum": "write sum[k](select(k <= j, x[k], 0))",
+    "cumprod": "write prod[k](select(k <= j, x[k], 1))",
+    "log_softmax": "write x[j] - logsumexp[j](x[j])",
+    "dot": "write sum[j](a[j] * b[j])",
+    **dict.fromkeys(("median", "sort", "argsort", "topk", "mode", "quantile"), ""),
+}
+"""What stands for reducers that there are not."""
+CHARACTERS = {
+    "@": "a product is sum[k](a[i, k] * b[k, j])",
+    "&": "conditions are joined by 'and'; bits are x // 16 % 2",
+    "|": "one of two conditions is select(a, 1, select(b, 1, 0)) > 0",
+    "^": "a square is x * x",
+    "~": "the opposite of a < b is a >= b",
+    "?": "a choice is select(c, a, b)",
+    '"': "there are no strings",
+    "'": "there are no strings",
+    "{": "brackets are ( ) and [ ]",
+}
+"""What stands for characters that the language has no use for."""
+EITHER = "write select(a, 1, select(b, 1, 0)) > 0 for a or b"
+RECURRENCE = (
+    "a stage cannot read itself; write sums over s[k] where k <= t, such as a cumulative sum"
+)
+CASTS = ("bfloat16", "float16", "float32")
+"""Functions that lists of what is known leave out."""
+
+
+def unknown(name: str, known: Collection[str], spelt: dict[str, str]) -> str:
+    """What to write for a name: a spelling, the nearest name, or all that are known. Nothing is
+    near to a name that is ``spelt`` as nothing."""
+    if spelt.get(name):
+        return spelt[name]
+    similar = name not in spelt and len(name) > 3
+    near = get_close_matches(name, known, 1, 0.75) if similar else []
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+
+
+def instead(node: ast.expr, source: Source) -> str | None:
+    """What to write for a node that is not part of the language, if there is something near."""
+    match node:
+        case ast.BinOp(left, ast.Pow(), right):
+            base = source(left)
+            plain = isinstance(left, ast.Name | ast.Subscript | ast.Call | ast.Constant)
+            return _power(base if plain else f"({base})", right)
+        case ast.BinOp(left, ast.RShift() | ast.LShift() as shift, ast.Constant(value=int() as by)):
+            operator = "//" if isinstance(shift, ast.RShift) else "*"
+            return f"write {source(left)} {operator} {2 ** min(by, 62)}"
+        case ast.IfExp(test, body, orelse):
+            return f"write select({source(test)}, {source(body)}, {source(orelse)})"
+        case ast.BoolOp(op=ast.Or()):
+            return EITHER
+        case ast.BoolOp():
+            return "'and' joins conditions of select and where; write select(a and b, x, y)"
+        case ast.UnaryOp(op=ast.UAdd(), operand=inner):
+            return f"write {source(inner)}"
+        case ast.UnaryOp(op=ast.Not()):
+            return "write the opposite comparison"
+        case ast.Slice():
+            return "write an index for each dimension: x[i, j], or x[i + 3] for a part"
+        case ast.Constant(value=bool() as value):
+            return f"write {int(value)}"
+        case ast.Constant():
+            return "write an index for each dimension, such as x[i, j]"
+        case ast.Subscript(value=ast.Subscript(value=array, slice=first), slice=second):
+            return f"write {source(array)}[{source(first)}, {source(second)}]"
+        case ast.Subscript():
+            return "brackets follow names; write a stage of its own, s[i] = ..., and read s[i]"
+        case ast.List() | ast.Tuple() | ast.ListComp():
+            return "write a stage for each value"
+        case ast.Attribute(attr="T"):
+            return "write x[j, i] for the transpose"
+        case ast.Attribute(attr="shape"):
+            return "write size(i) for the extent of an axis"
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return f"write {name}(...), or {name}[j](...) for a reducer, without what is before '.'"
+    return None
+
+
+def _power(base: str, exponent: ast.expr) -> str:
+    match exponent:
+        case ast.Constant(value=2 | 3 | 4 as times):
+            return f"write {' * '.join([base] * times)}"
+        case ast.Constant(value=0.5):
+            return f"write sqrt({base})"
+    return f"write exp(n * log{base if base.startswith('(') else f'({base})'})"
