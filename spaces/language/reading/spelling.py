@@ -132,7 +132,7 @@ def instead(node: ast.expr, source: Source) -> str | None:
 
 def _power(base: str, exponent: ast.expr) -> str:
     match exponent:
-        case ast.Constant(value=2 | 3 | 4 as times):
+        case ast.Constant(value=int() as times) if 2 <= times <= 4:
             return f"write {' * '.join([base] * times)}"
         case ast.Constant(value=0.5):
             return f"write sqrt({base})"
