@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from measure.cluster.speaking import stranger
+from measure.cluster.speaking.sockets import set_short_folder
 from measure.cluster.speaking.stranger import CLIENT
 from measure.cpu.cores import usable_cpus
 from measure.host.directories import cache_directory
@@ -56,6 +57,7 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
     if address is None:
         os.environ[_LOOPBACK] = "0"
         os.environ.setdefault(_NICENESS, "0")
+        set_short_folder()
         _ensure_token()
         _share_path(code)
         _init(address="local", **_LOCAL, num_cpus=usable_cpus())
@@ -110,7 +112,7 @@ def _init(**options: Any) -> None:
             logging_level=logging.ERROR,
             **options,
         )
-    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise InputError(_reason(error, options["address"])) from None
 
 
