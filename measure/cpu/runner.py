@@ -108,7 +108,7 @@ class CRunner:
                 break
             found = self._serve(job, [group[i] for i in right], VERIFICATION, other)
             for i, record in zip(right, found, strict=True):
-                records[i].add_verdict(record, f"other inputs {number}")
+                records[i].add_verdict(record, other.name or f"other inputs {number}")
         return records
 
     def _others(self, job: Job) -> Iterator[Draw]:

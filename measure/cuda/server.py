@@ -115,11 +115,11 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
 def _right_on_other_inputs(session: Session, trials: Sequence[Trial]) -> bool:
     """Whether all that are right so far are right on other inputs, too; the first that is not is
     told."""
-    for number in session.other_inputs():
+    for name in session.other_inputs():
         for i, trial in enumerate(trials):
             if trial.error_kind is None and not trial.slow:
                 _say(event="run", index=i)
-                if not session.judge_once(trial, f"other inputs {number}"):
+                if not session.judge_once(trial, name):
                     _tell(i, trial)
                     return False
         _say(event="draw")

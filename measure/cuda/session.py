@@ -129,8 +129,8 @@ class Session:
             if last:
                 return
 
-    def other_inputs(self) -> Iterator[int]:
-        """The numbers of other problems, each of which takes the place of the first one; that is
+    def other_inputs(self) -> Iterator[str]:
+        """The names of other problems, each of which takes the place of the first one; that is
         back after the last."""
         if self._draw is None or not has_others(self._workload):
             return
@@ -138,7 +138,7 @@ class Session:
         for number, draw in enumerate(other_problems(self._draw), 1):
             turn_to(self._buffers, draw, before, self._host)
             before = draw
-            yield number
+            yield draw.name or f"other inputs {number}"
         turn_to(self._buffers, self._draw, before, self._host)
 
     def judge_once(self, trial: Trial, name: str) -> bool:

@@ -26,6 +26,11 @@ class Draw(Protocol):
         """An array for each input, in its dtype, shape and memory order."""
         ...
 
+    @property
+    def name(self) -> str:
+        """What is special about them; empty for random ones."""
+        ...
+
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
         """The least and the greatest value that each element of each output may have, of the
         output's shape and of :func:`spaces.numerics.allowance.bounds_dtype`, by its name.

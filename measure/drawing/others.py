@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from measure.drawing.edges import edges, with_edges
 from measure.drawing.few_terms import quiet_operands, with_few_terms
 from measure.drawing.interfaces import Draw
 from measure.drawing.programs import FINAL_POINTS
@@ -16,9 +17,10 @@ from spaces.workloads.workload import Workload
 def with_others(
     draw: Draw, most: int = FINAL_POINTS // SHARE, one_axis: bool = False
 ) -> Iterator[Draw]:
-    """The same problem with other tables, and with few terms in its sums; none for most."""
+    """The same problem with other tables, with few terms in its sums, and with edge inputs."""
     yield from with_other_tables(draw, most, one_axis)
     yield from with_few_terms(draw, most, one_axis)
+    yield from with_edges(draw, one_axis=one_axis)
 
 
 def has_others(workload: Workload) -> bool:
@@ -28,4 +30,4 @@ def has_others(workload: Workload) -> bool:
 
 def count(program: Program) -> int:
     """How many other problems there are."""
-    return tables_of(program) + bool(quiet_operands(program))
+    return tables_of(program) + bool(quiet_operands(program)) + len(edges(program))

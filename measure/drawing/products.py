@@ -35,6 +35,7 @@ class ProductDraw:
     signs: np.ndarray | None
     scale: float
     pause: Callable[[], None] = lambda: None
+    name: str = ""
 
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
         """The least and greatest values of the output, by its name; ``out`` may hold arrays."""

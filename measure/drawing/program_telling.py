@@ -17,6 +17,7 @@ import numpy as np
 from measure.drawing.interfaces import Bounds
 from measure.drawing.product_telling import ENOUGH, SHARE, powers
 from measure.drawing.sampling import points, sample
+from measure.drawing.scores import STEEP, USUAL, apart
 from spaces.derivation.rounding.allowance import allowed
 from spaces.derivation.rounding.reached import reached
 from spaces.derivation.rounding.reads import places_read
@@ -29,6 +30,8 @@ from spaces.language.tree import AxisValue, Comparison, Number
 SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 17, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
 for half of a reduction may not count in a row; and one row at least."""
+FEW_ROWS = 2
+"""Rows along each axis in which the spread of scores is looked at."""
 FEW = 256
 """Elements of all outputs together, below which mistakes hide in many a draw by chance; more are
 looked at then, of the usual size."""
@@ -40,10 +43,11 @@ Inputs = Mapping[str, np.ndarray]
 @dataclass(frozen=True)
 class Telling:
     """How inputs are drawn, and the least share of an output's elements in which each of the
-    mistakes showed that must."""
+    mistakes showed that must; and what sets scores far apart, if anything does."""
 
     spread: Spread
     share: float
+    steep: Spread | None = None
 
     def is_sure(self, program: Program) -> bool:
         """Whether every draw is telling, by its sheer size."""
@@ -70,7 +74,8 @@ def telling(program: Program) -> Telling:
     looked_at = Sample.of(program)
     must = sum(1 for _ in looked_at.mistakes())
     best, most = Telling(Spread(), 0.0), (-1, 0.0, 0)
-    for spread in _spreads(program):
+    usual = apart(program, USUAL, looked_at.judged)
+    for spread in _spreads(program, usual):
         coarse, fine = _shown(looked_at, spread)
         least = min(coarse, default=1.0)
         rank = (sum(share > 0 for share in coarse), min(least, SHARE), sum(fine))
@@ -83,7 +88,10 @@ def telling(program: Program) -> Telling:
             f"{_one_line(program)} cannot be verified: whatever its inputs, its outputs do not "
             "show whether all of it is computed"
         )
-    return best
+    if usual is None:
+        return best
+    far = replace(usual, scale=usual.scale * STEEP / USUAL)
+    return replace(best, steep=apart(program, STEEP, looked_at.judged, far))
 
 
 def mistakes_shown(program: Program, inputs: Inputs) -> int:
@@ -146,7 +154,7 @@ def _shown(looked_at: Sample, spread: Spread) -> tuple[list[float], list[bool]]:
     few = sum(output.size for output in program.outputs) < FEW
     coarse: list[float] = []
     fine = [False] * len(program.operands)
-    for seed in SEEDS_OF_FEW if few and spread.scale == 1 else SEEDS:
+    for seed in SEEDS_OF_FEW if few and (spread.operand or spread.scale == 1) else SEEDS:
         drawn = looked_at.drawn(seed, spread)
         shares = list(drawn.coarse())
         before = coarse or [0.0] * len(shares)
@@ -194,6 +202,13 @@ class Sample:
         """With inputs of which nothing is drawn but what is needed."""
         return replace(self, inputs=draw(self.program, seed, spread, self.places))
 
+    def judged(self, program: Program, spread: Spread) -> Bounds:
+        """What the one output of another program of the same operands may be, in a few rows."""
+        few = self.rows and Rows({axis: own[:FEW_ROWS] for axis, own in self.rows.which.items()})
+        drawn = self.drawn(SEEDS[0], spread)
+        (found,) = allowed(program, drawn.inputs, few, known=self.places).values()
+        return found
+
     def mistakes(self) -> Iterator[Mistake]:
         """Those that must show."""
         return _coarse(self.program, reached(self.program, self.rows or Rows()))
@@ -235,8 +250,10 @@ def _share(wrong: Bounds, right: Bounds) -> float:
     return float(np.mean(apart & ~anything & ~((low == -np.inf) & (high == np.inf))))
 
 
-def _spreads(program: Program) -> Iterator[Spread]:
+def _spreads(program: Program, usual: Spread | None) -> Iterator[Spread]:
     """From the usual one outwards, as far as the first operand's dtype has room."""
+    if usual is not None:
+        yield usual
     operand = next((o for o in program.operands if o.drawn is None), None)
     least, most = powers(operand.dtype) if operand else (0, 0)
     for power in (0, 2, -2, 4, -4, 8, -8, 12, 16, -16, 32, -32, 64, -64, 100, -100):

@@ -49,12 +49,14 @@ BETWEEN = 128 << 20
 
 @dataclass(frozen=True)
 class ProgramDraw:
-    """Inputs by operand name; outputs are judged at ``rows``, at all of them if that is None."""
+    """Inputs by operand name, and a ``name`` of what is special about them; outputs are judged at
+    ``rows``, at all of them if that is None."""
 
     workload: Computation
     inputs: Mapping[str, np.ndarray]
     rows: Rows | None = None
     pause: Callable[[], None] = lambda: None
+    name: str = ""
 
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
         """The least and greatest values of each output; infinite where anything may be."""

@@ -21,11 +21,13 @@ class Spread:
 
     Uniform in [-1, 1), or whole ones from -8 to 7. Or ``normal``, with a standard deviation of 1,
     or of 20 for whole ones: where only the largest of very many count, they differ then. Those of
-    the first such operand are multiplied by ``scale``, whole ones if it is more than 1.
+    the ``operand``, or of the first such one, are multiplied by ``scale``, whole ones if it is more
+    than 1.
     """
 
     normal: bool = False
     scale: float = 1.0
+    operand: str = ""
 
 
 def draw(
@@ -41,9 +43,10 @@ def draw(
     """
     generator = np.random.default_rng(seed)
     first = next((o.name for o in program.operands if o.drawn is None), "")
+    scaled = spread.operand or first
     drawn = {}
     for operand in program.operands:
-        scale = spread.scale if operand.name == first else 1.0
+        scale = spread.scale if operand.name == scaled else 1.0
         wanted = (places or {}).get(operand.name, {})
         part = _part(operand, {dimension: len(at) for dimension, at in wanted.items()})
         if operand.drawn and operand.drawn.sorted:

@@ -54,10 +54,12 @@ class Arithmetic:
 @dataclass(frozen=True)
 class Rules(Operations[Interval]):
     """What numbers and operations mean (:class:`spaces.language.tree.Meaning`) in intervals, where
-    kernels compute in the dtype ``kind``."""
+    kernels compute in the dtype ``kind``. If it ``absorbs``, an exact number stays what it is when
+    something is added that is too small to change it, as scores are beside a mask."""
 
     numbers: Numbers
     kind: str
+    absorbs: bool = False
 
     def number(self, value: float) -> Interval:
         """A literal: rounded, if code computes in float32, and then exact."""
@@ -76,7 +78,11 @@ class Rules(Operations[Interval]):
     def binary(self, operator: str, left: Interval, right: Interval) -> Interval:
         """One operation and its rounding."""
         rules = {"+": self._sum, "-": self._difference, "*": self._product, "/": self._quotient}
-        return self._rounded(rules[operator](left, right))
+        found = self._rounded(rules[operator](left, right))
+        if not self.absorbs or operator not in ("+", "-"):
+            return found
+        other = self.negation(right) if operator == "-" else right
+        return self._absorbed(left, right, self._absorbed(other, left, found))
 
     def call(self, function: str, arguments: Sequence[Interval]) -> Interval:
         """A function of the ends, of the points between them at which it turns, and its error."""
@@ -99,10 +105,16 @@ class Rules(Operations[Interval]):
         return self._widened(interval, relative, absolute) if relative else interval
 
     def comparison(self, operator: str, left: Interval, right: Interval) -> Interval:
-        """Conditions: from whether it holds whatever values there are to whether it may hold."""
+        """Conditions: from whether it holds whatever values there are to whether it may hold. None
+        but ``!=`` holds of a NaN."""
         certain = _CERTAIN[operator](left, right)
-        never = _CERTAIN[_OPPOSITE[operator]](left, right)
-        return Interval(certain, ~never, left.free | right.free)
+        perhaps = ~_CERTAIN[_OPPOSITE[operator]](left, right)
+        unordered = _is_nan(left.low) | _is_nan(right.low)
+        if operator == "!=":
+            certain = certain | unordered
+        else:
+            perhaps = perhaps & ~unordered
+        return Interval(certain, perhaps, left.free | right.free)
 
     def select(self, condition: Interval, then: Interval, otherwise: Interval) -> Interval:
         """One of two, or all between both where code may differ about the condition."""
@@ -114,7 +126,8 @@ class Rules(Operations[Interval]):
             high = low if exact else choose(always, a.high, b.high)
             return Interval(low, high, choose(always, a.free, b.free))
         low, high = self.numbers.least(a.low, b.low), self.numbers.greatest(a.high, b.high)
-        free = choose(always, a.free, choose(perhaps, a.free | b.free, b.free))
+        either = a.free | b.free | (_is_nan(a.low) != _is_nan(b.low))
+        free = choose(always, a.free, choose(perhaps, either, b.free))
         return Interval(
             choose(always, a.low, choose(perhaps, low, b.low)),
             choose(always, a.high, choose(perhaps, high, b.high)),
@@ -150,6 +163,16 @@ class Rules(Operations[Interval]):
     def _difference(self, a: Interval, b: Interval) -> Interval:
         return self._of(a.low - b.high, a.high - b.low, a, b)
 
+    def _absorbed(self, a: Interval, b: Interval, found: Interval) -> Interval:
+        """The sum ``found`` of two, which is ``a`` where ``b`` is less than an eighth of a unit."""
+        numbers, arithmetic = self.numbers, Arithmetic.of(self.kind)
+        size = numbers.call("abs", [a.low])
+        least = size * (arithmetic.unit / 8)
+        small = (b.low >= -least) & (b.high <= least) & ~(a.free | b.free)
+        same = (a.low >= a.high) & (size <= arithmetic.largest) & small
+        low, high = (numbers.select(same, a.low, end) for end in _ends(found))
+        return Interval(low, high, found.free)
+
     def _product(self, a: Interval, b: Interval) -> Interval:
         ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
         return self._hull(ends, a, b)
@@ -171,9 +194,10 @@ class Rules(Operations[Interval]):
         return self._of(low, high, a, b)
 
     def _of(self, low: Any, high: Any, a: Interval, b: Interval) -> Interval:
-        """Two numbers may give NaN, as infinities do; then nothing is known."""
+        """Two numbers give NaN, as infinities do; nothing is known unless both are exact."""
         numbers = (a.low <= a.low) & (b.low <= b.low)
-        free = (_is_nan(low) | _is_nan(high)) & numbers
+        exact = (a.low >= a.high) & (b.low >= b.high)
+        free = (_is_nan(low) | _is_nan(high)) & numbers & ~exact
         return Interval(low, high, a.free | b.free | free)
 
     def _rounded(self, interval: Interval) -> Interval:

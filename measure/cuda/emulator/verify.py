@@ -52,7 +52,8 @@ def judged(
         if kind is None and (text := _difference(result.outputs, allowed)):
             kind = ErrorKind.WRONG
         if kind is not None:
-            return Emulated(error_kind=kind, error_text=f"{text} ({interleaving})")
+            where = f"{draw.name}, {interleaving}" if draw.name else interleaving
+            return Emulated(error_kind=kind, error_text=f"{text} ({where})")
     return result
 
 

@@ -203,7 +203,7 @@ class StageKernel:
         if row_axis is not None and row_axis in self.stage.axes:
             row = row_axis, Variable(code, "row", WHOLE)
         variables = {axis: Variable(code, self._name(axis), WHOLE) for axis in axes}
-        rules = Rules(code, program.computed_in)
+        rules = Rules(code, program.computed_in, absorbs=True)
         return Coded(rules, code, self.around.arrays, variables, program.extent, row)
 
     def _name(self, axis: str) -> str:

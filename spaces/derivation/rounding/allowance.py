@@ -42,14 +42,60 @@ def allowed(
     anything. Of ``rows`` alone, if there are any. ``pause`` is called now and then, and may raise
     to end the work. ``inputs`` may be cut to what is read (:func:`..reads.places_read`): ``known``
     says to which places."""
-    rows = rows or Rows()
-    places = {**rows.places(program), **(known or {})}
-    context = _Context(program, Rules(Arrays(), program.computed_in), rows, places, pause)
-    arrays = {o.name: Approximate(np.asarray(inputs[o.name])) for o in program.operands}
+    context, arrays = _begun(program, inputs, rows, pause, known)
     with np.errstate(all="ignore"):
         for stage in program.stages:
             arrays[stage.name] = context.stage(stage, arrays)
         return {o.name: _stored(context.rules, arrays[o.name], o.element) for o in program.outputs}
+
+
+def computed(
+    program: Program,
+    inputs: Mapping[str, np.ndarray],
+    rows: Rows | None = None,
+    known: Mapping[str, Places] | None = None,
+) -> dict[str, np.ndarray]:
+    """What comes of a program whose stages are rounded to the dtype that kernels compute in, and
+    infinite where they are too large for it. The rest is as in :func:`allowed`."""
+    context, arrays = _begun(program, inputs, rows, lambda: None, known)
+    with np.errstate(all="ignore"):
+        for stage in program.stages:
+            found = np.asarray(context.stage(stage, arrays).value)
+            if found.dtype.kind == "f":
+                found = found.astype(program.computed_in).astype(np.float64)
+            arrays[stage.name] = Approximate(found)
+    return {output.name: arrays[output.name].value for output in program.outputs}
+
+
+def evaluated(
+    program: Program, inputs: Mapping[str, np.ndarray], rows: Rows
+) -> dict[str, ApproximateArrays]:
+    """What each stage's body, and the conditions that bound it, are a meaning of, at all points of
+    these rows."""
+    context, arrays = _begun(program, inputs, rows, lambda: None, None)
+    found = {}
+    with np.errstate(all="ignore"):
+        for stage in program.stages:
+            points = grid(rows.values(program, stage))
+            found[stage.name] = ApproximateArrays(
+                context.rules, arrays, points, program, context.places
+            )
+            arrays[stage.name] = context.stage(stage, arrays)
+    return found
+
+
+def _begun(
+    program: Program,
+    inputs: Mapping[str, np.ndarray],
+    rows: Rows | None,
+    pause: Callable[[], None],
+    known: Mapping[str, Places] | None,
+) -> tuple[_Context, dict[str, Approximate]]:
+    """What all stages share, and the operands."""
+    rows, rules = rows or Rows(), Rules(Arrays(), program.computed_in, absorbs=True)
+    places = {**rows.places(program), **(known or {})}
+    arrays = {o.name: Approximate(np.asarray(inputs[o.name])) for o in program.operands}
+    return _Context(program, rules, rows, places, pause), arrays
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.derivation.rounding.rows import Places
-from spaces.language.program import Program
+from spaces.language.program import Program, Stage
 from spaces.numerics.interval import Interval
 
 
@@ -49,6 +49,15 @@ class ApproximateArrays(Approximation):
         else:
             found = over(array, lambda values: values[tuple(nearest)])
         return self._wide(name, found), within
+
+    def kept(self, stage: Stage) -> ApproximateArrays:
+        """At the points of the axes that a stage keeps alone."""
+        axes = {
+            a: v.reshape(v.shape[: len(stage.axes)])
+            for a, v in self.axes.items()
+            if a in stage.axes
+        }
+        return replace(self, axes=axes)
 
     def _shape(self, name: str) -> tuple[int, ...]:
         """Of the whole array."""

@@ -45,7 +45,7 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
         terms.alike,
         terms.apart,
     )
-    return sum_of_terms(program, stage, meaning, sums)
+    return sum_of_terms(program, stage, meaning.kept(stage), sums)
 
 
 def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate:

@@ -17,7 +17,7 @@ from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.derivation.rounding.repeats import repeats
 from spaces.dtypes import dtype
 from spaces.language.program import Program, Stage
-from spaces.language.tree import Expression, Read
+from spaces.language.tree import Binary, Expression, Read
 from spaces.numerics.adding import adds_float8, error_of_sum
 from spaces.numerics.interval import SLACK, Arithmetic, Interval, nowhere
 
@@ -119,11 +119,43 @@ def sum_of_terms(
             error = error + numbers.least(size, grown) * share[1]
     else:
         error = error + size * absolute
+    off = numbers.constant(0.0)
     for part in sums.off:
-        error = error + part
+        off = off + part
     for root in roots:
         error = error + magnitude * sums.alike + root * sums.apart
-    return within(meaning, value, error + Arithmetic.of(kind).least)
+    found = within(meaning, value, error + off + Arithmetic.of(kind).least)
+    return _with_overflow(meaning, found, size * _divided_by(program, stage, meaning), off)
+
+
+def _divided_by(program: Program, stage: Stage, meaning: Approximation) -> Any:
+    """What the terms of a sum are divided by, each by the same, if that is more than one: kernels
+    may divide the sum, as they do where softmax's total is known last."""
+    numbers = meaning.numbers
+    divisor = numbers.constant(1.0)
+    for factor in _factors(program, stage):
+        match factor:
+            case Binary("/", _, below) if below.axes.isdisjoint(stage.over):
+                size = numbers.call("abs", [numbers.wide(below.fold(meaning).value)])
+                divisor = divisor * numbers.greatest(size, numbers.constant(1.0))
+    return divisor
+
+
+def _with_overflow(meaning: Approximation, found: Approximate, size: Any, off: Any) -> Approximate:
+    """A sum, whose positive terms alone may be too large for the type, or its negative ones: the
+    sum of some terms is infinite then, and NaN may come of both. ``size`` is the sum of magnitudes.
+    Anything may come, too, where the sum is infinite by a factor that stands beside one which may
+    be zero, for its error is not known: that makes ``off`` infinite."""
+    assert found.interval is not None
+    numbers, b = meaning.numbers, found.interval
+    infinite, largest = numbers.constant(float("inf")), Arithmetic.of(meaning.rules.kind).largest
+    finite = size < infinite
+    up = finite & ((size + found.value) / 2 > largest)
+    down = finite & ((size - found.value) / 2 > largest)
+    doubtful = (numbers.call("abs", [found.value]) >= infinite) & ~(off < infinite)
+    low = numbers.select(down, -infinite, b.low)
+    high = numbers.select(up, infinite, b.high)
+    return Approximate(found.value, Interval(low, high, b.free | (up & down) | doubtful))
 
 
 def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) -> Approximate:

@@ -18,13 +18,10 @@ from spaces.language.inputs import Spread, draw
 from spaces.named import operator
 
 ORDINARY = {
-    "softmax": {"r": 8, "c": 100},
     "layernorm": {"r": 8, "c": 100},
-    "cross_entropy": {"r": 64, "c": 100},
     "argmax": {"shape": "64x100", "over": "1"},
     "max": {"shape": "64x100", "over": "1", "dtype": "bfloat16"},
     "embedding": {"t": 12, "d": 5, "words": 4},
-    "attention": {"b": 1, "h": 2, "i": 16, "j": 16, "d": 8},
 }
 
 

@@ -1,0 +1,95 @@
+"""Mistakes in stages that cancel: whether inputs show them.
+
+A softmax is the same whatever is subtracted from its scores, as long as nothing overflows; of
+numbers about zero the mean is hardly seen in a variance. So a kernel whose maximum is wrong may
+pass. Here each stage that is read along the axes which it reduces is replaced by its identity, by
+zero and by one of its elements, and what comes of that in float32 is held to what is allowed.
+Factors in exponentials, and counts, are off by :data:`OFF`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from measure.drawing.scores import is_exponential
+from spaces.derivation.rounding.allowance import allowed, computed
+from spaces.derivation.rounding.rows import Places, Rows
+from spaces.language.functions import REDUCERS
+from spaces.language.program import Program, Stage
+from spaces.language.tree import AxisValue, Binary, Call, Expression, Number
+from spaces.numerics.allowance import agrees
+
+OFF = 1.02
+"""Times that a factor is larger than it should be."""
+
+
+def mistakes(program: Program) -> Iterator[tuple[str, Program]]:
+    """What is wrong, and the program that is computed instead."""
+    for stage in program.stages:
+        if is_read_along(program, stage):
+            for name, body in _replacements(program, stage):
+                yield f"{stage.name} is {name}", _with(program, replace(stage, body=body))
+    if any(is_exponential(node) for stage in program.stages for node in stage.body.walk()):
+        stages = tuple(replace(s, body=_off(s.body)) for s in program.stages)
+        yield "exponents are too large", replace(program, stages=stages)
+
+
+def unseen(
+    program: Program,
+    draws: Iterator[Mapping[str, np.ndarray]],
+    rows: Rows | None = None,
+    known: Mapping[str, Places] | None = None,
+) -> dict[str, Program]:
+    """The mistakes that none of the draws shows at these ``rows``."""
+    hidden = dict(mistakes(program))
+    for inputs in draws:
+        if not hidden:
+            break
+        right = allowed(program, inputs, rows, known=known)
+        for name, wrong in tuple(hidden.items()):
+            found = computed(wrong, inputs, rows, known)
+            if any(not agrees(found[o], *right[o]).all() for o in right):
+                del hidden[name]
+    return hidden
+
+
+def is_read_along(program: Program, stage: Stage) -> bool:
+    """Whether stages read it along the axes that it reduces, as they do a maximum or a mean."""
+    return stage.reducer in ("sum", "max", "min") and any(
+        read.name == stage.name and {*stage.over} & {*other.axes, *other.over}
+        for other in program.stages
+        for read in other.body.value_reads
+    )
+
+
+def _replacements(program: Program, stage: Stage) -> Iterator[tuple[str, Expression]]:
+    """Bodies of a map in its place."""
+    first: dict[str, Expression] = {axis: AxisValue(axis) for axis in stage.axes}
+    first |= dict.fromkeys(stage.over, Number(0.0))
+    if isinstance(stage.body, Number):
+        count = stage.body.value * np.prod(program.shape(stage.over))
+        yield "too large", Number(float(count * OFF))
+    else:
+        yield "one element", stage.body.at(first)
+    identity = REDUCERS[stage.reducer or ""].identity
+    for value in dict.fromkeys((identity, 0.0)):
+        yield f"{value:g}", Number(value)
+
+
+def _with(program: Program, stage: Stage) -> Program:
+    """The program with a map in the place of a reduction."""
+    own = replace(stage, reducer=None, over=())
+    return replace(
+        program, stages=tuple(own if s.name == stage.name else s for s in program.stages)
+    )
+
+
+def _off(node: Expression) -> Expression:
+    """Exponents that are so much too large."""
+    inner = tuple(map(_off, node.children))
+    if isinstance(node, Call) and is_exponential(node):
+        return Call(node.function, (Binary("*", inner[0], Number(OFF)),))
+    return node if inner == node.children else node.with_children(inner)

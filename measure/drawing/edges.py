@@ -1,0 +1,235 @@
+"""Edge inputs: values that people have and random ones do not, each with what is right of it.
+
+- Scores that are far apart, operands with large means, and those that grow along what is reduced
+  (:mod:`measure.drawing.cancelling` says which mistakes they are to show).
+- Elements that a program hides are NaN, and infinite.
+- Masks that are added to scores: minus infinity for all of a row, or for nearly all; the least
+  finite number; others of its size.
+- Values that are equal, huge, tiny, infinite or NaN, have an outlier or a large mean, in rows side
+  by side (:mod:`measure.drawing.slices`).
+
+What is right follows from the program in float64, exactly where that is NaN or infinite; where
+float32 overflows on the way, any value may be (:mod:`spaces.derivation.rounding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from measure.drawing.hidden import hidden, hides
+from measure.drawing.interfaces import Draw
+from measure.drawing.masks import masked_operands
+from measure.drawing.program_telling import telling
+from measure.drawing.programs import ProgramDraw
+from measure.drawing.sampling import sample
+from measure.drawing.shifts import Shift, shifts
+from measure.drawing.slices import Kind, Slices, slices, turns
+from spaces.dtypes import DType
+from spaces.language.program import Program
+
+Inputs = Mapping[str, np.ndarray]
+Change = Callable[[ProgramDraw, np.random.Generator], Inputs]
+"""Makes other values of some of a draw's inputs, which is judged at its rows."""
+POINTS = 1 << 16
+"""Points of the largest stage at which an edge is judged."""
+EQUAL = 0.1
+EXTREME = False
+FINITE = 3
+"""Elements of a row that a mask leaves."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Inputs of one kind."""
+
+    name: str
+    change: Change
+
+
+def with_edges(draw: Draw, most: int = POINTS, one_axis: bool = False) -> Iterator[Draw]:
+    """The same problem with inputs of each kind, judged at so many points at ``most``; along one
+    axis alone where that is wanted."""
+    if isinstance(draw, ProgramDraw):
+        program = draw.workload.program
+        for number, edge in enumerate(edges(program)):
+            generator = np.random.default_rng(number)
+            rows = sample(program, most, generator, one_axis)
+            judged = replace(draw, rows=rows, name=edge.name)
+            given = edge.change(judged, generator)
+            yield replace(judged, inputs={**draw.inputs, **given})
+
+
+def edges(program: Program) -> list[Edge]:
+    """Those that make sense for a program's operands."""
+    return [*_shifted(program), *_valued(program)]
+
+
+def _shifted(program: Program) -> Iterator[Edge]:
+    how = telling(program)
+    for shift in shifts(program, how.spread, how.steep):
+        yield Edge(shift.name, partial(_with_shift, shift))
+
+
+def _with_shift(shift: Shift, draw: ProgramDraw, generator: np.random.Generator) -> Inputs:
+    return shift.applied(draw.inputs)
+
+
+def _hidden(program: Program) -> Iterator[Edge]:
+    if hides(program):
+        for value in (nan, inf):
+            yield Edge(f"{value} in hidden places", partial(_with_hidden, value))
+
+
+def _with_hidden(value: float, draw: ProgramDraw, generator: np.random.Generator) -> Inputs:
+    program = draw.workload.program
+    where, given = hidden(program, draw.inputs, draw.rows), {}
+    for operand in program.operands:
+        if has(operand.element, value) and where[operand.name].any():
+            values = draw.inputs[operand.name]
+            given[operand.name] = operand.array(
+                np.where(where[operand.name], values.dtype.type(value), values)
+            )
+    return given
+
+
+def _masked(program: Program) -> Iterator[Edge]:
+    for own, sign in masked_operands(program).values():
+        kinds = _masks(own.operand.element, sign)
+        for turn in range(turns(own.count, len(kinds))):
+            yield Edge(f"{own.operand.name} as a mask", partial(_in_slices, {own: kinds}, turn))
+
+
+def _valued(program: Program) -> Iterator[Edge]:
+    beside = _beside_borders(program)
+    every = {
+        own: _values(own.operand.element, own.operand.name not in beside) for own in slices(program)
+    }
+    if every:
+        fewest = min(own.count for own in every)
+        for turn in range(turns(fewest, max(map(len, every.values())))):
+            yield Edge("values out of the ordinary", partial(_in_slices, every, turn))
+
+
+def _in_slices(
+    every: Mapping[Slices, Sequence[Kind]],
+    turn: int,
+    draw: ProgramDraw,
+    generator: np.random.Generator,
+) -> Inputs:
+    """Operands in slices, each of which has its kinds in turn."""
+    return {
+        own.operand.name: own.changed(
+            draw.inputs[own.operand.name], kinds, turn * own.count + place, generator
+        )
+        for place, (own, kinds) in enumerate(every.items())
+    }
+
+
+def has(element: DType, value: float) -> bool:
+    """Whether a type has NaN, or infinities: of eight bits some have no infinity."""
+    if element.is_integer:
+        return False
+    with np.errstate(all="ignore"):
+        found = np.asarray(value).astype(element.numpy).astype(np.float64)
+    return bool(np.isnan(found)) if np.isnan(value) else bool(found == value)
+
+
+def _masks(element: DType, sign: int) -> list[Kind]:
+    """Rows of masks, those first that matter most; infinities where the type has them."""
+    left_out, most = sign * inf, sign * largest(element)
+    infinite: list[Kind] = [
+        lambda rows, generator: _few(rows, left_out, generator),
+        lambda rows, _: np.full_like(rows, left_out),
+        lambda rows, _: _half(rows, left_out, rows.shape[1] // 2, True),
+        lambda rows, _: _half(rows, left_out, rows.shape[1] // 3, False),
+    ]
+    finite: list[Kind] = [
+        lambda rows, _: np.full_like(rows, most),
+        lambda rows, generator: _few(rows, most, generator),
+        lambda rows, _: np.full_like(rows, most / 34),
+        lambda rows, _: np.full_like(rows, -most / 1.2),
+    ]
+    pairs = zip(infinite, finite, strict=True)
+    kinds = [kind for pair in pairs for kind in pair] if has(element, left_out) else finite
+    return [*kinds, _as_ever]
+
+
+def _beside_borders(program: Program) -> set[str]:
+    """Operands that are multiplied by what stands for elements beyond borders: kernels leave such
+    terms out, and nobody is to see whether zero was multiplied by infinity."""
+    found = set()
+    for stage in program.stages:
+        reads = stage.body.reads
+        if any(read.outside is not None for read in reads):
+            found |= {read.name for read in reads if read.outside is None}
+    return found
+
+
+def _values(element: DType, infinite: bool) -> list[Kind]:
+    """Rows out of the ordinary, those first that matter most; some with NaN and infinities if these
+    are wanted."""
+    most = largest(element)
+    kinds: list[Kind] = [
+        _as_ever,
+        lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
+        lambda rows, _: np.full_like(rows, EQUAL),
+        lambda rows, _: rows + min(1e4, most / 8),
+    ]
+    if EXTREME:
+        kinds += [
+            lambda rows, _: rows * min(1e38, most / 4),
+            lambda rows, _: rows * max(1e-37, 4 * least(element)),
+        ]
+    if infinite and EXTREME:
+        kinds += [_set(value) for value in (nan, inf, -inf) if has(element, value)]
+    return kinds
+
+
+def _set(value: float) -> Kind:
+    return lambda rows, generator: _one(rows, np.full_like(rows, value), generator)
+
+
+def _as_ever(rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    return rows
+
+
+def _one(rows: np.ndarray, others: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """One element of each row as in the ``others``."""
+    place = generator.integers(rows.shape[1], size=(len(rows), 1))
+    return np.where(np.arange(rows.shape[1]) == place, others, rows)
+
+
+def _few(rows: np.ndarray, value: float, generator: np.random.Generator) -> np.ndarray:
+    """All elements of each row but a few have a value."""
+    places = generator.integers(rows.shape[1], size=(len(rows), FINITE))
+    found = np.full_like(rows, value)
+    np.put_along_axis(found, places, np.take_along_axis(rows, places, 1), 1)
+    return found
+
+
+def _half(rows: np.ndarray, value: float, count: int, first: bool) -> np.ndarray:
+    """So many of the first, or of the last, elements of each row have a value."""
+    place = np.arange(rows.shape[1])
+    return np.where(place < count if first else place >= rows.shape[1] - count, value, rows)
+
+
+def largest(element: DType) -> float:
+    """The greatest finite number of a type of floating point."""
+    return float(_limits(element).max)
+
+
+def least(element: DType) -> float:
+    """Its least normal number."""
+    return float(_limits(element).smallest_normal)
+
+
+def _limits(element: DType) -> Any:
+    import ml_dtypes
+
+    return ml_dtypes.finfo(element.numpy)  # type: ignore[no-untyped-call]

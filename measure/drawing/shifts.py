@@ -1,0 +1,96 @@
+"""Inputs whose scores are far apart, or that have large means: what cancels is seen there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from measure.drawing.cancelling import is_read_along
+from measure.drawing.slices import Slices, slices
+from spaces.derivation.rounding.rows import Places, reads
+from spaces.language.inputs import Spread
+from spaces.language.program import Operand, Program
+
+MEAN = 100.0
+"""A large mean of values that are apart by about one."""
+GROWN = np.sqrt(0.5), np.sqrt(8.0)
+"""What values are multiplied by at the beginning and at the end of what is reduced."""
+WHOLE = 2
+"""Operands at most that have a large mean, one after the other."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A change of one operand: values are multiplied by ``scale`` and have a ``mean``. By ``rows``
+    in turn that is added, left alone and subtracted. If values ``grow``, it is along this
+    dimension."""
+
+    name: str
+    operand: Operand
+    scale: float = 1.0
+    mean: float = 0.0
+    rows: int | None = None
+    grow: int | None = None
+
+    def applied(
+        self, inputs: Mapping[str, np.ndarray], known: Mapping[str, Places] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Other values of the operand, which is ``known`` at some places alone."""
+        values = inputs[self.operand.name]
+        mean, scale = np.asarray(self.mean), np.asarray(self.scale)
+        if self.rows is not None:
+            mean = mean * (self._places(self.rows, values, known) % 3 - 1)
+        if self.grow is not None:
+            place = self._places(self.grow, values, known) / self.operand.shape[self.grow]
+            scale = scale * (GROWN[0] + (GROWN[1] - GROWN[0]) * place)
+        with np.errstate(all="ignore"):
+            return {self.operand.name: self._cast(values.astype(np.float64) * scale + mean)}
+
+    def _places(
+        self, dimension: int, values: np.ndarray, known: Mapping[str, Places] | None
+    ) -> np.ndarray:
+        """The numbers of the places along a dimension, to be broadcast."""
+        every = np.arange(self.operand.shape[dimension])
+        places = (known or {}).get(self.operand.name, {}).get(dimension, every)
+        return places.reshape([-1 if d == dimension else 1 for d in range(values.ndim)])
+
+    def _cast(self, values: np.ndarray) -> np.ndarray:
+        if values.shape == self.operand.shape:
+            return self.operand.array(values)
+        return self.operand.element.cast(values)
+
+
+def shifts(program: Program, usual: Spread, steep: Spread | None) -> Iterator[Shift]:
+    """Those that a program's stages which cancel make worth while; of inputs of the ``usual``
+    spread. Those of the ``steep`` one have scores far apart."""
+    if steep is not None:
+        before = usual.scale if usual.operand == steep.operand else 1.0
+        operand = program.operand[steep.operand]
+        yield Shift("scores far apart", operand, steep.scale / before)
+    if usual.operand and usual.scale != 1.0:
+        yield Shift("values of order one", program.operand[usual.operand], 1 / usual.scale)
+    every = [own for own in slices(program) if own.operand.name in _cancelling(program)]
+    for own in every[:WHOLE]:
+        yield Shift(f"a mean of {MEAN:g} in {own.operand.name}", own.operand, mean=MEAN)
+    for own in every[:1]:
+        yield from _by_place(own)
+
+
+def _by_place(own: Slices) -> Iterator[Shift]:
+    operand = own.operand
+    inner = [d for d in range(len(operand.shape)) if d not in own.along]
+    if own.along:
+        yield Shift(f"means by row in {operand.name}", operand, mean=MEAN, rows=own.along[-1])
+    if inner:
+        yield Shift(f"values that grow in {operand.name}", operand, grow=inner[0])
+
+
+def _cancelling(program: Program) -> set[str]:
+    """What stages that cancel are made of."""
+    found: set[str] = set()
+    for stage in reversed(program.stages):
+        if stage.name in found or is_read_along(program, stage):
+            found |= {read.name for read in reads(program, stage)}
+    return found

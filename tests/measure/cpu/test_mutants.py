@@ -1,0 +1,56 @@
+"""Kernels that are wrong at the edge alone are found where who may win is checked."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from measure.records.measurement import ErrorKind
+from scheduler.verification import draw
+from spaces.operators import workload
+from spaces.registry import space_for
+from tests.kernels import rewritten
+from tests.measure.cpu.test_tables import TARGET, measured
+
+SOFTMAX, NORM = "softmax r=64 c=1000", "layernorm r=64 c=1000"
+MAXIMUM = r"tw_set\(tw_across_max\((s0_\d)\)\)"
+MUTANTS = {  # name: (workload, decisions, what is replaced everywhere, by what)
+    "no maximum": (SOFTMAX, {}, MAXIMUM, "tw_set(0.0f)"),
+    "no maximum, online": (SOFTMAX, {"passes": "online"}, MAXIMUM, "tw_set(0.0f)"),
+    "the first element for the maximum": (SOFTMAX, {}, MAXIMUM, "tw_set(p0[0])"),
+    "the minimum": (
+        SOFTMAX,
+        {"passes": "plain"},
+        r"tw_across_max\((s0_\d)\)",
+        r"-tw_across_max(-\1)",
+    ),
+    "one lane's maximum": (SOFTMAX, {}, MAXIMUM, r"tw_set(\1[0])"),
+    "a correction of 2 % more": (
+        SOFTMAX,
+        {"passes": "online", "unroll": 1},
+        r"tw_exp\((n\w+ - o\w+)\)",
+        r"tw_exp((\1) * TW_NUMBER(1.02))",
+    ),
+    "no maximum of a loss": ("cross_entropy r=64 c=1000", {}, MAXIMUM, "tw_set(0.0f)"),
+    "a count of 1 % less": (NORM, {"passes": "online"}, r"n0_0 / n0_1", "n0_0 / (n0_1 * 0.99f)"),
+    "a mean of 1 % more": (NORM, {"passes": "plain"}, r"TW_NUMBER\(1000.0\)", "TW_NUMBER(990.0)"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_found(name):
+    text, decisions, pattern, replacement = MUTANTS[name]
+    work = workload(text)
+    space = space_for(work, TARGET)
+    kernels = []
+    for schedule in draw(space, 40, 0):
+        if decisions.items() <= schedule.values.items():
+            kernel = space.lower(schedule)
+            body, number = re.subn(pattern, replacement, kernel.source.body)
+            if number:
+                kernels += [kernel, rewritten(kernel, body, f"mutant{len(kernels)}")]
+    assert kernels
+    found = measured(work, kernels[:8], thorough=True)
+    assert all(m.ok for m in found[::2]), found[0].error_text
+    assert all(m.error_kind is ErrorKind.WRONG for m in found[1::2])
