@@ -35,6 +35,9 @@ ALIKE_FLOAT8, APART_FLOAT8 = 0.5, 1.5
 """The same of factors that are rounded once, as they are to float8."""
 SPACINGS = {"float8_e4m3fn": 2.0**-9, "float8_e5m2": 2.0**-16}
 """Between the least numbers of dtypes whose unit is not all that rounding to them costs."""
+SUBNORMAL = 3 * 2.0**-25
+"""How far a factor of at most one is off, thrice, that is rounded to less than float16's least
+normal number."""
 _NONE = (0.0, False)
 
 
@@ -85,7 +88,11 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
         if unit
     )
     has_squares = alike or adds_float8(dtypes_of_factors(program, stage))
-    squares = [size * size for size in sizes] if has_squares else ()
+    squares = [
+        size * size + (SUBNORMAL / apart) ** 2 if "float16" in kind else size * size
+        for size, kind in zip(sizes, kinds, strict=True)
+        if has_squares
+    ]
     return Terms(wide, sizes, off, squares, alike, apart)
 
 
