@@ -37,7 +37,7 @@ class BlockedTemplate(Template):
     or for each product of a batch."""
 
     name: ClassVar[str] = "contraction"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CpuTarget)

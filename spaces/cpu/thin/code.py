@@ -109,6 +109,7 @@ class ThinCode:
             prefetches_far=True,
             right_is_padded=False,
             fetches_sums=False,
+            excess=self._at.excess,
             **shared,
         )
 

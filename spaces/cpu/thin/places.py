@@ -17,6 +17,9 @@ from spaces.cpu.vectors.simd import C_TYPES
 from spaces.schedule import Value
 from spaces.workloads.product import Product
 
+MOST_BLOCKS = 1024
+"""Blocks of depth that are added to one sum as they are."""
+
 
 @dataclass(frozen=True)
 class ThinPlaces:
@@ -33,7 +36,7 @@ class ThinPlaces:
     def workspace_bytes(self) -> int:
         """Scratch memory of all workers: their packed rows, then the partial sums."""
         sums = self.blocks.batch_workers * self.sums_floats
-        return int(4 * (self.sums_start + sums))
+        return int(4 * (self.sums_start + sums + self.excess))
 
     @property
     def workers(self) -> int:
@@ -86,9 +89,20 @@ class ThinPlaces:
     @cached_property
     def sums(self) -> Strided | None:
         """Layout of a depth worker's partial sums, where the output cannot hold them itself."""
-        if self.blocks.depth_chunks == 1 and self.product.output.dtype == "float32":
+        is_float = self.product.output.dtype == "float32"
+        if self.blocks.depth_chunks == 1 and is_float and not self.is_long:
             return None
         return row_major(self.product.rows, round_up(self.product.columns, LINE)).padded(1, LINE)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so many blocks of depth are added up that what rounding adds is kept."""
+        return bool(self.blocks.depth_blocks > MOST_BLOCKS)
+
+    @property
+    def excess(self) -> int:
+        """Floats from the partial sums to what rounding added to them; 0 if it is not kept."""
+        return int(self.blocks.batch_workers * self.sums_floats) if self.is_long else 0
 
     @property
     def sums_start(self) -> int:

@@ -39,7 +39,7 @@ swept by whole, and prefetched by whole."""
 class Thin(Template):
     """What both templates share. ``dots`` tells them apart."""
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     dots: ClassVar[bool]
 
     def __init__(self, workload: Contraction, target: Target) -> None:

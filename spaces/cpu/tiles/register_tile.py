@@ -11,24 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from spaces.algebra.index import Index
+from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout, Strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.cpu.abi import LINE, LINE_BYTES
 from spaces.cpu.tiles.steps import PAIR, element_bytes, multiply_add
+from spaces.cpu.tiles.tile_sums import TileSums
+from spaces.cpu.tiles.turns import MOST_STEPS, Turn, around_blocks
 from spaces.cpu.vectors.simd import C_TYPES
 
 REMEMBERED = 512  # texts of tiles
-
-
-@dataclass(frozen=True)
-class Turn:
-    """A loop around all steps, of at most ``extent`` turns; a and b are ``left`` and ``right``
-    elements further on in the next one."""
-
-    extent: int
-    left: int
-    right: int
 
 
 @dataclass(frozen=True)
@@ -47,6 +39,7 @@ class RegisterTile:
     lays out, in runs of elements of ``ahead_dtype``, a further argument ``next``: a share of what
     later tiles read first, to be brought from far away into L2. With ``turns``, outermost first,
     ``depth`` counts those of the first, and each of the innermost has all steps of ``left``.
+    ``excess`` is that of :class:`~spaces.cpu.tiles.tile_sums.TileSums`.
     """
 
     name: str = field(compare=False)
@@ -69,6 +62,7 @@ class RegisterTile:
     ahead: Strided | None = None
     ahead_dtype: str = "float32"
     turns: tuple[Turn, ...] = ()
+    excess: int = 0
 
     @property
     def vectors(self) -> int:
@@ -80,6 +74,8 @@ class RegisterTile:
         a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
         ahead = f", const {C_TYPES[self.ahead_dtype]} *next" if self.ahead else ""
         left, right, depth = ("left", "right", "turns") if self.turns else ("a", "b", "depth")
+        if self._is_deep:
+            left, right, depth = "whole_a", "whole_b", "whole"
         return [
             f"static __attribute__((noinline)) void {self.name}(",
             f"    const {a} *restrict {left}, const {b} *restrict {right}, float *restrict s,",
@@ -89,14 +85,35 @@ class RegisterTile:
         ]
 
     def body(self) -> list[str]:
-        """The lines within the function."""
+        """The lines within the function: those of all steps, or of one block of steps after the
+        other, whose sums are added up."""
+        if self.turns:
+            return ["  int more = accumulate;", *(f"  {line}" for line in self._nest())]
+        if not self._is_deep:
+            return self._block(self._loops(), "accumulate")
+        a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
+        begin = index("begin")
+        return [
+            f"  for (long begin = 0; begin < whole; begin += {MOST_STEPS}) {{",
+            f"    const {a} *a = whole_a + {self.left.emit(0, begin)};",
+            f"    const {b} *b = whole_b + {self.right.emit(begin, 0)};",
+            f"    const long depth = tw_least(whole - begin, {MOST_STEPS});",
+            *(f"  {line}" for line in self._block(self._loops(), "accumulate || begin")),
+            "  }",
+        ]
+
+    @property
+    def _is_deep(self) -> bool:
+        """Whether there may be more steps than one accumulator takes."""
+        return not self.turns and self.left.shape[1] > MOST_STEPS
+
+    def _block(self, loops: Sequence[str], accumulate: str) -> list[str]:
+        """The lines of some steps, and those that store what they add up to."""
+        sums = TileSums(self.sums, self.columns, self.lanes, self.excess)
         return [
             *(f"  vf {c} = {{0}};" for c, _, _ in self._tasks),
-            *(f"  {line}" for line in (self._nest() if self.turns else self._loops())),
-            "  if (accumulate) {",
-            *(f"    {c} += {self._access('load', i, j)};" for c, i, j in self._tasks),
-            "  }",
-            *(f"  {self._access('store', i, j, c)};" for c, i, j in self._tasks),
+            *(f"  {line}" for line in loops),
+            *sums.stored(self._tasks, accumulate),
         ]
 
     @cached_property
@@ -107,6 +124,9 @@ class RegisterTile:
 
     def _nest(self) -> list[str]:
         """All turns, and all steps in each of them."""
+        counts = [turn.extent for turn in self.turns]
+        extents: list[int | str | None] = ["turns", *counts[1:]]
+        outer = around_blocks(self.turns, self.left.shape[1])
 
         def turn(at: Sequence[Index]) -> list[str]:
             pairs = list(zip(at, self.turns, strict=True))
@@ -119,8 +139,17 @@ class RegisterTile:
                 *self._loops(),
             ]
 
-        counts = [turn.extent for turn in self.turns]
-        return repeat(*counts).emit(0, turn, extents=("turns", *counts[1:]), prefix="t")
+        def block(at: Sequence[Index]) -> list[str]:
+            inner = around(slice(outer, None), lambda rest: turn((*at, *rest)), "t")
+            return [*self._block(inner, "more"), "more = 1;"]
+
+        def around(loops: slice, body: Callable[..., list[str]], prefix: str) -> list[str]:
+            if not counts[loops]:
+                return body(())
+            turns = repeat(*counts[loops])
+            return turns.emit(0, body, extents=tuple(extents[loops]), prefix=prefix)
+
+        return around(slice(outer), block, "u")
 
     def _loops(self) -> list[str]:
         """All steps: first single ones, each of which also asks for one line of the sums and of
@@ -252,14 +281,6 @@ class RegisterTile:
         ahead = self.right.emit(self.prefetch, column + self.prefetch_columns + last)
         places = [f"bk + {ahead}", *([f"bk + {ahead} + {self.apart}"] * (self.apart > 0))]
         return [f"__builtin_prefetch({place}{hint});" for place in places]
-
-    def _access(self, verb: str, row: int, column: int, value: str = "") -> str:
-        """A load from or store to the sums, of as many lanes as there are."""
-        left = self.columns - column
-        arguments = [f"s + {self.sums.offset(row, column)}", *filter(None, [value])]
-        if left < self.lanes:
-            return f"tw_{verb}_first_float32({', '.join([*arguments, str(left)])})"
-        return f"tw_{verb}_float32({', '.join(arguments)})"
 
 
 @lru_cache(maxsize=REMEMBERED)

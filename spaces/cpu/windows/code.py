@@ -21,7 +21,8 @@ from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import entry_function
 from spaces.cpu.tiles.kernel_parts import Tile, tile_choice, tile_extents
-from spaces.cpu.tiles.register_tile import RegisterTile, Turn
+from spaces.cpu.tiles.register_tile import RegisterTile
+from spaces.cpu.tiles.turns import Turn
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.blocking import Blocking, blocking
 from spaces.cpu.windows.finish import finish_function, read_name

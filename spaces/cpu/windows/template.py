@@ -37,7 +37,7 @@ class WindowsTemplate(Template):
     """``output[m, n] = value(sum_k left[m, k] * right[k, n])`` of operands read at places."""
 
     name: ClassVar[str] = "windows"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

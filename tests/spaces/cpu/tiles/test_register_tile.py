@@ -11,7 +11,8 @@ from spaces.algebra.layout import row_major, strided
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import used
 from spaces.cpu.target import detect_cpu
-from spaces.cpu.tiles.register_tile import RegisterTile, Turn
+from spaces.cpu.tiles.register_tile import RegisterTile
+from spaces.cpu.tiles.turns import Turn
 from spaces.cpu.vectors.simd import prelude
 
 on_x86 = pytest.mark.skipif(

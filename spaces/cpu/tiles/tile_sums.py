@@ -1,0 +1,63 @@
+"""The sums of a register tile in memory: what its accumulators are added to, and stored in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.layout import Strided
+
+Task = tuple[str, int, int]
+"""An accumulator, its row, and its first column."""
+
+
+@dataclass(frozen=True)
+class TileSums:
+    """Sums of a tile with so many ``columns``, laid out as ``layout`` from ``s`` on.
+
+    ``excess`` elements behind each sum is what rounding made it too great by, as Kahan keeps it
+    (Further remarks on reducing truncation errors, CACM 8, 1965); none is kept if that is 0.
+    """
+
+    layout: Strided
+    columns: int
+    lanes: int
+    excess: int
+
+    def stored(self, tasks: Sequence[Task], accumulate: str) -> list[str]:
+        """The lines that store all accumulators, added to what is there if ``accumulate`` holds."""
+        return [
+            f"  if ({accumulate}) {{",
+            *(f"    {line}" for task in tasks for line in self._accumulated(*task)),
+            "  }",
+            *(f"  {self._access('store', i, j, c)};" for c, i, j in tasks),
+            *(self._cleared(tasks, accumulate) if self.excess else []),
+        ]
+
+    def _accumulated(self, c: str, row: int, column: int) -> list[str]:
+        old = self._access("load", row, column)
+        if not self.excess:
+            return [f"{c} += {old};"]
+        known = self._access("load", row, column, excess=True)
+        found = f"(vf)((e{c} == e{c}) & (vi)e{c})"  # none of an infinite sum
+        return [
+            f"const vf o{c} = {old}, y{c} = {c} - {known};",
+            f"{c} = o{c} + y{c};",
+            f"const vf e{c} = ({c} - o{c}) - y{c};",
+            f"{self._access('store', row, column, found, excess=True)};",
+        ]
+
+    def _cleared(self, tasks: Sequence[Task], accumulate: str) -> list[str]:
+        stores = [self._access("store", i, j, "(vf){0}", excess=True) for _, i, j in tasks]
+        return [f"  if (!({accumulate})) {{", *(f"    {store};" for store in stores), "  }"]
+
+    def _access(
+        self, verb: str, row: int, column: int, value: str = "", excess: bool = False
+    ) -> str:
+        """A load from or store to the sums or their excess, of as many lanes as there are."""
+        left = self.columns - column
+        place = self.layout.offset(row, column) + self.excess * excess
+        arguments = [f"s + {place}", *filter(None, [value])]
+        if left < self.lanes:
+            return f"tw_{verb}_first_float32({', '.join([*arguments, str(left)])})"
+        return f"tw_{verb}_float32({', '.join(arguments)})"
