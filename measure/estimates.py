@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isclose, sqrt
+from math import inf, isclose, sqrt
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
+from measure.busy import WAITED, noted, waiting, waits
 from measure.records.measurement import Measurement
 from measure.timing import (
     Statistic,
@@ -26,8 +28,9 @@ from measure.timing import (
 
 REPEATS = 400  # times that the samples are drawn again
 COVERED = 0.95  # share of the repeats that lie in the interval
-RIVALS = "rivals"
-"""Where the info of a measurement has the samples of libraries that were timed in turns with it."""
+RIVALS, SAMPLES, BESIDE = "rivals", "samples", "beside"
+"""Where the info of a measurement has libraries that were timed in turns with it, by their names:
+their samples, and the kernel's own of the same rounds."""
 
 _QUANTILES: dict[Statistic, float] = {score: 0.0, usual_score: 0.25, steady_score: 0.5}
 
@@ -48,24 +51,22 @@ class Estimate:
 
 
 def pooled(comparisons: Sequence[Measurement]) -> Measurement:
-    """The last of several comparisons of one schedule, scored by the samples of all of them: one
-    that fell into a slow minute says little alone."""
+    """The last of several comparisons of one schedule, scored by the samples of all of them, since
+    one that fell into a slow minute says little alone. Its info says whether the machine was
+    busy."""
     last = comparisons[-1]
-    if len(comparisons) == 1:
-        return last
-    samples = tuple(s for m in comparisons for s in _samples(m))
-    references = tuple(s for m in comparisons for s in m.reference_samples)
-    rivals = {
-        name: [s for m in comparisons for s in rival_samples(m, name)]
-        for name in last.info.get(RIVALS, ())
-    }
-    return replace(
-        last,
-        score=statistic(last)(samples),
-        samples=samples,
-        reference_samples=references,
-        info=last.info | ({RIVALS: rivals} if rivals else {}),
-    )
+    if len(comparisons) > 1:
+        samples = tuple(s for m in comparisons for s in _samples(m))
+        references = tuple(s for m in comparisons for s in m.reference_samples)
+        last = replace(
+            last,
+            score=statistic(last)(samples),
+            samples=samples,
+            reference_samples=references,
+            info=last.info | _pooled_rivals(comparisons) | _pooled_waits(comparisons),
+        )
+    words = noted(last)
+    return replace(last, info=last.info | words) if words else last
 
 
 def statistic(measurement: Measurement) -> Statistic:
@@ -90,28 +91,73 @@ def latency(measurement: Measurement) -> Estimate | None:
 
 def over_rival(measurement: Measurement, name: str) -> Estimate | None:
     """How many times as fast as the library called ``name``, which was timed in the same rounds by
-    the same clock; None if it was not."""
-    own, theirs = measurement.samples, rival_samples(measurement, name)
-    if not own or not theirs or min(own) <= 0 or measurement.score is None:
+    the same clock; None if it was not, or by the wall clock while processes waited for a processor.
+    Threads that wait for one another then take what others take, a library's longer than ours: 40
+    times as long as on a machine at rest."""
+    theirs, own = rival_samples(measurement, name)
+    if not theirs or not own or (measurement.clock == "wall" and waits(measurement)):
         return None
     ranks = statistic(measurement)
-    value = ranks(theirs) / ranks(own)
-    return _estimate(value, _again(theirs, ranks) / _again(own, ranks))
+    return _estimate(ranks(theirs) / ranks(own), _again(theirs, ranks) / _again(own, ranks))
 
 
-def rival_samples(measurement: Measurement, name: str) -> tuple[float, ...]:
-    """The times of a library, in seconds of one call; empty if it was not timed."""
-    rivals = measurement.info.get(RIVALS)
-    found = rivals.get(name) if isinstance(rivals, Mapping) else None
-    if not isinstance(found, list) or not all(type(s) is float and s > 0 for s in found):
-        return ()
-    return tuple(found)
+def rival_seconds(measurement: Measurement, name: str) -> float | None:
+    """The latency of the library called ``name`` by the same statistic; None if it was not
+    timed."""
+    theirs, _ = rival_samples(measurement, name)
+    return statistic(measurement)(theirs) if theirs else None
+
+
+def rival_samples(measurement: Measurement, name: str) -> tuple[Sequence[float], Sequence[float]]:
+    """The times of a library in seconds of one call, and the kernel's own of the same rounds; empty
+    if it was not timed."""
+    found = _rivals(measurement).get(name)
+    if not isinstance(found, Mapping):
+        return [], []
+    return _times(found.get(SAMPLES)), _times(found.get(BESIDE))
+
+
+def rivals_info(rivals: Mapping[str, Sequence[float]], own: Sequence[float]) -> dict[str, Any]:
+    """What the info of a kernel's measurement has of libraries, by their samples and its own."""
+    told = {name: {SAMPLES: list(s), BESIDE: list(own)} for name, s in rivals.items() if s}
+    return {RIVALS: told} if told else {}
+
+
+def _rivals(measurement: Measurement) -> Mapping[str, object]:
+    found = measurement.info.get(RIVALS)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _times(told: object) -> list[float]:
+    """A list of seconds; empty if it is none."""
+    if not isinstance(told, list) or not all(type(s) is float and 0 < s < inf for s in told):
+        return []
+    return told
+
+
+def _pooled_rivals(comparisons: Sequence[Measurement]) -> dict[str, Any]:
+    """Those that were timed in some of the comparisons."""
+    told: dict[str, Any] = {}
+    for measurement in comparisons:
+        for name in _rivals(measurement):
+            theirs, own = rival_samples(measurement, name)
+            into = told.setdefault(name, {SAMPLES: [], BESIDE: []})
+            into[SAMPLES] += theirs
+            into[BESIDE] += own
+    return {RIVALS: told} if told else {}
+
+
+def _pooled_waits(comparisons: Sequence[Measurement]) -> dict[str, Any]:
+    told = [share for m in comparisons if (share := waiting(m)) is not None]
+    return {WAITED: fmean(told)} if told else {}
 
 
 def _samples(measurement: Measurement) -> Sequence[float]:
-    """Those of a right measurement; its score, if that is all there is."""
-    assert measurement.score is not None
-    return measurement.samples or (measurement.score,)
+    """Those that a right measurement is scored by; where there are none, its score alone."""
+    value, samples = measurement.score, measurement.samples
+    assert value is not None
+    scored = bool(samples) and isclose(statistic(measurement)(samples), value, rel_tol=1e-9)
+    return samples if scored else (value,)
 
 
 def _estimate(value: float, repeats: np.ndarray[Any, Any]) -> Estimate:

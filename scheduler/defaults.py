@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,13 +92,15 @@ def expected_latency(space: Space) -> float:
     return float(known.min()) if len(known) else 0.0
 
 
-def default_pace(space: Space, batch: int, trials: int, seconds: float) -> Pace:
+def default_pace(
+    space: Space, batch: int, trials: int, seconds: float, rivals: float = 0.0
+) -> Pace:
     """How to share out the trials and seconds that there are for ``space``, at most ``batch``
-    candidates at a time."""
+    candidates at a time. Those that are timed beside the finalists start in ``rivals`` seconds."""
     pacing: Pacing = backend(space.target.kind).part("pacing")
     most = min(batch, max(LEAST_BATCH, trials // LEAST_BATCHES), max(1, trials))
     usual = pacing.expected(space.workload, expected_latency(space))
-    return Pace(seconds, usual, most, pacing.comparison)
+    return Pace(seconds, replace(usual, rivals=rivals), most, pacing.comparison)
 
 
 def local_executor(target: Target) -> Executor:

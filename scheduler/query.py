@@ -24,6 +24,7 @@ import numpy as np
 
 from costmodel.draft import drafted
 from costmodel.interfaces import CostModel
+from measure.busy import why_busy
 from measure.estimates import Estimate, latency
 from scheduler.machine import roofline
 from scheduler.opening import as_model, opened
@@ -114,6 +115,12 @@ class Answer:
         return self.space.templates[self.schedule.template].note
 
     @property
+    def busy(self) -> str:
+        """By what signs the machine was busy when the schedule was measured; empty if there are
+        none."""
+        return "" if self.record is None else why_busy(self.record.measurement)
+
+    @property
     def gflops(self) -> float | None:
         """10^9 floating-point operations a second, the epilogue's not counted."""
         return None if self.latency is None else self.workload.flops / self.latency / 1e9
@@ -128,6 +135,7 @@ class Answer:
             "latency_s": self.latency,
             "latency_interval_s": None if self.estimate is None else self.estimate.ends,
             "gflops": self.gflops,
+            "busy": self.busy or None,
             "provenance": str(self.provenance),
             "numerics": str(self.numerics),
             "trials": self.trials,

@@ -189,13 +189,15 @@ def _job(job: Job) -> dict[str, Any]:
         "best": job.best,
         "final": job.final,
         "thorough": job.thorough,
+        "rivals": list(job.rivals),
     }
 
 
 def _job_of(data: Mapping[str, Any]) -> Job:
     fields = Fields(data)
     workload, target = described_workload(fields), described_target(fields)
-    return Job(data["id"], workload, target, data["best"], data["final"], data["thorough"])
+    how = (data["best"], data["final"], data["thorough"], tuple(data["rivals"]))
+    return Job(data["id"], workload, target, *how)
 
 
 def _facts(built: Built) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import secrets
@@ -12,18 +13,22 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from measure.busy import CORES, LOAD, WAITED
 from measure.cpu.binaries import server_binary
-from measure.cpu.cores import one_cpu_per_core
+from measure.cpu.cores import one_cpu_per_core, usable_cpus
 from measure.cpu.elsewhere import bytes_elsewhere
 from measure.cpu.keeper import end, kept
 from measure.cpu.memory import buffer_bytes, outputs_bytes
 from measure.cpu.problem import Problem, index_of
+from measure.cpu.rival import Rivals
 from measure.cpu.session import Record, Session, lines
 from measure.drawing.draw import are_for, fresh_inputs
 from measure.drawing.interfaces import Draw, FreshInputs
 from measure.drawing.others import has_others, with_others
+from measure.estimates import rivals_info
+from measure.host.pressure import Pressure
 from measure.interfaces import Built
-from measure.records.measurement import Job, Measurement, Place
+from measure.records.measurement import NUMPY, Job, Measurement, Place
 from measure.timing import (
     VERIFICATION,
     TimingProtocol,
@@ -66,6 +71,7 @@ class CRunner:
         self._elsewhere = elsewhere
         self._cpus = one_cpu_per_core()
         self._inputs: FreshInputs | None = None
+        self._rivals = Rivals(target.threads, self._clock == "wall", self._pinned)
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -85,6 +91,7 @@ class CRunner:
             self._closed = True
             if self._process is not None:
                 end(self._process.pid)
+        self._rivals.close()
 
     def _draw(self, workload: Workload, final: bool) -> Draw:
         if self._inputs is None or not are_for(self._inputs, workload):
@@ -123,16 +130,23 @@ class CRunner:
         protocol: TimingProtocol,
         other: Draw | None = None,
     ) -> list[Record]:
-        """What a server says of a draw of the job, or of the ``other`` one; it starts meanwhile."""
+        """What a server says of a draw of the job, or of the ``other`` one; it starts meanwhile, as
+        do the job's rivals."""
         limit = call_limit(job.workload.work, job.best)
+        rival = None if other else self._rivals.of(job, self._bytes_elsewhere(job.workload))
         with Problem(job.workload) as problem:
-            process = self._start(problem.descriptor)
+            process = self._start(problem.descriptor, *([rival.channel] if rival else []))
             try:
                 problem.fill(other or self._draw(job.workload, job.final))
-                session = Session([Record(time.time()) for _ in group])
+                beside = f"{rival.process()} {rival.channel}" if rival and rival.process() else ""
+                session = Session(
+                    [Record(time.time()) for _ in group], [Record(time.time())] if beside else []
+                )
+                pressure = Pressure()
                 assert process.stdin is not None
                 with suppress(BrokenPipeError):
                     process.stdin.write(self._plan(problem, job, group, limit, protocol))
+                    process.stdin.write(f"1\n{beside}\n" if beside else "0\n")
                     process.stdin.flush()
                 for words in lines(process, 8 * limit + GRACE_SECONDS):
                     session.take(words)
@@ -141,9 +155,11 @@ class CRunner:
                     end(process.pid)
                     self._process = None
                 process.communicate()
-        return session.end()
+        if rival and not (session.done and session.rivals and session.rivals[0].samples):
+            self._rivals.fail()
+        return session.end(NUMPY, waited=pressure.share())
 
-    def _start(self, descriptor: int) -> subprocess.Popen[str]:
+    def _start(self, *descriptors: int) -> subprocess.Popen[str]:
         command = kept([server_binary()])  # which may be built now: nobody is to wait for that
         with self._lock:
             self._go_on()
@@ -152,7 +168,7 @@ class CRunner:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                pass_fds=(descriptor,),
+                pass_fds=descriptors,
                 start_new_session=True,
             )
             return self._process
@@ -172,7 +188,7 @@ class CRunner:
             f"{float('inf') if job.best is None else job.best}",
             _numbers(protocol),
             str(secrets.randbits(63)),
-            " ".join(str(self._cpus[i % len(self._cpus)]) for i in range(self._target.threads)),
+            " ".join(map(str, self._pinned)),
             problem.text,
             str(len(group)),
         ]
@@ -181,6 +197,11 @@ class CRunner:
             lines.append(f"{call.workspace_bytes} {call.workspace_zeroed} {call.entry}")
             lines.append(str(built.binary))
         return "\n".join(lines) + "\n"
+
+    @property
+    def _pinned(self) -> list[int]:
+        """The CPU of each thread of a kernel."""
+        return [self._cpus[i % len(self._cpus)] for i in range(self._target.threads)]
 
     def _bytes_elsewhere(self, workload: Workload) -> int:
         return bytes_elsewhere(workload) if self._elsewhere is None else self._elsewhere
@@ -191,6 +212,9 @@ class CRunner:
             info["bytes_elsewhere"] = elsewhere
         if record.disturbed:
             info["disturbed_rounds"] = record.disturbed
+        if job.final:
+            info |= rivals_info(record.rivals, record.samples)
+            info |= _work_beside(record.waited)
         statistic = score_on_cpu(self._clock, job.final, bool(elsewhere))
         return Measurement(
             schedule=built.candidate.schedule,
@@ -208,6 +232,13 @@ class CRunner:
             info=info,
             place=Place(platform.node(), self._target.model, built.toolchain),
         )
+
+
+def _work_beside(waited: float | None) -> dict[str, float]:
+    """What else the machine did, see :mod:`measure.busy`."""
+    if waited is not None:
+        return {WAITED: waited}
+    return {LOAD: os.getloadavg()[0], CORES: usable_cpus()}
 
 
 def runner(target: CpuTarget, device: int) -> CRunner:

@@ -23,6 +23,8 @@ class Record:
     took: float = 0.0
     error_kind: ErrorKind | None = None
     error_text: str = ""
+    rivals: dict[str, list[float]] = field(default_factory=dict)  # samples of each, in its rounds
+    waited: float | None = None  # share of the time in which processes waited for a processor
 
     def fail(self, status: Status, kind: ErrorKind, text: str) -> None:
         """It failed, and so."""
@@ -37,24 +39,27 @@ class Record:
 
 @dataclass
 class Session:
-    """What the server has said of all."""
+    """What the server has said of all candidates, and of the ``rivals``, which number on behind
+    them."""
 
     records: list[Record]
+    rivals: list[Record] = field(default_factory=list)
     ready: bool = False
     done: bool = False
     refusal: str = "the measuring process does not start"
 
     def take(self, words: list[str]) -> None:
         """One line of the server."""
+        every = [*self.records, *self.rivals]
         match words:
             case ["error" | "lost" as how, i, kind, *text]:
                 status = Status.LOST if how == "lost" else Status.ERROR
-                self.records[int(i)].fail(status, ErrorKind(kind), " ".join(text))
+                every[int(i)].fail(status, ErrorKind(kind), " ".join(text))
             case ["slow", i, seconds]:
                 self.records[int(i)].status = Status.SLOW
                 self.records[int(i)].samples = [float(seconds)]
             case ["sample", i, seconds]:
-                self.records[int(i)].samples.append(float(seconds))
+                every[int(i)].samples.append(float(seconds))
             case ["took", i, seconds]:
                 self.records[int(i)].took = float(seconds)
             case ["reference", seconds]:
@@ -68,9 +73,12 @@ class Session:
             case ["refused", *text]:
                 self.refusal = " ".join(text)
 
-    def end(self) -> list[Record]:
-        """The records, once the server is gone: if it died, who was not done with is lost."""
+    def end(self, *rivals: str, waited: float | None = None) -> list[Record]:
+        """The records, once the server is gone: if it died, who was not done with is lost. The
+        ``rivals`` are called so, and processes ``waited`` for a processor meanwhile."""
+        found = dict(zip(rivals, (rival.samples for rival in self.rivals), strict=False))
         for record in self.records:
+            record.rivals, record.waited = found, waited
             if not self.done and record.status is Status.OK:
                 if self.ready:
                     text = "the measuring process died, or fell silent"

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from spaces.workloads.workload import Workload
 
 
+NUMPY = "numpy"
+"""What a job calls NumPy's product where it is to be timed beside kernels."""
+
+
 class Status(StrEnum):
     """How an attempt ended. Only ``OK`` has a score that may win."""
 
@@ -47,8 +51,9 @@ class Job:
 
     ``id`` tells jobs of one executor apart; batches of one job differ in the rest: ``best`` is
     the latency to beat that was known when the batch was sent (seconds; far slower candidates
-    are cut short), ``final`` asks for the long interleaved comparison of the few best, and
-    ``thorough`` for a check on other tables of indices, too (:mod:`measure.drawing.tables`).
+    are cut short), ``final`` asks for the long interleaved comparison of the few best,
+    ``thorough`` for a check on other tables of indices, too (:mod:`measure.drawing.tables`), and
+    ``rivals`` for libraries to be timed in turns with the candidates, where a runner can.
     """
 
     id: str
@@ -57,6 +62,7 @@ class Job:
     best: float | None = None
     final: bool = False
     thorough: bool = False
+    rivals: tuple[str, ...] = ()
 
     @property
     def round(self) -> str:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from measure.records.measurement import Measurement
+from measure.estimates import over_rival, rival_seconds
+from measure.records.measurement import NUMPY, Measurement
 from scheduler.suites.objective import Objective
 from scheduler.suites.suite import Member
 from scheduler.tuning.progress import Stop
@@ -40,6 +41,23 @@ class TaskState:
         return self.best.score if self.best is not None else None
 
     @property
+    def numpy_seconds(self) -> float | None:
+        """The latency of NumPy's product: timed in turns with the best, or else once, before."""
+        timed = rival_seconds(self.best, NUMPY) if self.best is not None else None
+        return timed or self.yardstick.numpy_seconds
+
+    @property
+    def over_numpy(self) -> float | None:
+        """How many times as fast as NumPy's product; None where that is not known, or is not to be
+        believed (:func:`measure.estimates.over_rival`)."""
+        if self.best is None or self.latency is None:
+            return None
+        if rival_seconds(self.best, NUMPY) is None:
+            return self.yardstick.over_numpy(self.latency)
+        found = over_rival(self.best, NUMPY)
+        return None if found is None else found.value
+
+    @property
     def gain(self) -> float | None:
         """How many times as fast as the first."""
         if self.latency is None or self.first_latency is None:
@@ -62,7 +80,7 @@ class SuiteStates:
     @property
     def library_value(self) -> float | None:
         """The objective's value for the library."""
-        return self._value_of([task.yardstick.numpy_seconds for task in self.tasks])
+        return self._value_of([task.numpy_seconds for task in self.tasks])
 
     @property
     def trials(self) -> int:
@@ -91,7 +109,7 @@ class SuiteStates:
 
     def _value_of(self, latencies: Sequence[float | None]) -> float | None:
         weights = [task.member.weight for task in self.tasks]
-        library = [task.yardstick.numpy_seconds for task in self.tasks]
+        library = [task.numpy_seconds for task in self.tasks]
         return self.objective.evaluate(weights, latencies, library)
 
 

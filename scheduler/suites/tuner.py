@@ -127,16 +127,17 @@ class SuiteTuner:
         self, place: int, budget: Budget, ledger: Ledger, watch: Watch, worth: Callable[[], Worth]
     ) -> Task:
         space, executor, parts = self._spaces[place], self._executor, len(self._spaces)
+        yardstick, seconds = self._yardsticks[place], budget.seconds / parts
         return Task(
             space,
             self._database,
             executor,
             partial(self._make_search, space),
-            default_pace(space, executor.batch, budget.trials // parts, budget.seconds / parts),
+            default_pace(space, executor.batch, budget.trials // parts, seconds, yardstick.start),
             ledger,
             new_run(
                 space,
-                self._yardsticks[place],
+                yardstick,
                 session=self._session,
                 command=self._command,
                 seed=self._seed,
@@ -145,6 +146,8 @@ class SuiteTuner:
             partial(watch.report, place),
             self._model,
             worth,
+            yardstick.rivals,
+            rivals_last=True,
         )
 
     def _of_suite(self, place: int) -> dict[str, object]:

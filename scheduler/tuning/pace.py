@@ -81,7 +81,8 @@ class Expected:
     """What is expected before anything is measured, in seconds: of one ``call`` of a good kernel,
     of ``setup`` for each batch (its inputs and reference), of checking each candidate, and of what
     the setup of the final comparison takes beyond that (``last``). Finalists are checked on so many
-    ``others`` beside these inputs, each of which takes ``other`` before any of them."""
+    ``others`` beside these inputs, each of which takes ``other`` before any of them; libraries that
+    are timed with them start in ``rivals`` seconds."""
 
     call: float
     setup: float = 0.0
@@ -89,6 +90,7 @@ class Expected:
     last: float = 0.0
     others: int = 0
     other: float = 0.0
+    rivals: float = 0.0
 
     @property
     def candidate(self) -> float:
@@ -96,8 +98,9 @@ class Expected:
         return CANDIDATE_SECONDS + CALLS * self.call + self.check
 
     def thorough(self, count: int) -> float:
-        """For checking so many finalists on other inputs."""
-        return self.others * (self.other + count * (PROCESS_SECONDS + self.call + self.check))
+        """For checking so many finalists on other inputs, and the start of their rivals."""
+        checks = self.others * (self.other + count * (PROCESS_SECONDS + self.call + self.check))
+        return self.rivals + checks
 
 
 SETUP_SECONDS = 60e-9  # per output element: sums, their bounds, and their copies
@@ -238,6 +241,7 @@ class Pace:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
         finalist, before = self._finalist_seconds(each, best), self._before_final(best)
+        before += self.expected.rivals
         share = before + max(worth.times * RESERVE * self.seconds, LEAST_FINALISTS * finalist)
         most = worth.finalists(self.final.most, right)
         return min(self.comparing(most, each, best), share, MOST_RESERVE * self.seconds)

@@ -46,6 +46,8 @@ class Task:
     the estimate alone, or by ``model`` if there is one, is measured before all that the search asks
     for: so no run ends with a slower kernel than these. ``worth`` says what its final comparison is
     worth, ``estimates`` what there is time for, and ``halving`` who is compared once more.
+    ``rivals`` are libraries that are timed in turns with those that are compared; with
+    ``rivals_last`` in the comparison that decides alone, since each of many tasks starts its own.
     """
 
     def __init__(
@@ -60,6 +62,8 @@ class Task:
         report: Report,
         model: CostModel | None = None,
         worth: Callable[[], Worth] = lambda: USUAL,
+        rivals: Sequence[str] = (),
+        rivals_last: bool = False,
     ) -> None:
         self.space = space
         self.board = Scoreboard()
@@ -73,6 +77,7 @@ class Task:
         self.estimates = Estimates(pace, executor, self.board, worth)
         self._pace, self._ledger = pace, ledger
         self._run, self._report = run, report
+        self._rivals, self._rivals_last = tuple(rivals), rivals_last
         self._log = RunLog(database, space, run)
         self._claims = Claims([])
         self._known: list[Measurement] = []  # that the search is told first
@@ -224,7 +229,9 @@ class Task:
         (the winner's curse). So is that of a comparison among many, which need not ``decide``."""
         thorough = self.halving.begin(schedules, decides)
         finalists = [Proposed(schedule, "finalist") for schedule in schedules]
-        self._send(finalists, self.job(True, thorough))
+        beside = not self._rivals_last or decides or len(schedules) == 1
+        rivals = self._rivals if beside else ()
+        self._send(finalists, replace(self.job(True, thorough), rivals=rivals))
         self._report("final", None)
 
     def end(self, reason: str) -> None:

@@ -121,7 +121,7 @@ class Tuner:
             self._database,
             executor,
             self._make_search,
-            default_pace(self.space, batch, budget.trials, budget.seconds),
+            default_pace(self.space, batch, budget.trials, budget.seconds, self._yardstick.start),
             ledger,
             new_run(
                 self.space,
@@ -133,6 +133,7 @@ class Tuner:
             ),
             report,
             self._model,
+            rivals=self._yardstick.rivals,
         )
 
     def _make_search(self) -> Search:

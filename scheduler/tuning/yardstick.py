@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from measure.records.measurement import NUMPY
 from spaces.cpu.target import CpuTarget
 from spaces.target import Target
 from spaces.workloads.workload import Workload
@@ -30,6 +31,20 @@ class Yardstick:
     workload: Workload
     peak_gflops: float | None = None
     numpy_seconds: float | None = None
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """Libraries that can be timed in turns with kernels."""
+        return (NUMPY,) if self.numpy_seconds else ()
+
+    @property
+    def start(self) -> float:
+        """Seconds until these can be timed."""
+        if not self.rivals:
+            return 0.0
+        from measure.baseline import expected_seconds
+
+        return expected_seconds(self.workload, self.peak_gflops)
 
     def gflops(self, latency: float) -> float:
         """GFLOP/s of a kernel of so many seconds, its epilogue's operations not counted."""

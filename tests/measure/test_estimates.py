@@ -7,11 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.estimates import RIVALS, latency, over_rival, pooled, rival_samples
+from measure.busy import WAITED
+from measure.estimates import (
+    RIVALS,
+    latency,
+    over_rival,
+    pooled,
+    rival_samples,
+    rival_seconds,
+    rivals_info,
+    statistic,
+)
 from measure.records.measurement import Measurement
 from measure.records.plausibility import why_implausible
 from measure.testing.made_up import attempt, measured
-from measure.timing import steady_score, usual_score
+from measure.timing import steady_score
 
 ROUNDS = 25
 
@@ -22,9 +32,9 @@ def comparison(usual: float, seed: int, clock: str = "cpu", **rivals: float) -> 
     shape = 1 + 0.01 * np.random.default_rng(seed).random(ROUNDS)
     samples = tuple(map(float, usual * shape))
     theirs = {name: [factor * s for s in samples] for name, factor in rivals.items()}
-    made = measured(1, usual, "final")
-    info = {RIVALS: theirs} if theirs else {}
-    return replace(made, clock=clock, samples=samples, score=usual_score(samples), info=info)
+    made, info = measured(1, usual, "final"), rivals_info(theirs, samples)
+    made = replace(made, clock=clock, samples=samples, info=info)
+    return replace(made, score=statistic(made)(samples))
 
 
 BUSY = [3.351e-3, 3.223e-3, 3.019e-3, 3.639e-3, 3.835e-3]
@@ -100,7 +110,9 @@ def test_a_rival_that_was_slow_for_one_comparison_is_not_called_slow() -> None:
 
 def test_rivals_may_be_sampled_less_often() -> None:
     made = comparison(1e-3, 0, numpy=2.0)
-    made.info[RIVALS]["numpy"] = made.info[RIVALS]["numpy"][:7]
+    made = replace(
+        made, info=rivals_info({"numpy": rival_samples(made, "numpy")[0][:7]}, made.samples)
+    )
     ratio = over_rival(made, "numpy")
     assert ratio is not None
     assert ratio.low <= ratio.value <= ratio.high
@@ -108,12 +120,40 @@ def test_rivals_may_be_sampled_less_often() -> None:
 
 
 @pytest.mark.parametrize(
-    "rivals", [None, [], {"numpy": 1.0}, {"numpy": ["1"]}, {"numpy": [-1.0]}, {"numpy": []}]
+    "told",
+    [
+        None,
+        1.0,
+        ["1"],
+        {},
+        {"samples": [1.0]},
+        *({"samples": [t], "beside": [1.0]} for t in (-1.0, "1", 0.0, float("nan"), True)),
+    ],
 )
-def test_what_a_stranger_says_of_rivals_is_left_out(rivals: object) -> None:
-    made = replace(comparison(1e-3, 0), info={RIVALS: rivals})
-    assert rival_samples(made, "numpy") == ()
-    assert over_rival(made, "numpy") is None
+def test_what_a_stranger_says_of_rivals_is_left_out(told: object) -> None:
+    for info in ({RIVALS: told}, {RIVALS: {"numpy": told}}):
+        made = replace(comparison(1e-3, 0), info=info)
+        assert over_rival(made, "numpy") is None
+        assert over_rival(pooled([made, made]), "numpy") is None
+
+
+def test_rivals_of_some_comparisons_are_compared_with_the_same_rounds() -> None:
+    """Here the machine was slower without them."""
+    alone = [comparison(9e-3, i) for i in range(3)]
+    ratio = over_rival(pooled([*alone, comparison(3e-3, 3, numpy=1.2)]), "numpy")
+    assert ratio is not None
+    assert ratio.value == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize(("waited", "said"), [(0.1, True), (0.9, False)])
+def test_several_threads_are_not_compared_with_those_of_a_library_on_a_busy_machine(
+    waited: float, said: bool
+) -> None:
+    made = comparison(1e-3, 0, "wall", numpy=1.2)
+    made.info[WAITED] = waited
+    assert (over_rival(made, "numpy") is not None) == said
+    assert rival_seconds(made, "numpy") is not None
+    assert over_rival(replace(made, clock="cpu"), "numpy") is not None
 
 
 def test_no_samples_have_no_interval() -> None:

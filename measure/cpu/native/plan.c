@@ -1,7 +1,7 @@
 /* The plan's text, in order: its numbers as declared; a CPU for each thread; data descriptor and
    its bytes; inputs (offset, bytes, name); outputs (offsets of least and greatest values and of the
    table, kind, count, bytes, poison, name); candidates (workspace, zeroed bytes, entry; path on a
-   line of its own).
+   line of its own); rivals (process, channel).
    Arrays lie in the file of the data descriptor: inputs in their own dtype, the others as
    compare.h has them. */
 #include "plan.h"
@@ -85,6 +85,14 @@ static const char *read_candidates(plan *p) {
   return NULL;
 }
 
+static const char *read_rivals(plan *p) {
+  if (scanf("%d", &p->rivals) != 1 || p->rivals < 0 || p->rivals > MAX_RIVALS)
+    return "malformed number of rivals";
+  for (rival *r = p->rival; r < p->rival + p->rivals; r++)
+    if (scanf("%d %d", &r->process, &r->channel) != 2) return "malformed rival";
+  return NULL;
+}
+
 const char *plan_read(plan *p) {
   int descriptor;
   size_t bytes;
@@ -96,5 +104,6 @@ const char *plan_read(plan *p) {
   const char *problem = find_elsewhere(p);
   if (!problem) problem = read_inputs(p, data);
   if (!problem) problem = read_outputs(p, data);
-  return problem ? problem : read_candidates(p);
+  if (!problem) problem = read_candidates(p);
+  return problem ? problem : read_rivals(p);
 }

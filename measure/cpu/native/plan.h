@@ -2,17 +2,25 @@
 #ifndef TW_PLAN_H
 #define TW_PLAN_H
 
+#include <sys/types.h>
+
 #include "compare.h"
 #include "protocol.h"
 #include "zone.h"
 
-enum { MAX_THREADS = 1024, MAX_CANDIDATES = 256, MAX_TEXT = 4096 };
+enum { MAX_THREADS = 1024, MAX_CANDIDATES = 256, MAX_RIVALS = 4, MAX_TEXT = 4096 };
 
 typedef struct {
   char path[MAX_TEXT]; /* of the shared object */
   char entry[256];
   size_t workspace_bytes, workspace_zeroed; /* all of it, and how much starts as zeros */
 } candidate;
+
+/* A process of the runner's that times a library by orders as child.h has them. */
+typedef struct {
+  pid_t process;
+  int channel;
+} rival;
 
 typedef struct {
   char name[64];
@@ -40,6 +48,8 @@ typedef struct {
 
   int candidates;
   candidate *candidate;
+  int rivals;
+  rival rival[MAX_RIVALS];
 } plan;
 
 /* Reads the plan; inputs are copied into sealed zones. NULL, or what is wrong. */

@@ -9,7 +9,8 @@
 
    Each candidate has a process of its own, forked from this one, whose memory holds the inputs.
    First all are checked, one after the other; the survivors stay, are timed in shuffled rounds,
-   and are checked once more. Everything waits with a timeout. The candidates' processes die with
+   and are checked once more. Rivals, which number on behind the candidates, are processes of the
+   runner's that time a library; they take part in the rounds, and outlive the server. Everything waits with a timeout. The candidates' processes die with
    the server, and what they started with them; the server is run by a keeper (keeper.c). */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -42,7 +43,7 @@ typedef struct {
 } contestant;
 
 static plan p;
-static contestant contestants[MAX_CANDIDATES];
+static contestant contestants[MAX_CANDIDATES + MAX_RIVALS];
 static reply answer;
 
 /* -- randomness ---------------------------------------------------------------------------- */
@@ -68,7 +69,7 @@ static int start(int i) {
   pid_t self = getpid(), process = fork();
   if (process == 0) {
     die_with(self);
-    for (int j = 0; j < p.candidates; j++)
+    for (int j = 0; j < p.candidates + p.rivals; j++)
       if (contestants[j].process) close(contestants[j].channel);
     close(ends[0]);
     child_main(&p, &p.candidate[i], ends[1], contestants[i].token);
@@ -175,9 +176,12 @@ static double seconds_of(int i) {
   return p.wall ? wall_seconds() : cpu_seconds_of(contestants[i].process);
 }
 
+static int is_rival(int i) { return i >= p.candidates; }
+
 /* Whether the times of an answer are what was seen since `began`; else the contestant is out. It
    lies, or a busy host has taken the processor from it while it did not look at its clock. */
 static int is_honest(int i, double claimed, double untimed, double began) {
+  if (is_rival(i)) return 1;
   double seen = seconds_of(i) - began;
   if (is_believable(p.wall, claimed, untimed, seen)) return 1;
   char text[128];
@@ -263,7 +267,22 @@ static void sample(int i) {
   c->unchecked = 1;
   take_sample(i, each);
   c->tally.spent += each * (warm + calls);
-  p.best = fmin(p.best, c->tally.fastest);
+  if (!is_rival(i)) p.best = fmin(p.best, c->tally.fastest);
+}
+
+static void enter_rivals(void) {
+  for (int r = 0; r < p.rivals; r++) {
+    contestant *c = &contestants[p.candidates + r];
+    c->process = p.rival[r].process;
+    c->channel = p.rival[r].channel;
+    c->tally.fastest = INFINITY;
+  }
+}
+
+/* One call says how many a sample spans. */
+static void try_rival(int i) {
+  give_order(i, 1, 1);
+  if (is_obeyed(i)) contestants[i].tally.fastest = answer.seconds[0];
 }
 
 static int is_unchecked(int i) { return contestants[i].process && contestants[i].unchecked; }
@@ -308,8 +327,8 @@ static void shuffle(int *items, int count) {
 
 /* One sample from each contestant that wants one, in random order; how many there were. */
 static int run_round(void) {
-  int members[MAX_CANDIDATES], count = 0;
-  for (int i = 0; i < p.candidates; i++)
+  int members[MAX_CANDIDATES + MAX_RIVALS], count = 0;
+  for (int i = 0; i < p.candidates + p.rivals; i++)
     if (contestants[i].process && wants_sample(&p.timing, &contestants[i].tally, p.best))
       members[count++] = i;
   shuffle(members, count);
@@ -346,7 +365,9 @@ int main(void) {
   reference_seconds(p.wall); /* whoever dies on a machine that computes has not died of it */
   printf("ready\n");
   fflush(stdout);
+  enter_rivals();
   for (int i = 0; i < p.candidates; i++) timed(verify, i);
+  for (int i = p.candidates; i < p.candidates + p.rivals; i++) timed(try_rival, i);
   run_rounds();
   check_again();
   stop_all();

@@ -94,4 +94,5 @@ def _rows(answer: Answer) -> list[tuple[str, str]]:
         (unit, "-" if answer.latency is None else f"{value:.1f}"),
         ("provenance", origin),
         ("trials", str(answer.trials)),
+        *([("the machine was busy", answer.busy)] if measured and answer.busy else []),
     ]

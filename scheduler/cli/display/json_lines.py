@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, Self
 
-from measure.estimates import latency
-from measure.records.measurement import Measurement
+from measure.busy import why_busy
+from measure.estimates import latency, over_rival, rival_seconds
+from measure.records.measurement import NUMPY, Measurement
 from measure.records.ranking import SEARCH
 from scheduler.cli.display.progress import AnyProgress
 from scheduler.cli.output import put
@@ -73,9 +74,18 @@ class JsonLines:
         )
 
     def _found(self, best: Measurement) -> dict[str, Any]:
-        estimate = latency(best)
-        interval = None if estimate is None else estimate.ends
-        return {**(self._best(best.score) or {}), "latency_interval_s": interval}
+        estimate, ratio = latency(best), over_rival(best, NUMPY)
+        in_turns = rival_seconds(best, NUMPY)
+        told = self._best(best.score) or {}
+        if in_turns is not None:
+            told["over_numpy"] = None if ratio is None else ratio.value
+        return {
+            **told,
+            "latency_interval_s": None if estimate is None else estimate.ends,
+            "over_numpy_interval": None if ratio is None else ratio.ends,
+            "numpy_in_turns_s": in_turns,
+            "busy": why_busy(best) or None,
+        }
 
     def _best(self, score: float | None) -> dict[str, float | None] | None:
         if score is None:

@@ -7,7 +7,7 @@ from typing import Self
 
 from scheduler.cli.display.lines import Lines
 from scheduler.cli.display.progress import attempt_of, outcome, phase_of, standing
-from scheduler.cli.output import facts, percent, seconds, show, times
+from scheduler.cli.output import facts, percent, seconds, show
 from scheduler.tuning.progress import Progress, TuningResult
 from scheduler.tuning.yardstick import Yardstick
 from spaces.target import Target
@@ -53,7 +53,8 @@ class PlainLines:
         if yardstick.peak_gflops is not None:
             words.append(f"peak of this machine: {yardstick.peak_gflops:.1f} GFLOP/s")
         if yardstick.numpy_seconds is not None:
-            words.append(f"NumPy's product: {seconds(yardstick.numpy_seconds)}")
+            once = seconds(yardstick.numpy_seconds)
+            words.append(f"NumPy's product, timed once: {once}")
         if words:
             self._lines.say("; ".join(words))
 
@@ -90,8 +91,6 @@ class PlainLines:
         words = [seconds(score), self._yardstick.rate(score)]
         if (share := self._yardstick.of_peak(score)) is not None:
             words.append(f"{percent(share)} of peak")
-        if (ratio := self._yardstick.over_numpy(score)) is not None:
-            words.append(f"{times(ratio)} NumPy")
         return ", ".join(words)
 
     def _where(self) -> str:

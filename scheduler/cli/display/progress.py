@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from measure.estimates import latency
-from measure.records.measurement import Measurement
+from measure.busy import why_busy
+from measure.estimates import latency, over_rival, rival_seconds
+from measure.records.measurement import NUMPY, Measurement
 from scheduler.cli.output import clock, estimated, percent, seconds, times
 from scheduler.cli.text import counted
 from scheduler.suites.progress import SuiteProgress, SuiteResult
@@ -15,6 +16,7 @@ from scheduler.tuning.yardstick import Yardstick
 from spaces.registry import note_on
 
 AnyProgress = Progress | SuiteProgress
+LIBRARY = "over NumPy's BLAS"
 
 
 if TYPE_CHECKING:
@@ -42,14 +44,17 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
 
 
 def found(yardstick: Yardstick, best: Measurement) -> list[tuple[str, str]]:
-    """The latency of what was found, its interval, and how it compares with what is known, as names
-    and values."""
-    known = figures(yardstick, best.score)
+    """The latency of what was found, its interval, how it compares with what is known, and whether
+    the machine was busy, as names and values."""
+    known = dict(figures(yardstick, best.score))
     estimate = latency(best)
     if estimate is not None:
-        rate = yardstick.rate(estimate.value)
-        known[0] = ("best", f"{estimated(estimate, seconds)}, {rate}")
-    return known
+        known["best"] = f"{estimated(estimate, seconds)}, {yardstick.rate(estimate.value)}"
+    if LIBRARY in known:
+        known[LIBRARY] = _over_numpy(yardstick, best)
+    if words := why_busy(best):
+        known["the machine was busy"] = words
+    return list(known.items())
 
 
 def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
@@ -60,10 +65,23 @@ def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
     if (share := yardstick.of_peak(best)) is not None:
         known.append(("of measured peak", percent(share)))
     if (ratio := yardstick.over_numpy(best)) is not None:
-        fused = bool(yardstick.workload.words.get("epilogue"))
-        alone = ", which does the product alone" if fused else ""
-        known.append(("over NumPy's BLAS", times(ratio) + alone))
+        known.append((LIBRARY, f"{times(ratio)}{_alone(yardstick)}"))
     return known
+
+
+def _over_numpy(yardstick: Yardstick, best: Measurement) -> str:
+    """How many times as fast as NumPy, which was timed in turns with the best, or else once, before
+    all others."""
+    if (ratio := over_rival(best, NUMPY)) is not None:
+        return f"{estimated(ratio, times)}, timed in turns{_alone(yardstick)}"
+    if rival_seconds(best, NUMPY) is not None:
+        return "not to be said: several threads wait for one another longer on a busy machine"
+    ratio_once = None if best.score is None else yardstick.over_numpy(best.score)
+    return f"{times(ratio_once)}, timed once, before all others{_alone(yardstick)}"
+
+
+def _alone(yardstick: Yardstick) -> str:
+    return ", which does the product alone" if yardstick.workload.words.get("epilogue") else ""
 
 
 def trials_of(progress: AnyProgress) -> str:

@@ -80,7 +80,7 @@ def _task(task: TaskState) -> dict[str, Any]:
         "weight": task.member.weight,
         "schedule": None if best is None else best.schedule.to_json(),
         "latency_s": task.latency,
-        "numpy_s": task.yardstick.numpy_seconds,
+        "numpy_s": task.numpy_seconds,
         "gain": task.gain,
         "trials": task.trials,
         "resumed": task.resumed,

@@ -57,7 +57,7 @@ def _row(task: TaskState, trials: int) -> list[str]:
         percent(task.trials / trials),
         "-" if latency is None else seconds(latency),
         times(task.gain),
-        "-" if latency is None else times(task.yardstick.over_numpy(latency)),
+        times(task.over_numpy),
         _doing(task),
     ]
 

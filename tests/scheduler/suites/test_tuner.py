@@ -10,15 +10,25 @@ import pytest
 
 from measure.database import Database
 from measure.executor import LocalExecutor
+from measure.records.measurement import NUMPY
 from scheduler.suites.allocation import in_turn
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.suites.suite import Member, Suite
 from scheduler.suites.tuner import SuiteTuner
 from scheduler.testing.landscape import MACHINE, knolls
 from scheduler.tuning.progress import Stop
+from scheduler.tuning.yardstick import Yardstick
 from spaces.space import Space
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
 from tests.scheduler.suites.six_products import SPACES, Six, blind, shares, suite, tuned
+
+
+def test_rivals_of_many_tasks_are_timed_in_the_comparison_that_decides(database: Database) -> None:
+    machine = Six()
+    sticks = [Yardstick(space.workload, numpy_seconds=1e-3) for space in SPACES]
+    tuned(database, machine, yardsticks=sticks)
+    for job, (schedules, final) in zip(machine.jobs, machine.submitted, strict=True):
+        assert job.rivals == ((NUMPY,) if final and len(schedules) == 1 else ())
 
 
 def test_all_trials_are_made_and_kept(database: Database) -> None:
@@ -36,6 +46,7 @@ def test_all_trials_are_made_and_kept(database: Database) -> None:
         assert task.latency == min(finals)
         assert task.gain is not None
         assert task.gain >= 0.9
+    assert {job.rivals for job in machine.jobs} == {()}
     weights = [member.weight for member in suite().members]
     assert result.value == pytest.approx(
         sum(w * (task.latency or 0.0) for w, task in zip(weights, result.tasks, strict=True))

@@ -9,6 +9,7 @@ import pytest
 
 from measure.database import Database
 from measure.records.measurement import (
+    NUMPY,
     Candidate,
     ErrorKind,
     Job,
@@ -20,6 +21,8 @@ from measure.timing import usual_score
 from scheduler.testing.landscape import hills, hills_latency
 from scheduler.tuning.halving import Halving
 from scheduler.tuning.pace import CPU, CUDA, Pacing
+from scheduler.tuning.tuner import Tuner
+from scheduler.tuning.yardstick import Yardstick
 from spaces.schedule import Schedule
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import tuner
@@ -184,6 +187,15 @@ def test_who_is_compared_first_is_checked_thoroughly(database: Database) -> None
     finals = [job.thorough for job in machine.jobs if job.final]
     assert finals == [True] + [False] * 5
     assert not any(job.thorough for job in machine.jobs if not job.final)
+
+
+def test_rivals_are_timed_in_all_comparisons_and_in_no_search(database: Database) -> None:
+    machine, space = MadeUpMachine(), hills()
+    stick = Yardstick(space.workload, numpy_seconds=1e-3)
+    made = Tuner(space.workload, space.target, database, machine, space=space, yardstick=stick)
+    made.run(trials=48, seconds=600)
+    assert [job.rivals for job in machine.jobs if job.final] == [(NUMPY,)] * 6
+    assert {job.rivals for job in machine.jobs if not job.final} == {()}
 
 
 FAILURES = [

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
-from scheduler.cli.display.progress import figures
+from measure.busy import WAITED
+from measure.estimates import rivals_info, statistic
+from measure.records.measurement import NUMPY, Measurement, Status
+from scheduler.cli.display.progress import figures, found
 from scheduler.tuning import yardstick
 from scheduler.tuning.yardstick import Yardstick, measure_yardstick
 from spaces.operators import workload
+from spaces.schedule import Schedule
 from spaces.target import detect_target
 
 CPU = detect_target("cpu")
@@ -38,27 +45,27 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_all_is_measured_where_there_is_time(measured: list[str]) -> None:
-    found = measure_yardstick(workload("matmul m=64 n=64 k=64"), CPU)
-    assert (found.peak_gflops, found.numpy_seconds) == (50.0, 1e-3)
+    made = measure_yardstick(workload("matmul m=64 n=64 k=64"), CPU)
+    assert (made.peak_gflops, made.numpy_seconds) == (50.0, 1e-3)
     assert measured == ["peaks", "numpy"]
 
 
 def test_peaks_that_nobody_measured_yet_take_some_seconds(measured: list[str]) -> None:
-    found = measure_yardstick(workload("matmul m=64 n=64 k=64"), CPU, yardstick.PEAK_SECONDS - 1)
-    assert (found.peak_gflops, found.numpy_seconds) == (None, 1e-3)
+    made = measure_yardstick(workload("matmul m=64 n=64 k=64"), CPU, yardstick.PEAK_SECONDS - 1)
+    assert (made.peak_gflops, made.numpy_seconds) == (None, 1e-3)
     assert measured == ["numpy"]
 
 
 def test_a_product_that_cannot_end_in_time_is_not_begun(measured: list[str]) -> None:
-    found = measure_yardstick(workload("matmul m=8192 n=8192 k=8192"), CPU, 12)
-    assert (found.peak_gflops, found.numpy_seconds) == (50.0, None)
+    made = measure_yardstick(workload("matmul m=8192 n=8192 k=8192"), CPU, 12)
+    assert (made.peak_gflops, made.numpy_seconds) == (50.0, None)
     assert measured == ["peaks"]
 
 
 def test_a_gpu_is_compared_with_nothing_here(measured: list[str]) -> None:
     work = workload("matmul m=64 n=64 k=64 dtype=float16")
-    found = measure_yardstick(work, detect_target("cuda:sm_80"))
-    assert (found.peak_gflops, found.numpy_seconds) == (None, None)
+    made = measure_yardstick(work, detect_target("cuda:sm_80"))
+    assert (made.peak_gflops, made.numpy_seconds) == (None, None)
     assert not measured
 
 
@@ -77,3 +84,34 @@ def test_only_what_is_known_is_shown() -> None:
         ("of measured peak", "52.4 %"),
         ("over NumPy's BLAS", "2.00 x"),
     ]
+
+
+def finalist(clock: str = "cpu", **info: object) -> Measurement:
+    """What a comparison says of a kernel of a microsecond, beside NumPy's product of three."""
+    samples = tuple(1e-6 + 1e-9 * i for i in range(9))
+    rivals = rivals_info({NUMPY: [3 * s for s in samples]}, samples)
+    made = Measurement(Schedule("made up", ()), Status.OK, 1.0, samples, clock=clock, round="final")
+    made = replace(made, info=rivals | info)
+    return replace(made, score=statistic(made)(samples))
+
+
+def test_what_was_timed_in_turns_counts_and_not_what_was_timed_once() -> None:
+    fused = workload("matmul m=64 n=64 k=64 epilogue='relu(x + b[n])'")
+    stick = Yardstick(fused, numpy_seconds=45e-6)  # in a bad moment
+    shown = dict(found(stick, finalist()))
+    ratio = "3.00 x (3.00 x to 3.00 x), timed in turns, which does the product alone"
+    assert shown["over NumPy's BLAS"] == ratio
+    assert re.fullmatch(r"1.002 us \([\d.]+ us to [\d.]+ us\), 523.2 GFLOP/s", shown["best"])
+    assert "the machine was busy" not in shown
+    once = replace(finalist(), info={})
+    said = "44.91 x, timed once, before all others, which does the product alone"
+    assert dict(found(stick, once))["over NumPy's BLAS"] == said
+
+
+def test_a_busy_machine_is_told_of() -> None:
+    product = Yardstick(workload("matmul m=64 n=64 k=64"), numpy_seconds=45e-6)
+    shown = dict(found(product, finalist(**{WAITED: 0.9})))
+    assert shown["the machine was busy"] == "processes waited for a processor 90 % of the time"
+    assert shown["over NumPy's BLAS"].startswith("3.00 x")
+    shown = dict(found(product, finalist("wall", **{WAITED: 0.9})))
+    assert shown["over NumPy's BLAS"].startswith("not to be said: several threads")

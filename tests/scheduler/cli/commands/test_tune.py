@@ -51,6 +51,11 @@ def test_tune_reports_every_trial_and_the_outcome(tuned):
         assert best["over_numpy"] > 0
         low, high = best["latency_interval_s"]
         assert 0 < low <= best["latency_s"] <= high
+        low, high = best["over_numpy_interval"]
+        assert 0 < low <= best["over_numpy"] <= high
+        ratio = best["numpy_in_turns_s"] / best["latency_s"]
+        assert best["over_numpy"] == pytest.approx(ratio, rel=1e-6)
+        assert best["busy"] is None or isinstance(best["busy"], str)
         assert result["failures"] == trials[-1]["failures"]
 
 
