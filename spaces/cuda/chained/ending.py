@@ -12,6 +12,7 @@ from spaces.cuda.chained.columns import Columns
 from spaces.cuda.chained.rows import BlockRows
 from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
+from spaces.cuda.chains.recomputing import Recomputing
 from spaces.cuda.chains.splits.sending import ALL_READY, READY
 
 
@@ -31,7 +32,7 @@ class Ending:
         lines = [
             *self._columns(columns, first),
             *(self._ready() if block.is_cluster else []),
-            *self._each_row([*block.chain.joined_rows(), *self._catch_up()]),
+            *self._each_row([*block.chain.joined_rows(), *self._catch_up(), *self._recomputed()]),
             *(self._join_cluster() if block.is_cluster else []),
             *(self._join_teams() if block.teams > 1 and not block.is_cluster else []),
         ]
@@ -130,6 +131,20 @@ class Ending:
     def _each_row(self, body: Sequence[str]) -> list[str]:
         head = f"for (int r = 0; r < {ROWS * self.block.slices}; r++) {{"
         return ["#pragma unroll", head, *indented(body), "}"]
+
+    def _recomputed(self) -> list[str]:
+        """Sums of row ``r`` that hidden keys of the tiles that a team had have spoilt."""
+        block, columns = self.block, Columns(self.block)
+        sums = [f"sums{n}[r / 2][j][r % 2 * 2 + e]" for n in range(len(block.chained.weighings))]
+        place = (block.pairs, columns.of_pair, "begin_key", "(int)last_key")
+        lines = Recomputing(block.chain, block.row, sums, *place).lines()
+        if not lines:
+            return []
+        return [
+            f"if ({self._own}) {{",
+            *indented([f"const int column0 = {columns.origin};", *lines]),
+            "}",
+        ]
 
     def _catch_up(self) -> list[str]:
         """Bring the sums of row ``r`` from the base of its totals to its results."""

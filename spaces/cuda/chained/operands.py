@@ -7,6 +7,7 @@ from functools import cached_property
 
 from spaces.algebra.index import Index
 from spaces.algebra.mapping import repeat
+from spaces.algebra.mapping_emit import indented
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.chained.block import Block
 from spaces.cuda.chained.kinds import FLOAT8
@@ -71,10 +72,15 @@ class Operands:
         """A tile of keys of the right operand."""
         return self._along(self._chained.right, self._keys_side(tile), self.depth, self.score_kind)
 
-    def matrix(self, matrix: Expression, tile: str) -> SharedTile:
+    def matrix(
+        self, matrix: Expression, tile: str, within: tuple[str, str] | None = None
+    ) -> SharedTile:
         """What a matrix has for a tile of keys."""
         width = self._side(self._chained.width, self.block.columns, "block_column")
-        return self._along(matrix, self._keys_side(tile), width, self.block.weight_kind)
+        found = self._along(matrix, self._keys_side(tile), width, self.block.weight_kind)
+        if found.slow.parts == (self._chained.key,):
+            return replace(found, slow=replace(found.slow, within=within))
+        return replace(found, fast=replace(found.fast, within=within))
 
     def _along(self, value: Expression, keys: Side, other: Side, kind: str) -> SharedTile:
         """Keys slow, or fast where the array lies along them and ``ldmatrix`` transposes it."""
@@ -134,10 +140,20 @@ class Operands:
         return [*self.right(tile).copy(stage), *self.load_matrices(tile, stage)]
 
     def load_matrices(self, tile: str, stage: str) -> list[str]:
-        """Start to move what matrices have for a tile of keys."""
-        matrices = [self.matrix(weighing.matrix, tile) for weighing in self._chained.weighings]
-        places = self.matrix_places(stage)
-        copies = (m.copy(place) for m, place in zip(matrices, places, strict=True))
+        """Start to move what matrices have for a tile of keys: zeros for those that no row of the
+        block sees, which may be anything."""
+        whole = self._copies(tile, stage)
+        if not whole or not self._chained.bounds:
+            return whole
+        inside = f"{tile} >= first_key && {tile} + {self.block.keys} <= last_key"
+        some = self._copies(tile, stage, ("first_key", "last_key"))
+        return [f"if ({inside}) {{", *indented(whole), "} else {", *indented(some), "}"]
+
+    def _copies(self, tile: str, stage: str, within: tuple[str, str] | None = None) -> list[str]:
+        """Start to move what matrices have for the keys of a tile that are ``within``."""
+        values = [weighing.matrix for weighing in self._chained.weighings]
+        pairs = zip(values, self.matrix_places(stage), strict=True)
+        copies = (self.matrix(value, tile, within).copy(place) for value, place in pairs)
         return [line for copy in copies for line in copy]
 
     def matrix_places(self, stage: str) -> list[str]:

@@ -48,7 +48,7 @@ class CudaChained(Template):
     """One pass over the keys for every block of rows."""
 
     name: ClassVar[str] = "chained"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

@@ -37,13 +37,15 @@ LEAST = 4
 class Side:
     """One side of a tile: ``extent`` points of ``parts``, taken as one number, from ``first`` on,
     which is C. Points beyond the last are zeros if ``ends``, else the last again; there are none if
-    tiles are ``whole``."""
+    tiles are ``whole``. Points before the first and from the second of ``within`` on, which are C,
+    are zeros."""
 
     parts: tuple[Part, ...]
     extent: int
     first: str
     ends: bool
     whole: bool = False
+    within: tuple[str, str] | None = None
 
     @property
     def points(self) -> int:
@@ -103,7 +105,7 @@ class SharedTile:
     @cached_property
     def vector(self) -> int:
         """Elements that ``cp.async`` can move at a time; 0 if it cannot."""
-        if not isinstance(self.value, Read):
+        if not isinstance(self.value, Read) or self.fast.within:
             return 0
         if self.access.chained.program.operand[self.value.name].dtype != self.dtype:
             return 0
@@ -198,6 +200,9 @@ class SharedTile:
     def _inside(self, i: Index, j: str) -> str:
         tests = []
         for side, point in ((self.slow, i.text), (self.fast, j)):
-            if side.ends:
+            if side.within:
+                low, high = side.within
+                tests += [f"{side.first} + {point} >= {low}", f"{side.first} + {point} < {high}"]
+            elif side.ends:
                 tests.append(f"{side.first} + {point} < {side.points}")
         return " && ".join(tests)

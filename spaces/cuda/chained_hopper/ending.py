@@ -13,9 +13,11 @@ from spaces.cuda.chained_hopper.raised import lowered_sums
 from spaces.cuda.chained_hopper.rows import GroupRows, each_row
 from spaces.cuda.chained_hopper.walk import Walk
 from spaces.cuda.chains.finish import Finish
+from spaces.cuda.chains.recomputing import Recomputing
 from spaces.cuda.chains.splits.sending import READY
 from spaces.cuda.warpgroups import GROUP
 from spaces.derivation.chained.view import ChainedOutput
+from spaces.derivation.rounding.reductions import RAISED
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ class Ending:
             *READY * plan.is_cluster,
             *self.rows.bounds(),
             *(lowered_sums(plan.sizes.width // 2) if plan.sizes.has_bytes else []),
-            *each_row([*self.rows.chain.joined_rows(), *self.rows.caught_up()]),
+            *each_row(
+                [*self.rows.chain.joined_rows(), *self.rows.caught_up(), *self._recomputed()]
+            ),
             *outputs,
             f"tw::sync_named({1 + plan.warpgroups} + group, {GROUP});",
             "if (thread == 0) {",
@@ -55,6 +59,22 @@ class Ending:
             *["stored = at;"] * (plan.buffers > 1),
             plan.next_buffer,
         ]
+
+    def _recomputed(self) -> list[str]:
+        """Sums of row ``r`` that hidden keys of the tiles of a block have spoilt."""
+        plan = self.plan
+        keys = (f"first_tile * {plan.keys}", f"end_tile * {plan.keys}")
+        scale = 1 / RAISED if plan.sizes.has_bytes else 1.0
+        lines = Recomputing(
+            self.rows.chain,
+            plan.row_access,
+            ["sums[j * 4 + r * 2 + e]"],
+            plan.pairs,
+            "lane % 4 * 2 + j * 8",
+            *keys,
+            scale,
+        ).lines()
+        return [f"if ({self._inside}) {{", *indented(lines), "}"] if lines else []
 
     @property
     def _inside(self) -> str:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.sizes import TERM_BYTES
+from spaces.cuda.warpgroups import GROUP
 
 _STEPS = PANEL_BYTES // TERM_BYTES
+CHUNKS = PANEL_BYTES // 16
+"""Pieces of a row of a panel that are written at a time."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Products:
         right = _step("values", steps)
         return [
             "tw::mbarrier_wait(values_full + 8 * stage, phase);",
+            *self._without_hidden(values),
             "{",
             f"  const u64 values = {_descriptor(values, leading)};",
             "  tw::wgmma_fence();",
@@ -70,6 +74,27 @@ class Products:
             f"  for (i32 i = 0; i < {plan.key_steps}; i++)",
             f"    {plan.sum_product}(sums, weights[i], {right}, i > 0 ? 1 : more);",
             "  tw::wgmma_commit();",
+            "}",
+        ]
+
+    def _without_hidden(self, values: str) -> list[str]:
+        """Zeros for the keys of tile ``j + 1`` that no row of the block sees, which may be
+        anything. Each warpgroup writes them all: none waits for another."""
+        plan, n = self.plan, self.plan.keys
+        if not plan.chained.bounds or plan.sizes.has_bytes:
+            return []
+        chunks = plan.boxes["values"].panels * CHUNKS
+        place = f"i % {chunks} / {CHUNKS} * {n * PANEL_BYTES} + i / {chunks} * {PANEL_BYTES}"
+        return [
+            f"if ((j + 1) * {n} < first_key || (j + 2) * {n} > end_key) {{",
+            "  const u32 none[4] = {};",
+            f"  for (i32 i = thread; i < {n * chunks}; i += {GROUP}) {{",
+            f"    const i32 key = (j + 1) * {n} + i / {chunks};",
+            "    if (key < first_key || key >= end_key)",
+            f"      tw::store_shared<4>({values} + {place} + i % {CHUNKS} * 16, none);",
+            "  }",
+            "  tw::fence_async();",
+            f"  tw::sync_named({1 + plan.warpgroups} + group, {GROUP});",
             "}",
         ]
 

@@ -51,7 +51,7 @@ class ChainedHopper(Template):
     """One pass over the keys for 64 rows a warpgroup, in float32 between products of fewer bits."""
 
     name: ClassVar[str] = "chained_hopper"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

@@ -174,12 +174,15 @@ class FragmentChain:
         a part makes no NaN of other parts."""
         return ThreadScope(prefix, self.state_leaf(text), lines, self.row)
 
-    def state_leaf(self, text: str, based: str | None = None) -> Leaf:
-        """The C texts of states by their numbers; ``based`` of those that totals have a base of."""
+    def state_leaf(
+        self, text: str, based: str | None = None, forms: Mapping[str, str] = FINITE
+    ) -> Leaf:
+        """The C texts of states by their numbers; ``based`` of those that totals have a base of.
+        Extremes are in one of two ``forms``."""
         known = {}
         for k, r in enumerate(self.chained.scalars):
             own = based if based and k in self.based else text
-            known[r.name] = FINITE.get(r.reducer, "{}").format(own.format(k))
+            known[r.name] = forms.get(r.reducer, "{}").format(own.format(k))
         return lambda node: known.get(node.name) if isinstance(node, Read) else None
 
     @cached_property

@@ -27,14 +27,13 @@ of float16."""
 
 @dataclass
 class Corrections:
-    """Those of one tile of ``chain``: ``old`` knows the states before it, ``found`` those after,
-    and ``new`` the ones that totals are corrected to. ``factors`` are the arrays that have them,
-    and ``arrays`` all others that are written on the way."""
+    """Those of one tile of ``chain``: ``old`` knows the states before it, and ``found`` those
+    after. ``factors`` are the arrays that have them, and ``arrays`` all others that are written on
+    the way."""
 
     chain: FragmentChain
     old: RowScope
     found: RowScope
-    new: RowScope
     arrays: list[str]
     factors: dict[Scaling, str] = field(default_factory=dict)
 
@@ -46,7 +45,7 @@ class Corrections:
             case Scaling():
                 return state, f"{self.factor(r.correction)}[h]"
             case Series():
-                moved = " + ".join([state, *series(r.correction, self.old, self.new)])
+                moved = " + ".join([state, *series(r.correction, self.old, self.found)])
                 return (f"(seen[r] ? {moved} : {state})",)
         return (state,)
 
@@ -54,10 +53,10 @@ class Corrections:
         """The array of a correction's factors."""
         if correction not in self.factors:
             name = f"factor{len(self.factors)}"
-            before, after = self.old.text(correction.exponent), self.new.text(correction.exponent)
-            power = self.new.power_of(correction.function, f"{after} - {before}")
+            before, after = self.old.text(correction.exponent), self.found.text(correction.exponent)
+            power = self.found.power_of(correction.function, f"{after} - {before}")
             known = f"seen[r] ? {power} : 1.0f" if self.chain.tracks else power
-            self.new.lines.append(f"{name}[h] = {known};")
+            self.found.lines.append(f"{name}[h] = {known};")
             self.factors[correction] = name
         return self.factors[correction]
 
@@ -67,7 +66,7 @@ class Corrections:
             before = self.old.text(correction.exponent)
             after = self.found.text(correction.exponent)
             scale = POWERS[correction.function]
-            self.new.lines += [
+            self.found.lines += [
                 f"change{i}[h] = ({after} - {before}) * {scale!r}f;",
                 f"far |= !(change{i}[h] >= -{LATE}f && change{i}[h] <= {LATE}f);",
             ]
@@ -78,11 +77,11 @@ class Corrections:
         """Write the factors, and the base that totals have from here on: the results of all rows if
         ``moved`` holds, or else the one they had."""
         for i in range(len(self.chain.scalings)):
-            self.new.lines.append(f"factor{i}[h] = moved ? tw::exp2_approx(change{i}[h]) : 1.0f;")
+            self.found.lines.append(f"factor{i}[h] = moved ? tw::exp2_approx(change{i}[h]) : 1.0f;")
         for k in set(self.chain.lagging) - set(self.chain.based):
-            self.new.lines.append(f"if (!moved) next{k}[h] = state{k}[r];")
+            self.found.lines.append(f"if (!moved) next{k}[h] = state{k}[r];")
         for k in self.chain.based:
-            self.new.lines += [
+            self.found.lines += [
                 f"chosen{k}[h] = moved ? next{k}[h] : base{k}[r];",
                 f"base{k}[r] = chosen{k}[h];",
             ]

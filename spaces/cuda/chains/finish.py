@@ -10,8 +10,10 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.chains.access import Access
 from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.lanes import REFERENCES
 from spaces.cuda.chains.scopes import ThreadScope
 from spaces.derivation.chained.view import Chained, ChainedOutput
+from spaces.derivation.chains.chain_reduction import Scaling
 from spaces.derivation.scopes import Leaf
 from spaces.language.tree import Expression, Read
 
@@ -43,6 +45,7 @@ class Finish:
         scalars = self.chained.scalars
         raw = {r.name: f"state{k}[r]" for k, r in enumerate(scalars)}
         raw |= {scalars[k].name: f"(float)place{k}[r]" for k in self.chain.placed}
+        lines += self._settled()
         states = ThreadScope("u", _known(raw), lines, around)
         for k, r in enumerate(scalars):
             none = "0.0f" if k in self.chain.placed else states.text(r.state)
@@ -55,6 +58,41 @@ class Finish:
                 lines += self._row_output(output, row.text(output.value))
         if any(output.wide for output in self.chained.outputs):
             lines += self._wide_outputs(row, states)
+        return lines
+
+    def _settled(self) -> list[str]:
+        """Lines that bring totals from what elements are measured from to results: they differ
+        where no element was better than nothing."""
+        lines: list[str] = []
+        for i, scaling in enumerate(self.chain.scalings):
+            before = self._states(f"p{i}_", REFERENCES, lines)
+            after = self._states(f"t{i}_", {}, lines)
+            change = f"{after.text(scaling.exponent)} - {before.text(scaling.exponent)}"
+            power = after.power_of(scaling.function, change)
+            lines += [
+                f"const float settled{i} = {power};",
+                f"if (seen[r] && settled{i} != 1.0f) {{",
+                *indented(self._times(scaling, f"settled{i}")),
+                "}",
+            ]
+        return lines
+
+    def _states(self, prefix: str, forms: Mapping[str, str], lines: list[str]) -> ThreadScope:
+        leaf = self.chain.state_leaf("state{}[r]", forms=forms)
+        return ThreadScope(prefix, leaf, lines, self.chain.row)
+
+    def _times(self, scaling: Scaling, factor: str) -> list[str]:
+        """Lines that multiply the totals that a correction is of."""
+        scalars, weighings = enumerate(self.chained.scalars), self.chained.weighings
+        lines = [f"state{k}[r] *= {factor};" for k, r in scalars if r.correction == scaling]
+        for text, weighing in zip(self.sums, weighings, strict=True):
+            if weighing.reduction.correction == scaling:
+                lines += [
+                    "#pragma unroll",
+                    f"for (int j = 0; j < {self.pairs}; j++)",
+                    "  #pragma unroll",
+                    f"  for (int e = 0; e < 2; e++) {text} *= {factor};",
+                ]
         return lines
 
     def _row_output(self, output: ChainedOutput, value: str) -> list[str]:

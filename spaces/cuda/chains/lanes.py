@@ -16,14 +16,19 @@ IDENTITIES = {
     "sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY",
     "argmax": "-TW_INFINITY", "argmin": "TW_INFINITY",
 }  # fmt: skip
-FINITE = {"max": "tw::max_nan({}, -TW_FAR)", "min": "tw::min_nan({}, TW_FAR)"}
+FINITE = {"max": "tw::max_nan({}, -TW_LARGEST)", "min": "tw::min_nan({}, TW_LARGEST)"}
+"""Extremes as corrections take them: none is an infinity of nothing, and all others are as they
+were."""
+REFERENCES = {"max": "tw_reference({}, -TW_INFINITY)", "min": "tw_reference({}, TW_INFINITY)"}
+"""Extremes as elements are measured from them."""
 EXTREMES = tuple(FINITE)
 ROWS = 2
 """Rows of a lane in each slice of sixteen."""
 
 HELPERS = """\
 #define TW_INFINITY tw::bits_float(0x7f800000u)
-#define TW_FAR 1e37f
+#define TW_LARGEST 3.402823466e38f
+TW_INLINE float tw_reference(float best, float nothing) { return best == nothing ? 0.0f : best; }
 TW_INLINE float tw_odd(float x, float a, float b) { return x * tw::fused(x * x, b, a); }
 TW_INLINE float tw_odd(float x, float a, float b, float c, float d) {
   const float t = x * x;
@@ -33,8 +38,9 @@ TW_INLINE float tw_tanh_by_power(float x) {
   return 1.0f - tw::reciprocal_approx(tw::fused(tw::exp2_approx(x), 0.5f, 0.5f));
 }
 """
-"""``TW_FAR`` is beyond any score, and multiples
-of it are finite. ``tw_tanh_by_power`` is of what exp(2 x) is two to the power of."""
+"""``TW_LARGEST`` is the largest finite number. Where no element was better than nothing, others are
+measured from zero: the exponential of one that is minus infinity is zero, as under any other best.
+``tw_tanh_by_power`` is of what exp(2 x) is two to the power of."""
 
 
 def helpers(has_places: bool) -> str:

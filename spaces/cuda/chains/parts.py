@@ -35,6 +35,7 @@ class Parts:
     chain: FragmentChain
     new: RowScope
     multiples: dict[int, tuple[float, Expression]] = field(default_factory=dict)
+    atoms: dict[int, Expression] = field(default_factory=dict)
 
     def declared(self, k: int, r: ChainReduction) -> list[str]:
         """The parts of nothing."""
@@ -80,6 +81,17 @@ class Parts:
         else:
             self.new.lines.append(f"{new} = {taken(r.reducer, part, before)};")
 
+    def elements(self, scope: ThreadScope) -> dict[Expression, str]:
+        """The C text of each element of an extreme so far, as the extreme was made of it."""
+        found = {}
+        for k, (scale, rest) in self.multiples.items():
+            atom = self.atoms.get(k)
+            if atom is not None:
+                text = scope.text(atom) + (f" * {scale!r}f" if scale != 1 else "")
+                text += f" + {scope.text(rest)}" if rest != ZERO else ""
+                found[self.chain.chained.scalars[k].element] = f"({text})"
+        return found
+
     def _element(self, k: int, r: ChainReduction, scope: ThreadScope) -> str:
         """What joins the part ``k`` of each element. Of an extreme of multiples, that is what they
         are multiples of: the multiple is taken once a row."""
@@ -88,6 +100,6 @@ class Parts:
             own, rest = scope.apart(scope.scaled_terms(r.element))
             if len(own) == 1 and own[0][0] > 0:
                 ((scale, atom),) = own
-                self.multiples[k] = scale, rest
+                self.multiples[k], self.atoms[k] = (scale, rest), atom
                 return scope.text(atom)
         return scope.text(r.element)

@@ -19,15 +19,21 @@ from spaces.language.tree import Binary, Call, Expression, Negation
 POWERS = {"exp": math.log2(math.e), "exp2": 1.0}
 """Functions that are powers of two of so many times their argument."""
 
+NEAR = 65536.0
+"""Up to which magnitude, in powers of two, an exponent is one multiply-add of its element and what
+that is measured from: the latter is rounded first, by no more than scores of its size are."""
+
 Terms = list[tuple[float, Expression]]
 """A sum of multiples of expressions."""
 
 
 @dataclass
 class ThreadScope(Scope):
-    """One value a thread. ``sums`` are expressions that are known as sums of multiples."""
+    """One value a thread. ``sums`` are expressions that are known as sums of multiples;
+    ``references`` become the C texts of what exponents have of states."""
 
     sums: Mapping[Expression, Terms] = field(default_factory=dict)
+    references: list[str] = field(default_factory=list)
 
     def number(self, value: float) -> str:
         """A literal."""
@@ -86,10 +92,31 @@ class ThreadScope(Scope):
     def _power(self, exponent: Expression, scale: float) -> str:
         own, rest = self.apart(_times(scale, self.scaled_terms(exponent)))
         text = "" if rest == ZERO else self.text(rest)
+        if own and self._reads_states(rest) and text not in self.references:
+            self.references.append(text)
         for c, atom in own:
             known = self.text(atom)
             text = f"tw::fused({known}, {c!r}f, {text})" if text else f"{known} * {c!r}f"
         return f"tw::exp2_approx({text})"
+
+    def _reads_states(self, rest: Expression) -> bool:
+        """Whether the scope around knows some of it by itself, which is states."""
+        return self.around is not None and self.around.holds(rest)
+
+
+@dataclass
+class ExactScope(ThreadScope):
+    """One value a thread, as the program says it: the exponential of the best element is one,
+    however far from zero that is. ``known`` are expressions whose C text others have used."""
+
+    known: Mapping[Expression, str] = field(default_factory=dict)
+
+    def text(self, node: Expression) -> str:
+        """Those, or a variable."""
+        return self.known.get(node) or super().text(node)
+
+    def _power(self, exponent: Expression, scale: float) -> str:
+        return f"tw::exp2_approx({self.text(exponent)} * {scale!r}f)"
 
 
 @dataclass

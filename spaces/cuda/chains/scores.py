@@ -54,13 +54,14 @@ class ScoreScope(ThreadScope):
     def parted(self, node: Expression) -> tuple[str, Terms, str]:
         """What a key has of a sum of multiples, the sum as terms of :data:`OWN` and :data:`OF_ROW`,
         and what the latter is for each row ``h`` of a lane. All is the key's where it has no
-        multiple that others could be divided by."""
+        multiple that others could be divided by: that is the largest, so that none overflows."""
         own, rest = self.apart(self.scaled_terms(node))
         slopes = {atom: slope for _, atom in own if (slope := self._slope(atom)) is not None}
         plain = [(c, atom) for c, atom in own if atom not in slopes]
-        if not plain or not LEAST <= (scale := plain[0][0]) <= 1 / LEAST:
+        plain.sort(key=lambda term: -abs(term[0]))
+        if not plain or not LEAST <= (scale := abs(plain[0][0])) <= 1 / LEAST:
             return self.text(node), [(1.0, OWN)], ""
-        text = self.text(plain[0][1])
+        text = ("-" if plain[0][0] < 0 else "") + self.text(plain[0][1])
         for c, atom in plain[1:]:
             text = f"tw::fused({self.text(atom)}, {c / scale!r}f, {text})"
         for c, atom in own:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.corrections import Corrections
-from spaces.cuda.chains.lanes import ROWS, over_rows, selected
+from spaces.cuda.chains.lanes import REFERENCES, ROWS, over_rows, selected
 from spaces.cuda.chains.parts import Parts
-from spaces.cuda.chains.scopes import RowScope, Terms, ThreadScope
+from spaces.cuda.chains.scopes import NEAR, ExactScope, RowScope, Terms, ThreadScope
 from spaces.cuda.chains.scores import ODD, OF_ROW, OWN, ScoreScope, by_size, near_scores
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.scopes import Leaf
@@ -60,9 +60,9 @@ class TileChain:
 
         self.old = scope("o", chain.state_leaf("state{}[r]", based="base{}[r]"))
         self.found = scope("c", chain.state_leaf("next{}[h]"))
-        self.new = scope("n", chain.state_leaf("next{}[h]", based="chosen{}[h]"))
+        self.new = scope("n", chain.state_leaf("next{}[h]", "chosen{}[h]", REFERENCES))
         self.parts = Parts(chain, self.new)
-        self.corrections = Corrections(chain, self.old, self.found, self.new, self.arrays)
+        self.corrections = Corrections(chain, self.old, self.found, self.arrays)
 
     def hiding(self, apart: bool) -> tuple[list[str], list[list[str]], Written]:
         """The lines before keys are hidden, those that hide them, and all after; ``apart`` those
@@ -186,17 +186,37 @@ class TileChain:
     # -- elements ----------------------------------------------------------------------------------
 
     def _loop(self, level: int) -> None:
-        body: list[str] = []
         held = self.chain.levels.held if level and not self.hidden else self.hidden
-        scope = ThreadScope("x", self._leaf(held), body, self.new, sums=self.sums)
-        inside = self._inside(scope, *self.chain.ends) if self.masked else None
-        for k, r in self.chain.levels.scalars(level):
-            body += self.parts.taken(k, r, scope, inside)
-        body += self._stores(level, scope, inside)
+        near = ThreadScope("x", self._leaf(held), [], self.new, sums=self.sums)
+        self._body(level, near)
+        loop = self._elements(near.lines)
+        if near.references:
+            exact = ExactScope("x", self._leaf(held), [], self.new, sums=self.sums)
+            exact.known = self.parts.elements(exact)
+            self._body(level, exact)
+            far = self._far(level, near.references)
+            head = f"if (__builtin_expect({far}, 0)) {{"
+            loop = [head, *indented(self._elements(exact.lines)), "} else {"]
+            loop += [*indented(self._elements(near.lines)), "}"]
         self._flush()
         for k, r in self.chain.levels.scalars(level):
             self.lines += self.parts.declared(k, r)
-        self.lines += self._elements(body)
+        self.lines += loop
+
+    def _body(self, level: int, scope: ThreadScope) -> None:
+        """Add the lines of an element to its scope's."""
+        inside = self._inside(scope, *self.chain.ends) if self.masked else None
+        for k, r in self.chain.levels.scalars(level):
+            scope.lines += self.parts.taken(k, r, scope, inside)
+        scope.lines += self._stores(level, scope, inside)
+
+    def _far(self, level: int, references: Sequence[str]) -> str:
+        """The name of what says whether a lane has references that are not near zero."""
+        name = f"far{level}"
+        far = " || ".join(f"!(fabsf({reference}) <= {NEAR}f)" for reference in references)
+        self.lines.append(f"bool {name} = false;")
+        self.waiting.append(f"{name} |= {far};")
+        return name
 
     def _elements(self, body: Sequence[str]) -> list[str]:
         """A loop over all elements. The keys of some may be past the last: they read that one's."""

@@ -62,3 +62,75 @@ def test_a_value_that_is_computed_twice_is_the_same_number(emulator, text):
     rng = np.random.default_rng(0)
     given = {o.name: rng.normal(size=o.shape).astype(np.float32) for o in work.program.operands}
     assert complaints(emulator, work, kernels(work, 6, 0, "rows"), [given]) == []
+
+
+ATTENTION = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.25{}) * v[b,h,j,e])"
+MASKED = ATTENTION.format(" + m[i,j]")
+HEADS = {"b": 2, "h": 2, "i": 40, "j": 70, "d": 32, "e": 32}
+CHAINED = ("chained", "chained_hopper")
+
+
+def normal(work, seed: int, **given: np.ndarray) -> dict[str, np.ndarray]:
+    """Drawn operands, and those that are given, rounded to their types."""
+    rng = np.random.default_rng(seed)
+    drawn = {o.name: o for o in work.program.operands}
+    return {
+        name: o.element.cast(given.get(name, rng.normal(size=o.shape))) for name, o in drawn.items()
+    }
+
+
+@pytest.mark.parametrize("template", CHAINED)
+@pytest.mark.parametrize("nothing", [-3.4028235e38, -1e37, -INF, 3.4e38])
+def test_masks_that_are_added(emulator, template, nothing):
+    """Of rows that are masked throughout, all but one, and all but those of the last tile."""
+    work = workload("m: float32\n" + MASKED, **HEADS, dtype="bfloat16")
+    mask = np.random.default_rng(1).normal(size=(40, 70))
+    mask[1], mask[2, 1:], mask[3, :-3], mask[4, 5:] = [nothing] * 4
+    made = kernels(work, 6, 2, template)
+    assert len(made) > 2
+    assert complaints(emulator, work, made, [normal(work, 3, m=mask)]) == []
+
+
+@pytest.mark.parametrize("template", CHAINED)
+@pytest.mark.parametrize("text", [ATTENTION.format(""), MASKED])
+def test_scores_of_any_size_have_weights_that_sum_to_one(emulator, template, text):
+    work = workload(text, **HEADS, dtype="bfloat16")
+    made = kernels(work, 6, 4, template)
+    given = []
+    for scale in (1e1, 1e3, 3e4, 1e9):
+        whole = np.random.default_rng(5).integers(-3, 4, (2, 2, 40, 32)) * scale
+        given.append(normal(work, 6, q=whole, k=np.rint(whole[:, :, :35].repeat(2, 2) / scale)))
+        given[-1]["v"] = np.ones_like(given[-1]["v"])
+    assert complaints(emulator, work, made, given) == []
+
+
+LENGTHS = "n: int32[b](index < 71)\nwhere j < n[b]"
+HIDING = {
+    "lengths": LENGTHS,
+    "causal": "where j <= i + 20",
+    "windows": "where j <= i + 20, j > i + 5",
+    "segments": "s: int32[j](index < 3)\nwhere s[j] == s[i]",
+}
+
+
+@pytest.mark.parametrize("template", CHAINED)
+@pytest.mark.parametrize("hiding", HIDING)
+@pytest.mark.parametrize("rubbish", [np.nan, INF])
+def test_what_is_hidden_may_be_anything(emulator, template, hiding, rubbish):
+    """Unused slots of a cache, keys that only other rows see, and what rows see themselves."""
+    work = workload(f"{HIDING[hiding]}\n{ATTENTION.format('')}", **HEADS, dtype="float16")
+    if not (made := kernels(work, 6, 7, template)):
+        assert (hiding, template) == ("segments", "chained_hopper")
+        return
+    rng = np.random.default_rng(8)
+    v = rng.normal(size=(2, 2, 70, 32))
+    k = rng.normal(size=(2, 2, 70, 32))
+    lengths, segments = np.array([33, 1]), np.sort(rng.integers(0, 3, 70))
+    if hiding == "lengths":
+        for b, n in enumerate(lengths):
+            v[b, :, n:] = k[b, :, n:] = rubbish
+    v[0, 1, 45, 3] = v[1, 0, 0, 5] = rubbish
+    given = {"v": v, "k": k}
+    given |= {"n": lengths} if hiding == "lengths" else {}
+    given |= {"s": segments} if hiding == "segments" else {}
+    assert complaints(emulator, work, made, [normal(work, 9, **given)]) == []

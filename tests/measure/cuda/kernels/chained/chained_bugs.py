@@ -26,7 +26,7 @@ BUGS = {
         r"\1 * 2.0f *",
     ),
     "all keys of a tile are at its first": ("slopes", r"\(float\)at, ", "0.0f, "),
-    "the correction is inverted": ("many", r"\((n\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
+    "the correction is inverted": ("many", r"\((c\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
     "sums are not corrected": ("many", r"sums0\[f\]\[j\]\[e\] \*= factor0\[e / 2\];", ";"),
     "the factor of the other row": ("many", r"\*= factor0\[e / 2\]", "*= factor0[1 - e / 2]"),
     "the total is not corrected": ("many", r"state1\[r\], factor0\[h\]", "state1[r], 1.0f"),

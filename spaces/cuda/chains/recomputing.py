@@ -1,0 +1,138 @@
+"""The CUDA C++ that computes sums of a row again, key by key, where what is hidden from it spoilt
+them.
+
+A key that a row does not see has the weight zero there, but other rows of a tile may see it: what a
+matrix has for it is multiplied all the same, and zero times an infinity is no number. Keys that no
+row of a block sees are zeros already, so this is rare, and short rather than fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chains.access import Access
+from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.lanes import REFERENCES
+from spaces.cuda.chains.scopes import ExactScope, ThreadScope
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.scopes import Leaf
+from spaces.language.tree import Expression
+
+
+@dataclass(frozen=True)
+class Recomputing:
+    """Of row ``r`` of a lane, which ``access`` knows, once states are those of all keys that it has
+    visited: from ``first`` to before ``last``, which are C. ``sums`` give the C text of element
+    ``e`` of pair ``j`` of each weighing; there are ``pairs`` of them, whose first ``column`` is C
+    text. Weights are multiplied by ``scale``."""
+
+    chain: FragmentChain
+    access: Access
+    sums: Sequence[str]
+    pairs: int
+    column: str
+    first: str
+    last: str
+    scale: float = 1.0
+
+    @property
+    def _chained(self) -> Chained:
+        return self.chain.chained
+
+    def lines(self) -> list[str]:
+        """Lines of a loop over rows; none where no row has hidden keys, or there are no sums."""
+        if not self.sums or not (self._chained.bounds or self._chained.conditions):
+            return []
+        odd = [f"odd = tw::fused({text}, 0.0f, odd);" for text in self.sums]
+        body = [
+            *self._hidden(),
+            "if (odd != odd) {",
+            *indented(self._each_sum([f"{text} = 0.0f;" for text in self.sums])),
+            *indented(self._each_key("inside", self._added())),
+            "}",
+        ]
+        return [
+            "float odd = 0.0f;",
+            *self._each_sum(odd),
+            "if (__builtin_expect(odd != odd, 0)) {",
+            *indented(body),
+            "}",
+        ]
+
+    def _each_sum(self, body: Sequence[str]) -> list[str]:
+        return [
+            "#pragma unroll",
+            f"for (int j = 0; j < {self.pairs}; j++) {{",
+            "  #pragma unroll",
+            "  for (int e = 0; e < 2; e++) {",
+            *indented(indented(body)),
+            "  }",
+            "}",
+        ]
+
+    def _each_key(self, test: str, body: Sequence[str]) -> list[str]:
+        """A loop over the keys that were visited and for which a test on ``inside`` holds."""
+        last = f"tw_least({self.last}, {self._chained.key.extent})"
+        return [
+            "#pragma unroll 1",
+            f"for (int key = {self.first}; key < {last}; key++) {{",
+            "  bool inside = key >= low[r] && key < high[r];",
+            *indented(self._conditions()),
+            f"  if ({test}) {{",
+            *indented(indented(body)),
+            "  }",
+            "}",
+        ]
+
+    def _conditions(self) -> list[str]:
+        lines: list[str] = []
+        scope = ThreadScope("c", self._leaf(), lines, self.chain.row)
+        for condition in self._chained.conditions:
+            left, right = scope.text(condition.left), scope.text(condition.right)
+            lines.append(f"inside &= {left} {condition.operator} {right};")
+        return lines
+
+    def _hidden(self) -> list[str]:
+        """Whether what is hidden has infinities or is no number: ``odd`` is no number then."""
+        body, width = list[str](), self._chained.width
+        scope = ThreadScope("v", self._leaf({width.name: "column"}), body, self.chain.row)
+        for weighing in self._chained.weighings:
+            for value in (weighing.matrix, *weighing.weight.value_reads):
+                if value in self._chained.places or value == weighing.matrix:
+                    body.append(f"odd = tw::fused({scope.text(value)}, 0.0f, odd);")
+        columns = f"for (int column = 0; column < {width.extent}; column++) {{"
+        loop = ["#pragma unroll 1", columns, *indented(body), "}"]
+        return ["odd = 0.0f;", *self._each_key("!inside", loop)]
+
+    def _added(self) -> list[str]:
+        """Add a key's products to the sums."""
+        lines, (score, dot) = list[str](), self._score()
+        leaf = self._leaf()
+        states = ThreadScope(
+            "m", self.chain.state_leaf("state{}[r]", forms=REFERENCES), lines, self.chain.row
+        )
+        scope = ExactScope("w", lambda node: score.get(node) or leaf(node), lines, states)
+        scale = f" * {self.scale!r}f" if self.scale != 1 else ""
+        weights = [f"{scope.text(w.weight)}{scale}" for w in self._chained.weighings]
+        body: list[str] = []
+        width = self._chained.width
+        columns = ThreadScope("v", self._leaf({width.name: "column"}), body, scope)
+        for text, weight, weighing in zip(self.sums, weights, self._chained.weighings, strict=True):
+            body.append(f"{text} = tw::fused({weight}, {columns.text(weighing.matrix)}, {text});")
+        last = f"const int column = tw_least({self.column} + e, {width.extent - 1});"
+        return [*dot, *lines, *self._each_sum([last, *body])]
+
+    def _score(self) -> tuple[dict[Expression, str], list[str]]:
+        """The C text of the score, and lines that compute it."""
+        depth, body = self._chained.depth, list[str]()
+        scope = ThreadScope("d", self._leaf({depth.name: "term"}), body, self.chain.row)
+        factors = scope.text(self._chained.left), scope.text(self._chained.right)
+        body.append(f"dot = tw::fused({', '.join(factors)}, dot);")
+        loop = f"for (int term = 0; term < {depth.extent}; term++) {{"
+        lines = ["float dot = 0.0f;", "#pragma unroll 1", loop, *indented(body), "}"]
+        return {self._chained.score: "dot"}, lines
+
+    def _leaf(self, names: dict[str, str] | None = None) -> Leaf:
+        return self.access.knowing({self._chained.key.name: "key", **(names or {})}).leaf
