@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from spaces.backends import backend
 from spaces.errors import InputError
@@ -38,43 +39,71 @@ def _templates(kind: str) -> tuple[type[Template], ...]:
 
 def space_for(workload: Workload, target: Target, numerics: Numerics = Numerics.FAST) -> Space:
     """The space of all templates that serve ``workload`` on ``target``, as far as ``numerics``
-    allows them: ``FAST`` allows all, so that every record can be read. Where no other template
-    serves, it is the space of the first last resort that does.
+    allows them: ``FAST`` allows all, so that every record can be read. See :func:`serving` for what
+    none serves as it is written.
 
     Raises :class:`InputError` with the reason that counts where none does at all.
     """
     found = serving(workload, target, numerics)
     if isinstance(found, str):
         raise InputError(f"no template serves {workload} on {target.summary}: {found}")
-    return Space(workload, target, [template(workload, target) for template in found])
+    return Space(
+        workload, target, [template(found.workload, target) for template in found.templates]
+    )
 
 
-def serving(
-    workload: Workload, target: Target, numerics: Numerics = Numerics.FAST
-) -> Sequence[type[Template]] | str:
-    """The templates that :func:`space_for` takes, or why there is none."""
+@dataclass(frozen=True)
+class Served:
+    """The templates that serve a workload, in the form in which they do."""
+
+    workload: Workload
+    templates: Sequence[type[Template]]
+
+
+def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FAST) -> Served | str:
+    """What :func:`space_for` takes, or why there is nothing: all templates that serve the workload
+    as it is written; else those that serve its other form; else the first last resort that serves
+    one of the two."""
     allowed = [
         template
         for template in templates_for(target)
         if numerics is Numerics.FAST or why_not_strict(template) is None
     ]
-    found = [t for t in allowed if not t.last_resort and t.refuses(workload, target) is None]
-    if found:
-        return found
+    forms = [workload]
+    usual, last = ([t for t in allowed if t.last_resort == is_last] for is_last in (False, True))
+    if found := [t for t in usual if t.refuses(workload, target) is None]:
+        return Served(workload, found)
+    if other := _other_form(workload):
+        forms.append(other)
+        if found := [t for t in usual if t.refuses(other, target) is None]:
+            return Served(other, found)
     reason = None
-    for template in (t for t in allowed if t.last_resort):
-        reason = template.refuses(workload, target)
-        if reason is None:
-            return [template]
+    for template in last:
+        for form in forms:
+            reason = template.refuses(form, target)
+            if reason is None:
+                return Served(form, [template])
     return reason or "there is no template for it"
+
+
+def _other_form(workload: Workload) -> Workload | None:
+    """An equal workload of the same arrays, if there is another one."""
+    from spaces.derivation.rewriting import rewritten
+    from spaces.workloads.computation import Computation
+    from spaces.workloads.served import workload_of  # which asks for templates here
+
+    made = rewritten(workload.program) if isinstance(workload, Computation) else None
+    found = made and workload_of(made)
+    return found if isinstance(found, Computation) else None
 
 
 def refusals(workload: Workload, target: Target) -> list[tuple[type[Template], str | None]]:
     """Each template for the target's kind, and why it does not serve the workload, if so."""
     found = serving(workload, target)
+    serves = () if isinstance(found, str) else found.templates
     reasons = [(template, template.refuses(workload, target)) for template in templates_for(target)]
     return [
-        (template, reason or (None if template in found else "another template serves it"))
+        (template, None if template in serves else reason or "another template serves it")
         for template, reason in reasons
     ]
 

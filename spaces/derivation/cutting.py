@@ -11,14 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from math import prod
 
 from spaces.derivation.algebra import ONE, product, times
 from spaces.derivation.products.roles import Roles, dtype_beside, roles_of
-from spaces.language.program import Operand, Output, Program, Stage
+from spaces.derivation.wholes import largest, limits_of
+from spaces.derivation.widening import widened
+from spaces.dtypes import EXACT
+from spaces.language.program import Entries, Operand, Output, Program, Stage
+from spaces.language.reading.inference import whole_stages
 from spaces.language.tree import AxisValue, Expression, Read
 
 BETWEEN = "float32"
 """The dtype of arrays that one program hands to the next."""
+PLACES = ("argmax", "argmin")
+"""Reducers whose results are whole numbers."""
+PLACE = "int32"
+"""The dtype of arrays of these."""
 SIDES = (("left", "right"), ("right", "left"))
 """Both factors of a product, each with the other one."""
 
@@ -42,19 +51,98 @@ def cuts(program: Program, narrow: bool = False) -> Iterator[tuple[Program, Prog
             yield from _after(program, stage.name)
 
 
+def more_cuts(program: Program) -> Iterator[tuple[Program, ...]]:
+    """Further ways to cut a program that no others help, in two or three: after any map, after all
+    maps of operands alone, before a reduction of what tables choose, after a stage of places, which
+    are whole numbers between the parts, too, and around conversions of few bits."""
+    if program.computed_in != BETWEEN:
+        return
+    maps = [stage for stage in program.stages if not stage.reducer]
+    early = [s.name for s in maps if not any(r.name in program.stage for r in s.body.reads)]
+    if len(early) > 1:
+        yield from _cut(program, early, {})
+    for stage in maps:
+        yield from _cut(program, [stage.name], {})
+    for stage in program.stages:
+        if stage.reducer in PLACES:
+            yield from _cut(program, [stage.name], {stage.name: PLACE})
+        elif stage.reducer and _gathers(stage) and not program.bounding(stage):
+            each = f"{stage.name}_each"
+            if each not in {*program.stage, *program.operand}:
+                yield from _cut(_with_body_apart(program, stage, each), [each], {})
+    yield from _conversions_apart(program)
+
+
+def _conversions_apart(program: Program) -> Iterator[tuple[Program, ...]]:
+    """What is read of few bits converted first, and what is written so, last."""
+    whole, before, after = widened(program)
+    if any(_is_whole(program, stage) for stage in program.stages):
+        return
+    for first, rest in _cut(whole, before, {}) if before else [(None, whole)]:
+        for core, last in _cut(rest, after, {}) if after else [(rest, None)]:
+            found = tuple(part for part in (first, core, last) if part is not None)
+            if len(found) > 1:
+                yield found
+
+
+def _is_whole(program: Program, stage: Stage) -> bool:
+    """Whether a stage holds whole numbers, which float32 might not."""
+    known = {o.name for o in program.operands if o.element.is_integer}
+    return stage.name in whole_stages(program.stages, known)
+
+
+def _gathers(stage: Stage) -> bool:
+    """Whether tables choose what a stage reads."""
+    return any(index.reads for read in stage.body.reads for index in read.indices)
+
+
+def _with_body_apart(program: Program, stage: Stage, name: str) -> Program:
+    """The program whose ``stage`` reduces the elements of an array that a map makes first."""
+    axes = (*stage.axes, *stage.over)
+    each = Stage(name, axes, None, (), stage.body)
+    reduced = replace(stage, body=Read(name, tuple(map(AxisValue, axes))))
+    at = program.stages.index(stage)
+    stages = (*program.stages[:at], each, reduced, *program.stages[at + 1 :])
+    return replace(program, stages=stages)
+
+
 def _after(program: Program, name: str, kind: str = BETWEEN) -> Iterator[tuple[Program, Program]]:
-    """The cut after a stage, which becomes an array of this dtype, if anything is left to be done
-    and numbers lose nothing by it."""
-    first = _needed(program, [name])
+    """The cut after a stage, which becomes an array of this dtype."""
+    return _cut(program, [name], {name: kind})
+
+
+def _cut(
+    program: Program, names: Collection[str], kinds: Mapping[str, str]
+) -> Iterator[tuple[Program, Program]]:
+    """The cut after some stages, which become arrays of these dtypes, or of :data:`BETWEEN`, if
+    anything is left to be done and numbers lose nothing by it."""
+    first = _needed(program, names)
     last = _needed(program, [output.name for output in program.outputs]) - first
     rest = [program.stage[name] for name in last]
     read = {r.name for stage in rest for r in stage.body.reads} & first
     as_values = {r.name for stage in rest for r in stage.body.value_reads}
     written = {output.name for output in program.outputs} & first
-    kept = read <= as_values and all(_is_float(program, program.stage[n]) for n in first)
-    if rest and kept and not read & written:
-        handed_on = {n: kind if n == name else BETWEEN for n in read}
+    places = {n for n, kind in kinds.items() if kind == PLACE}
+    floats = all(_is_float(program, program.stage[n]) for n in first - places)
+    if rest and read <= as_values | places and floats and not read & written:
+        handed_on = {n: kinds.get(n, BETWEEN) for n in read}
         yield _part(program, first, handed_on, {}), _part(program, last, {}, handed_on)
+
+
+def keeps_wholes(part: Program) -> bool:
+    """Whether whole numbers that a part hands on in floats, or writes so, are small enough."""
+    integers = {o.name: o for o in part.operands if o.element.is_integer}
+    whole = whole_stages(part.stages, set(integers))
+    limits = {**{n: 128 for n, o in integers.items() if o.dtype == "int8"}, **limits_of(part)}
+    for output in part.outputs:
+        stage = part.stage[output.name]
+        if stage.name not in whole or output.element.is_integer:
+            continue
+        known = all(read.name in limits for read in stage.body.reads)
+        count = prod(part.shape(stage.over)) if stage.reducer == "sum" else 1
+        if not known or stage.reducer == "prod" or largest(stage.body, limits) * count > EXACT:
+            return False
+    return True
 
 
 def _needed(program: Program, names: Collection[str]) -> set[str]:
@@ -72,7 +160,7 @@ def _is_float(program: Program, stage: Stage) -> bool:
     """Whether a stage is no whole number, which an array of floats might not hold: an index, or
     what is reduced of integers."""
     reads = [program.operand[r.name] for r in stage.body.value_reads if r.name in program.operand]
-    return stage.reducer not in ("argmax", "argmin") and not any(
+    return stage.reducer not in PLACES and not any(
         operand.element.is_integer and (stage.reducer or operand.element.bytes > 1)
         for operand in reads
     )
@@ -90,7 +178,7 @@ def _part(
     bodies = [*(stage.body for stage in stages), *conditions]
     reads = {read.name for body in bodies for read in body.reads}
     axes = {axis for stage in stages for axis in (*stage.axes, *stage.over)}
-    arrays = [Operand(*array) for array in _between(program, given)]
+    arrays = [_given(program, *array) for array in _between(program, given)]
     outputs = [Output(*array) for array in _between(program, handed_on)]
     return Program(
         extents=tuple((axis, extent) for axis, extent in program.extents if axis in axes),
@@ -99,6 +187,14 @@ def _part(
         conditions=conditions,
         outputs=(*outputs, *(o for o in program.outputs if o.name in names)),
     )
+
+
+def _given(
+    program: Program, name: str, kind: str, shape: tuple[int, ...], order: tuple[int, ...]
+) -> Operand:
+    """A stage as an operand; places may be indices."""
+    over = program.shape(program.stage[name].over)
+    return Operand(name, kind, shape, order, drawn=Entries(prod(over)) if kind == PLACE else None)
 
 
 def _between(

@@ -29,7 +29,9 @@ def _of_contraction(workload: Contraction) -> Program:
     name = workload.output.name
     stages = [Stage(name, kept, "sum", over, products)]
     if workload.epilogue is not None:
-        summed = Read(f"{name}.sum", tuple(map(AxisValue, kept)))
+        taken = {operand.name for operand in workload.operands}
+        own = next(n for n in (f"{name}_sum", f"{name}_sums", f"{name}__sum") if n not in taken)
+        summed = Read(own, tuple(map(AxisValue, kept)))
         value = _replaced(workload.epilogue.value, summed)
         stages = [
             Stage(summed.name, kept, "sum", over, products),

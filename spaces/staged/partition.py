@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from spaces.derivation.cutting import cuts
+from spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
 from spaces.language.program import Program
 from spaces.target import Target
 from spaces.template import Template
@@ -70,22 +70,33 @@ def eased(
     narrow: bool = False,
     most: int = MOST,
 ) -> tuple[Part, ...] | str:
-    """At most so many parts that compute ``program``, one of them by the template ``spare``, which
-    serves anything, slowly, and all others by one that is ``serving`` them. The part for ``spare``
-    has little enough to do to be worth it; or why there are none."""
+    """At most so many parts that compute ``program``, cut in more ways than others are: some by a
+    template that is ``serving`` them, the others by ``spare``, which serves anything, slowly. These
+    have little enough to do to be worth it; or why there are none."""
     least, found = WORTH * _effort(program), None
-    for first, second in cuts(program, narrow) if most > 1 else ():
-        for slow, fast in ((second, first), (first, second)):
-            if _effort(slow) < least and isinstance(_served(fast, serving), Part):
-                least, found = _effort(slow), (first, second, slow)
+    for made in (*cuts(program, narrow), *more_cuts(program)):
+        if len(made) > most or not all(map(keeps_wholes, made[:-1])):
+            continue
+        parts = [_served(each, serving) for each in made]
+        slow = [p for p, part in zip(made, parts, strict=True) if isinstance(part, str)]
+        effort = sum(map(_effort, slow))
+        if len(slow) < len(made) and effort < least:
+            least, found = effort, made
     if found is None:
         return "no part of it has a fast kernel that is worth the arrays between"
-    first, second, slow = found
-    again = eased(slow, serving, spare, narrow, most - 1)
-    left = (Part(slow, workload_of(slow), spare),) if isinstance(again, str) else again
-    other = _served(second if slow is first else first, serving)
-    assert isinstance(other, Part)
-    return (*left, other) if slow is first else (other, *left)
+    left = most - len(found) + 1
+    return tuple(part for each in found for part in _eased_part(each, serving, spare, narrow, left))
+
+
+def _eased_part(
+    program: Program, serving: Serving, spare: type[Template], narrow: bool, most: int
+) -> tuple[Part, ...]:
+    """A part with a fast kernel; or what it is cut into in turn, or else a slow one."""
+    whole = _served(program, serving)
+    if isinstance(whole, Part):
+        return (whole,)
+    again = eased(program, serving, spare, narrow, most)
+    return (Part(program, workload_of(program), spare),) if isinstance(again, str) else again
 
 
 def _effort(program: Program) -> int:

@@ -10,12 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.kernel import Kernel
+from spaces.loops.programs import program_of
 from spaces.schedule import Schedule
 from spaces.staged import lifted
 from spaces.staged.partition import Part
 from spaces.target import Target
 from spaces.template import Columns, Template
-from spaces.workloads.computation import Computation
+from spaces.workloads.computation import PROGRAM, Computation
 from spaces.workloads.workload import Workload
 
 
@@ -70,3 +71,27 @@ class Staged(Template):
         """The kernel of each part."""
         decided = lifted.schedules(self.templates, schedule)
         return [each.lower(own) for each, own in zip(self.templates, decided, strict=True)]
+
+
+class WithLoops:
+    """What :class:`Staged` templates of plain loops have in common: of programs that are cut in
+    more ways, parts may have a plain kernel of loops, if the others have fast ones."""
+
+    name: ClassVar[str] = "staged_loops"
+    version: ClassVar[int] = 1
+    last_resort: ClassVar[bool] = True
+    note: ClassVar[str] = (
+        "no template serves this program as it is: several kernels compute it, a plain one of "
+        "loops (slow) where no fast one does"
+    )
+
+    @classmethod
+    def cut(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
+        """The parts, two at least, or why there are none."""
+        program = program_of(workload)
+        return cls.parts_of(Computation(PROGRAM, (), program, "it is cut"), target)
+
+    @classmethod
+    @abstractmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """See :class:`Staged`."""

@@ -17,7 +17,7 @@ from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.staged.arrays import named
 from spaces.staged.partition import Part, Serving, eased, first_of, partition
-from spaces.staged.template import Staged
+from spaces.staged.template import Staged, WithLoops
 from spaces.target import Target
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -54,15 +54,8 @@ class StagedTemplate(Staged):
         return c_kernel(self.workload, shared, code)
 
 
-class StagedLoops(StagedTemplate):
-    """The same where one part has a plain kernel of loops, and the others have fast ones."""
-
-    name: ClassVar[str] = "staged_loops"
-    version: ClassVar[int] = 1
-    last_resort: ClassVar[bool] = True
-    note: ClassVar[str] = (
-        "no fast template serves a part of this program: it has a plain kernel of loops there"
-    )
+class StagedLoops(WithLoops, StagedTemplate):
+    """The same with plain loops."""
 
     @classmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:

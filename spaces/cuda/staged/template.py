@@ -11,7 +11,7 @@ from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
 from spaces.staged.arrays import named
 from spaces.staged.partition import Part
-from spaces.staged.template import Staged
+from spaces.staged.template import Staged, WithLoops
 from spaces.target import Target
 from spaces.workloads.computation import Computation
 
@@ -40,15 +40,8 @@ class CudaStaged(Staged):
         ).kernel()
 
 
-class StagedLoops(CudaStaged):
-    """The same where one part has a plain kernel of loops, and the others have fast ones."""
-
-    name: ClassVar[str] = "staged_loops"
-    version: ClassVar[int] = 1
-    last_resort: ClassVar[bool] = True
-    note: ClassVar[str] = (
-        "no fast template serves a part of this program: it has a plain kernel of loops there"
-    )
+class StagedLoops(WithLoops, CudaStaged):
+    """The same with plain loops."""
 
     @classmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:

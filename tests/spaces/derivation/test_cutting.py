@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spaces.derivation.cutting import cuts
+from spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
 from spaces.errors import InputError
 from spaces.language import program
 from spaces.language.evaluation import evaluate
@@ -25,14 +25,16 @@ from tests.spaces.language.strategies import programs
 
 
 def check(made: Program) -> int:
-    """How many cuts there are; each is two programs of the language that give the same outputs."""
+    """How many cuts there are; each is programs of the language that give the same outputs."""
     inputs, found = draw(made, 1), list(cuts(made))
     with np.errstate(all="ignore"):
         expected = evaluate(made, inputs)
-        for first, second in found:
-            assert [program(str(half)) for half in (first, second)] == [first, second]
-            between = evaluate(first, inputs)
-            results = evaluate(second, {**inputs, **between}) | between
+        for parts in (*found, *more_cuts(made)):
+            assert [program(str(part)) for part in parts] == list(parts)
+            results: dict[str, np.ndarray] = {}
+            for part in parts:
+                known = {**inputs, **results}
+                results |= evaluate(part, {o.name: known[o.name] for o in part.operands})
             for output in made.outputs:
                 np.testing.assert_allclose(results[output.name], expected[output.name], rtol=1e-9)
     return len(found)
@@ -101,3 +103,51 @@ def test_a_factor_may_have_the_16_bits_of_what_it_is_multiplied_with(dtype, narr
 def test_sums_are_handed_on_as_they_are():
     made = operator("gated_matmul", m=4, n=5, k=6, dtype="bfloat16")
     assert {o.dtype for first, _ in cuts(made, narrow=True) for o in first.outputs} == {"float32"}
+
+
+MORE = {
+    "before a reduction by a table": (
+        "t: int32[i,j](index < 9); y[i] = sum[j](w[t[i,j]] * x[i,j])",
+        [["y_each"], ["y"]],
+    ),
+    "after a map with a table": (
+        "t: int32[i](index < 5); p[i] = sum[j](x[i,j]) - x[i,t[i]]; y = sum[i](p[i])",
+        [["p_sum", "p"], ["y"]],
+    ),
+    "after a place": ("a[i] = argmax[j](x[i,j]); y[i] = w[a[i]]", [["a"], ["y"]]),
+    "around conversions": (
+        "w: int8; y: float16; y[i] = sum[j](x[i,j] * w[j])",
+        [["w_wide"], ["y_wide"], ["y"]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_further_cuts(name):
+    text, parts = MORE[name]
+    made = program(text, i=4, j=5)
+    found = [[[s.name for s in part.stages] for part in cut] for cut in more_cuts(made)]
+    assert parts in found
+    check(made)
+
+
+def test_places_are_indices_of_what_follows():
+    made = program(MORE["after a place"][0], i=4, j=5)
+    (_, second), *_ = more_cuts(made)
+    assert "a: int32[4](index < 5)" in str(second)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("p[i,j] = i * 2000000 + j; y[i] = sum[j](p[i,j] * 0.5)", False),
+        ("p[i,j] = i * 2 + j; y[i] = sum[j](p[i,j] * 0.5)", True),
+        ("x: int32; p[i,j] = x[i,j] + 1; y[i] = sum[j](p[i,j] * 0.5)", False),
+        ("x: int8; p[i,j] = x[i,j] + 1; y[i] = sum[j](p[i,j] * 0.5)", True),
+        ("p[i,j] = z[i,j] + 1; y[i] = sum[j](p[i,j] * 0.5)", True),
+    ],
+)
+def test_whole_numbers_are_handed_on_if_floats_have_them(text, kept):
+    made = program(text, i=9, j=5)
+    firsts = [first for first, *_ in more_cuts(made)]
+    assert all(map(keeps_wholes, firsts)) == kept or not firsts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaces.language import Program, program
-from spaces.staged.partition import MOST, partition
+from spaces.staged.partition import MOST, eased, partition
 from spaces.template import Template
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -35,3 +35,31 @@ def test_as_many_parts_as_stages(count):
 def test_a_program_of_more_parts_is_refused(count):
     assert partition(chain(count), single) == f"m{count - 1}: too long"
     assert len(partition(chain(count), single, most=count)) == count
+
+
+class Spare(Template):
+    """Serves anything, slowly."""
+
+    name = "spare"
+
+
+def summing(workload: Workload) -> type[Template] | str:
+    """Serves programs that only add up."""
+    assert isinstance(workload, Computation)
+    return Template if {s.reducer for s in workload.program.stages} == {"sum"} else "no sum"
+
+
+def test_one_part_that_nothing_serves_has_the_spare_template():
+    made = program("s[i] = sum[j,k](x[i,j,k]); y = prod[i](s[i] + s[i // 2])", i=4, j=5, k=6)
+    parts = eased(made, summing, Spare)
+    assert [(part.template, str(part.program.stages[-1])) for part in parts] == [
+        (Template, "s[i] = sum[j, k](x[i, j, k])"),
+        (Spare, "y = prod[i](s[i] + s[i // 2])"),
+    ]
+
+
+def test_a_cut_that_leaves_nearly_all_to_the_spare_template_is_none():
+    made = program("s = sum[j](x[j]); y = prod[i,k](z[i,k] + s)", i=40, j=5, k=6)
+    assert eased(made, summing, Spare) == (
+        "no part of it has a fast kernel that is worth the arrays between"
+    )

@@ -7,6 +7,7 @@ import pytest
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.records.measurement import Candidate, Job
 from spaces.cuda.loops.template import CudaLoops
+from spaces.cuda.staged.template import StagedLoops
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.schedule import Schedule
@@ -48,6 +49,17 @@ BUGS = {
 
 class TestLoopsKernels(KernelContract):
     cases, bugs = CASES, BUGS
+
+
+class TestStagedLoops(TemplateContract):
+    template = StagedLoops
+
+    def served(self):
+        names = ("a loss", "a table in a sum", "quantised")
+        return [(workload(text_of(name)), target) for name in names for target in TARGETS]
+
+    def refused(self):
+        return [(workload(text_of("whole numbers")), TARGETS[0])]
 
 
 class TestLoops(TemplateContract):

@@ -10,7 +10,7 @@ import pytest
 from spaces.cpu.loops.template import CpuLoops
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.operators import workload
-from spaces.registry import serving, space_for
+from spaces.registry import Served, serving, space_for
 from spaces.space import Space
 from spaces.target import detect_target
 from spaces.testing.template import TemplateContract, silent_rules
@@ -56,7 +56,17 @@ def test_products_of_matrices_are_programs_too(text, tmp_path):
 
 def test_it_serves_only_what_nothing_else_does():
     assert list(space_for(workload("softmax r=8 c=8"), machine()).templates) == ["rows"]
-    assert serving(workload(text_of("a cumulative sum")), machine()) == [CpuLoops]
+    greatest = workload("where k <= j; y[i,j] = max[k](x[i,k])", i=4, j=9, k=9)
+    assert serving(greatest, machine()) == Served(greatest, [CpuLoops])
+
+
+def test_sums_that_conditions_bound_are_served_in_another_form():
+    w = workload(text_of("a cumulative sum"))
+    found = serving(w, machine())
+    assert isinstance(found, Served)
+    assert found.workload.inputs == w.inputs
+    assert found.workload != w
+    assert CpuLoops not in found.templates
 
 
 def test_every_rule_refuses_something():

@@ -1,0 +1,52 @@
+"""Whatever the language accepts has a kernel on a GPU, and it is right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from measure.cuda.emulator import INTERLEAVINGS, Emulator
+from spaces.cuda.target import cuda_target
+from spaces.errors import InputError
+from spaces.language import program
+from spaces.numerics.allowance import agrees
+from spaces.registry import space_for
+from spaces.workloads.served import workload_of
+from tests.spaces.cpu.native import allowed_outputs
+from tests.spaces.language.strategies import programs
+
+DTYPES = st.sampled_from(["float32", "float32", "float64", "float16", "bfloat16", "int8"])
+TARGETS = st.sampled_from(["sm_80", "sm_90a"])
+SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+def check(emulator: Emulator, drawn: tuple[str, dict[str, int]], dtype: str, name: str) -> None:
+    """A kernel of a random schedule is right, if the text is a program."""
+    text, extents = drawn
+    try:
+        made = program(text, dtype=dtype, **extents)
+    except InputError:
+        return
+    w = workload_of(made)
+    space = space_for(w, cuda_target(name))
+    kernel = space.lower(space.schedule(space.sample(np.random.default_rng(0), 16)[0]))
+    inputs = w.make_inputs(0)
+    result = emulator.run(kernel, inputs, INTERLEAVINGS[-1])
+    assert result.error_kind is None, result.error_text
+    for output, ends in allowed_outputs(w, inputs).items():
+        assert agrees(result.outputs[output], *ends).all(), output
+
+
+@given(programs(), DTYPES, TARGETS)
+@settings(max_examples=6, suppress_health_check=SHARED)
+def test_random_programs_have_right_kernels(emulator, drawn, dtype, name):
+    check(emulator, drawn, dtype, name)
+
+
+@pytest.mark.slow
+@given(programs(), DTYPES, TARGETS)
+@settings(max_examples=200, suppress_health_check=SHARED)
+def test_many_random_programs_have_right_kernels(emulator, drawn, dtype, name):
+    check(emulator, drawn, dtype, name)
