@@ -20,6 +20,7 @@ from scheduler.strategies.search import Search
 from scheduler.tuning.pace import LEAST_BATCH, LEAST_BATCHES, Pace, Pacing
 from scheduler.tuning.transfer import Transfer
 from spaces.backends import backend
+from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -101,6 +102,16 @@ def default_pace(
     most = min(batch, max(LEAST_BATCH, trials // LEAST_BATCHES), max(1, trials))
     usual = pacing.expected(space.workload, expected_latency(space))
     return Pace(seconds, replace(usual, rivals=rivals), most, pacing.comparison)
+
+
+def build_helpers(target: Target) -> float:
+    """Build what measures kernels of ``target`` on this machine, the first time; the seconds that
+    took. They are none of a run's: it may have ten, and a busy machine takes as many for that."""
+    if not isinstance(target, CpuTarget):
+        return 0.0
+    from measure.cpu.binaries import build_helpers
+
+    return build_helpers()
 
 
 def local_executor(target: Target) -> Executor:

@@ -21,6 +21,7 @@ from scheduler.cli.output import clock, put
 from scheduler.cli.place import Place, short_names
 from scheduler.cli.several import Job, in_turn, side_by_side
 from scheduler.cli.text import command_line, say, without_passwords
+from scheduler.defaults import build_helpers
 from scheduler.limits import check_memory
 from scheduler.opening import as_model
 from scheduler.strategies.registry import EVOLUTIONARY, check
@@ -84,13 +85,16 @@ def carry_out(
 ) -> int:
     """Tune as requested, on a cluster all at once, and show how it goes; the largest exit code.
 
-    Seconds count from ``began`` (by ``time.monotonic``), on a cluster from now, for its start costs
-    none. :class:`InputError` before anything begins, if one of the requests cannot be served.
+    Seconds count from ``began`` (by ``time.monotonic``), but for what is built once to measure
+    kernels here; on a cluster from now, for its start costs none. :class:`InputError` before
+    anything begins, if one of the requests cannot be served.
     """
     began = began if where.cluster is None else time.monotonic()
     for request in requests:
         check(request.search, manner.model)
         _check(request, where)
+    if began is not None and where.cluster is None:
+        began += _build_helpers(requests, manner)
     names = short_names([request.target for request in requests])
     jobs: list[Job] = []
     for request, name in zip(requests, names, strict=True):
@@ -101,6 +105,14 @@ def carry_out(
     if code == 0 and manner.tells:
         put(f"kept in {without_passwords(manner.db)}, {_readers(requests)}")
     return code
+
+
+def _build_helpers(requests: Sequence[Request], manner: Manner) -> float:
+    """Build what measures kernels here, the first time, and say so; the seconds that took."""
+    took = sum(build_helpers(request.target) for request in requests)
+    if took and manner.tells:
+        put(f"built what measures kernels here, once, in {clock(took)}; no --seconds of the run")
+    return took
 
 
 def _readers(requests: Sequence[Request]) -> str:

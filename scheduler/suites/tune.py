@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from costmodel.interfaces import CostModel
 from measure.interfaces import Executor
 from measure.tables.patience import waiting
-from scheduler.defaults import local_executor
+from scheduler.defaults import build_helpers, local_executor
 from scheduler.limits import check_memory
 from scheduler.opening import as_model, opened
 from scheduler.strategies.registry import EVOLUTIONARY, check
@@ -68,11 +68,12 @@ def tune_suite(
     mode = as_numerics(numerics)
     prior = None if model is None else as_model(model)
     check_suite(suite, target, goal)
+    if executor is None:  # says what is missing here before a database is made
+        check_memory_of(suite, target)
+        began += build_helpers(target)
     with ExitStack() as stack:
         stack.enter_context(waiting(budget.until(began)))
-        if executor is None:  # says what is missing here before a database is made
-            check_memory_of(suite, target)
-            executor = stack.enter_context(closing(local_executor(target)))
+        executor = executor or stack.enter_context(closing(local_executor(target)))
         known = stack.enter_context(opened(database))
         workloads = [member.workload for member in suite.members]
         yardsticks = measure_yardsticks(workloads, target, SHARE * budget.seconds)

@@ -14,7 +14,7 @@ from measure.drawing.draw import check_telling
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
 from measure.tables.patience import waiting
-from scheduler.defaults import default_pace, default_search, local_executor
+from scheduler.defaults import build_helpers, default_pace, default_search, local_executor
 from scheduler.limits import check_memory
 from scheduler.opening import as_model, opened
 from scheduler.strategies.registry import EVOLUTIONARY, check, factory
@@ -208,8 +208,8 @@ def tune(
     path, leads the search until enough is measured. ``search`` is one of
     ``scheduler.strategies.registry.SEARCHES``. ``numerics`` is ``"strict"`` or ``"fast"``, which
     allows algorithms with weaker bounds on errors (:mod:`spaces.numerics.mode`). See
-    :meth:`Tuner.run` for the budgets. The time counts from this call. Raises :class:`InputError`
-    for bad input.
+    :meth:`Tuner.run` for the budgets. The time counts from this call, but for what is built once to
+    measure kernels here. Raises :class:`InputError` for bad input.
     """
     began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
@@ -218,11 +218,12 @@ def tune(
     check(search, model)
     mode = as_numerics(numerics)
     prior = None if model is None else as_model(model)
+    if executor is None:  # says what is missing here before a database is made
+        check_memory(workload, target)
+        began += build_helpers(target)
     with ExitStack() as stack:
         stack.enter_context(waiting(budget.until(began)))
-        if executor is None:  # says what is missing here before a database is made
-            check_memory(workload, target)
-            executor = stack.enter_context(closing(local_executor(target)))
+        executor = executor or stack.enter_context(closing(local_executor(target)))
         known = stack.enter_context(opened(database))
         tuner = Tuner(
             workload,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -151,6 +152,29 @@ def test_a_run_that_is_too_short_for_a_kernel_blames_none(tmp_path, capsys, monk
     assert run(("tune", *SMALL, "--seconds", "1", "--db", str(tmp_path / "tuning.db"))) == 1
     said = one_line(capsys.readouterr().err)
     assert re.fullmatch(r".*: no kernel was measured in 0:\d\d; allow more --seconds\n", said)
+
+
+def test_what_is_built_once_to_measure_kernels_is_no_part_of_the_time(tmp_path, monkeypatch):
+    compiler = tmp_path / "slowcc"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *server.c*) sleep 2;; esac\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cold"))
+    command = ("tune", *SMALL, "--trials", "2", "--seconds", "100", "--db", "tuning.db")
+    began = time.monotonic()
+    code, out, err = finished(*command, "--format", "json", cwd=tmp_path)
+    took = time.monotonic() - began
+    assert (code, err) == (0, "")
+    result = json.loads(out.splitlines()[-1])
+    assert result["seconds"] < took - 2, "as long as the compiler slept"
+    shutil.rmtree(tmp_path / "cold")
+    code, out, err = finished(*command, cwd=tmp_path)
+    assert (code, err) == (0, "")
+    first, second, *_ = out.splitlines()
+    assert re.fullmatch(
+        r"built what measures kernels here, once, in 0:\d\d; no --seconds .*", first
+    )
+    assert second.startswith("0:00  tuning matmul")
 
 
 def test_what_python_takes_to_load_is_part_of_the_time(tmp_path):
