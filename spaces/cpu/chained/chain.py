@@ -14,15 +14,26 @@ from functools import cached_property, partial
 
 from spaces.cpu.chained import places
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.reducers import BARE, EXTREMES, finite, identity, joined_operand
+from spaces.cpu.vectors.reducers import (
+    BARE,
+    EXTREMES,
+    begun,
+    identity,
+    joined_operand,
+    scaled_by,
+)
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from spaces.derivation.chains.corrections import positive
 from spaces.derivation.scopes import Leaf, Scope, combined, series
 from spaces.language.tree import Binary, Call, Expression, Read
 
 SCORE = "score"
 NAN = '__builtin_nanf("")'
+HIDDEN = "-0.0f"
+"""The weight of a key that a row does not see; no other weight of a tile in which there are such is
+this zero."""
 
 
 def weight_tiles(chained: Chained) -> Mapping[Expression, str]:
@@ -71,8 +82,8 @@ class RowChain:
         """The lines for a tile: of a row that sees all its keys, or only some if ``masked``."""
         self.lines, self.factors = [], {}
         row = VectorScope("g", self.row_leaf, self.lines)
-        old = VectorScope("o", finite_states(self.chained, "s"), self.lines, row)
-        new = VectorScope("n", finite_states(self.chained, "t"), self.lines, row)
+        old = VectorScope("o", begun_states(self.chained, "s"), self.lines, row)
+        new = VectorScope("n", begun_states(self.chained, "t"), self.lines, row)
         for k, _ in enumerate(self.chained.scalars):
             self.lines.append(f"const vf s{k} = tw_set(state{k}[r]);")
         for level in range(self._levels.last + 1):
@@ -145,7 +156,10 @@ class RowChain:
         tiles = weight_tiles(self.chained)
         for weight in self._levels.weights:
             if self._levels.of(weight) == level:
-                value = _selected(inside, scope.text(weight), identity("sum"))
+                value = scope.text(weight)
+                if inside:
+                    value += "" if positive(weight) else " + tw_set(0.0f)"
+                    value = _selected(inside, value, f"tw_set({HIDDEN})")
                 place = f"{tiles[weight]} + r * score_stride + v{u}"
                 lines.append(f"tw_store_float32({place}, {value});")
         if level == 0 and self._levels.held is not None:
@@ -194,7 +208,7 @@ class RowChain:
                 f"const vf by_{name} = {after} - {before};",
                 f"vf {name} = tw_set(1.0f);",
                 f"if (seen[r] && by_{name}[0] != 0.0f) "
-                f"{name} = tw_{correction.function}(by_{name});",
+                f"{name} = {scaled_by(correction, f'by_{name}')};",
             ]
         return self.factors[correction]
 
@@ -245,16 +259,16 @@ def _across(k: int, reducer: str, parts: Sequence[str]) -> str:
     return f"tw_any_lane(nan{k}) ? {NAN} : tw_across_{bare.removeprefix('tw_')}({total})"
 
 
-def finite_states(chained: Chained, letter: str) -> Leaf:
-    """The states in the C variables of ``letter`` and their numbers, finite until the row has
-    ended, so that an infinite extreme of a part makes no NaN of other parts."""
+def begun_states(chained: Chained, letter: str) -> Leaf:
+    """The states in the C variables of ``letter`` and their numbers, as they are until the row has
+    ended."""
     known = {r.name: (f"{letter}{k}", r.reducer) for k, r in enumerate(chained.scalars)}
 
     def leaf(node: Expression) -> str | None:
         if not isinstance(node, Read) or node.name not in known:
             return None
         name, reducer = known[node.name]
-        return finite(reducer, name)
+        return begun(reducer, name)
 
     return leaf
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import LINE, buffer_variables, entry_function
 from spaces.cpu.chained.access import Access, copied_row
 from spaces.cpu.chained.blocks import Blocks
-from spaces.cpu.chained.chain import RowChain, weight_tiles
+from spaces.cpu.chained.chain import HIDDEN, RowChain, weight_tiles
 from spaces.cpu.chained.finish import outputs_of_row
 from spaces.cpu.chained.keys import Keys
 from spaces.cpu.chained.merging import Merging
@@ -120,13 +121,38 @@ class ChainedCode:
             *(f"  {line}" for line in self._keys.of_product(*self._part())),
             f"  packed_keys = t / {per_batch};",
             "}",
-            *self._begin_rows(),
-            *self._block_span(),
-            *self._key_tiles(),
+            *self._meetings(),
             *self._finish(),
         ]
         first = ["long packed_keys = -1;"]
         return self._function(self._worker, chained.batches * self.splits * per_batch, first, body)
+
+    def _meetings(self) -> list[str]:
+        """All that is done of a block and its keys. Weights of hidden keys are zero, and what these
+        are multiplied by is finite nearly always: where a sum is not, all is done again, and hidden
+        keys are passed over."""
+        lines = [*self._begin_rows(), *self._block_span(), *self._key_tiles()]
+        if not self._hides:
+            return lines
+        width = self.chained.width.extent
+        finite = " && ".join(
+            f"tw_all_finite(sums{number}, rows, sum_stride, {width})"
+            for number, _ in enumerate(self.chained.weighings)
+        )
+        again = f"!careful && hidden && !({finite}) && (careful = 1)"
+        return [
+            "int careful = 0, hidden;",
+            "do {",
+            "  hidden = 0;",
+            *indented(lines),
+            f"}} while ({again});",
+        ]
+
+    @property
+    def _hides(self) -> bool:
+        """Whether rows of a block may see other keys of a tile than others do."""
+        chained = self.chained
+        return bool(chained.weighings) and bool(chained.bounds or chained.conditions)
 
     def _item(self, per_batch: int) -> list[str]:
         """The product of a block, and the part of its keys."""
@@ -240,7 +266,8 @@ class ChainedCode:
             f"const long count = tw_least({b.keys}, last_key - tile);",
             *self._keys.scores(),
             *self._chain(),
-            *(line for values in self._values for line in (*values.copies(), *values.sums())),
+            *(line for values in self._values for line in values.copies()),
+            *self._sums(),
         ]
         return [
             f"const long first_tile = first_key / {b.keys} * {b.keys};",
@@ -249,6 +276,13 @@ class ChainedCode:
             "}",
         ]
 
+    def _sums(self) -> list[str]:
+        lines = [line for values in self._values for line in values.sums()]
+        if not self._hides:
+            return lines
+        careful = [line for values in self._values for line in values.careful_sums()]
+        return ["if (careful) {", *indented(careful), "} else {", *indented(lines), "}"]
+
     def _chain(self) -> list[str]:
         chained, b = self.chained, self.blocks
         chain = RowChain(chained, self.unroll, b.lanes, self._access.of_row, self._key_leaf)
@@ -256,9 +290,13 @@ class ChainedCode:
         masked = ["vi any = {0};"] * bool(chained.conditions) + chain.write(masked=True)
         masked += ["seen[r] |= tw_any(any);" if chained.conditions else "seen[r] = 1;"]
         clear = [
-            f"for (long v = 0; v < count; v++) {tile}[r * score_stride + v] = 0.0f;"
+            f"for (long v = 0; v < count; v++) {tile}[r * score_stride + v] = {HIDDEN};"
             for tile in weight_tiles(chained).values()
         ]
+        if self._hides:
+            partly = "1" if chained.conditions else "low[r] > tile || high[r] < tile + count"
+            masked.append(f"hidden |= {partly};")
+            clear.append("hidden = 1;")
         none = ["} else {", *(f"  {line}" for line in clear), "}"]
         some = "if (low[r] < tile + count && high[r] > tile) {"
         if chained.conditions:

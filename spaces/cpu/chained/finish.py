@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spaces.cpu.chained.access import Access
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.reducers import identity
+from spaces.cpu.vectors.reducers import ended, identity
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.scopes import Leaf
 from spaces.language.tree import Expression, Read
@@ -20,9 +20,8 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
     results: dict[str, str] = {}
     for r in chained.scalars:
         name = f"result{len(results)}"
-        lines.append(
-            f"const vf {name} = seen[r] ? {states.text(r.result)} : {states.text(r.state)};"
-        )
+        result = f"{states.text(r.result)}{ended(r.correction, states)}"
+        lines.append(f"const vf {name} = seen[r] ? {result} : {states.text(r.state)};")
         results[r.name] = name
     row = VectorScope("h", _results(results), lines, states)
     wide = [output for output in chained.outputs if output.wide]
@@ -35,6 +34,7 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
         sums: dict[str, str] = {}
         for i, weighing in enumerate(chained.weighings):
             value = raw.text(weighing.reduction.result)
+            value += ended(weighing.reduction.correction, states)
             body.append(f"const vf y{i} = seen[r] ? {value} : {identity('sum')};")
             sums[weighing.reduction.name] = f"y{i}"
         bounded = chained.width.extent % lanes > 0

@@ -14,9 +14,9 @@ from spaces.algebra.integers import round_up
 from spaces.cpu.abi import LINE
 from spaces.cpu.chained import places
 from spaces.cpu.chained.blocks import Blocks
-from spaces.cpu.chained.chain import corrected, finite_states
+from spaces.cpu.chained.chain import begun_states, corrected
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.reducers import EXTREMES, identity, joined
+from spaces.cpu.vectors.reducers import EXTREMES, factor, identity, joined
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.scopes import Leaf, Scope
@@ -66,7 +66,7 @@ class Merging:
         """The lines that merge all parts of row ``r`` into its states and sums."""
         lines = ["seen[r] = 0;"]
         row = VectorScope("g", self.row_leaf, lines)
-        new = VectorScope("n", finite_states(self.chained, "t"), lines, row)
+        new = VectorScope("n", begun_states(self.chained, "t"), lines, row)
         for k, r in enumerate(self.chained.scalars):
             lines.append(f"vf t{k} = {identity(r.reducer)};")
             lines += [f"place{k}[r] = {places.NOWHERE};"] * self._finds(k)
@@ -88,18 +88,18 @@ class Merging:
     def _state(self, k: int, r: ChainReduction, new: Scope, old: Scope) -> list[str]:
         if self._finds(k):
             return places.later(k, r.reducer, f"s{k}", f"t{k}", self._kept_place(k))
-        value = corrected(r, f"s{k}", lambda c: _factor(c, old, new), old, new)
+        value = corrected(r, f"s{k}", lambda c: factor(c, new, old), old, new)
         return [f"t{k} = {joined(r.reducer, f't{k}', value)};"]
 
     def _sum(self, number: int, r: ChainReduction, new: Scope, old: Scope) -> list[str]:
-        def factor(correction: Scaling) -> str:
+        def by(correction: Scaling) -> str:
             return "factor"
 
         known = r.correction if isinstance(r.correction, Scaling) else None
-        lines = [f"const vf factor = {_factor(known, old, new)};"] if known else []
+        lines = [f"const vf factor = {factor(known, new, old)};"] if known else []
         value = f"tw_load_float32({self._sums_of_part(number)})"
         sums = f"sums{number} + r * sum_stride + e"
-        added = f"tw_load_float32({sums}) + {corrected(r, value, factor, old, new)}"
+        added = f"tw_load_float32({sums}) + {corrected(r, value, by, old, new)}"
         return [*lines, f"{self._columns} tw_store_float32({sums}, {added});"]
 
     def _over_parts(self, body_of: Callable[[Scope], list[str]]) -> list[str]:
@@ -112,7 +112,7 @@ class Merging:
             *(f"const vf s{k} = tw_set(kept[{k}]);" for k in scalars),
         ]
         old = VectorScope(
-            "o", finite_states(self.chained, "s"), body, VectorScope("h", self.row_leaf, body)
+            "o", begun_states(self.chained, "s"), body, VectorScope("h", self.row_leaf, body)
         )
         body += body_of(old)
         head = f"for (long part = 0; part < {self.splits}; part++) {{"
@@ -132,8 +132,3 @@ class Merging:
     @property
     def _columns(self) -> str:
         return f"for (long e = 0; e < {self.chained.width.extent}; e += {self.blocks.lanes})"
-
-
-def _factor(correction: Scaling, old: Scope, new: Scope) -> str:
-    before, after = old.text(correction.exponent), new.text(correction.exponent)
-    return f"tw_{correction.function}({after} - {before})"

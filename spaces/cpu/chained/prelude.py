@@ -14,6 +14,17 @@ from spaces.cpu.vectors.reducers import BARE
 from spaces.numerics.polynomials import EXP2, fused_horner
 
 _ANY = """\
+static inline int tw_all_finite(const float *x, long rows, long stride, long n) {
+  vi infinite = {0};
+  for (long r = 0; r < rows; r++)
+    for (long e = 0; e < n; e += TW_LANES) {
+      const vf y = tw_load_most_float32(x + r * stride + e, n - e);
+      infinite |= y - y != 0.0f;
+    }
+  int found = 0;
+  for (int i = 0; i < TW_LANES; i++) found |= infinite[i];
+  return !found;
+}
 static inline int tw_any(vi mask) {
   int found = 0;
   for (int i = 0; i < TW_LANES; i++) found |= mask[i];

@@ -48,7 +48,7 @@ class ChainedTemplate(Template):
     """One pass over the keys, tile by tile, for every block of rows, in float32."""
 
     name: ClassVar[str] = "chained"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from math import prod
 
@@ -24,6 +25,8 @@ from spaces.language.tree import Expression, Read
 
 By = Mapping[str, int]
 """How many turns further on than the tile's first, of each loop; of loops written out, the turn."""
+Points = list[tuple[tuple[int, int], By]]
+"""Places of accumulators, each with a tap."""
 
 
 @dataclass(frozen=True)
@@ -104,18 +107,34 @@ class Tile:
 
     def terms(self) -> list[str]:
         """The taps that are written out, at the turns of the others: those that no test decides
-        first, then those that some tests decide together."""
-        groups: dict[tuple[str, ...], list[tuple[tuple[int, int], By]]] = {}
+        first, then those that some tests decide together, and last those that never count."""
+        groups: dict[tuple[str, ...], Points] = {}
+        never: Points = []
         for place, by in self._points():
             tests = self._tests(by, place[1])
-            if tests is not None:
-                groups.setdefault(tests, []).append((place, by))
+            (never if tests is None else groups.setdefault(tests, [])).append((place, by))
         lines: list[str] = []
         for tests in sorted(groups, key=len):
             inner = self._group(groups[tests])
             head = f"if ({' && '.join(tests)}) {{" if tests else "{"
             lines += [head, *indented(inner), "}"]
+            if tests and self._multiplies:
+                lines += ["else {", *indented(self._group(groups[tests], outside=True)), "}"]
+        if never and self._multiplies:
+            lines += ["{", *indented(self._group(never, outside=True)), "}"]
         return lines
+
+    @property
+    def _multiplies(self) -> bool:
+        """Whether what silences a term is multiplied by other numbers, of which some may be
+        infinite: no term is left out then."""
+        return self.view.element not in self.view.silencing
+
+    @cached_property
+    def _silencing(self) -> frozenset[Read]:
+        """The reads that are tested together with their term: of several factors none."""
+        found = self.view.silencing
+        return found if len(found) == 1 else frozenset()
 
     def _points(self) -> Iterator[tuple[tuple[int, int], By]]:
         taps = [loop.name for loop in self.written_out]
@@ -123,11 +142,12 @@ class Tile:
             for place in self.places:
                 yield place, {**self.by(place), **dict(zip(taps, turns, strict=True))}
 
-    def _group(self, points: Sequence[tuple[tuple[int, int], By]]) -> list[str]:
+    def _group(self, points: Points, outside: bool = False) -> list[str]:
+        """Terms of which what silences them is within its array, or ``outside``."""
         lines: list[str] = []
         loaded: dict[str, str] = {}
         for place, by in points:
-            scope = self._scope(by, place[1], lines, loaded, self.view.silencing)
+            scope = self._scope(by, place[1], lines, loaded, self._silencing, outside=outside)
             lines.append(f"{self.state(place)} = {self._joined(self.state(place), scope)};")
         return lines
 
@@ -141,7 +161,7 @@ class Tile:
     def _tests(self, by: By, vector: int) -> tuple[str, ...] | None:
         """When a term counts, of reads that silence it elsewhere; None if never."""
         tests: dict[str, None] = {}
-        for read in self.view.silencing:
+        for read in self._silencing:
             found = self._bounds(self.view.reads[read], by, vector)
             if found is None:
                 return None
@@ -177,15 +197,19 @@ class Tile:
         loaded: dict[str, str],
         tested: frozenset[Read],
         place: tuple[int, int] | None = None,
+        outside: bool = False,
     ) -> Scope:
-        """Where expressions are written: reads in ``tested`` need no test of their own; at a
-        ``place`` the accumulator can be read, too."""
+        """Where expressions are written: reads in ``tested`` need no test of their own, for all of
+        them are within their arrays, or ``outside``; at a ``place`` the accumulator can be read,
+        too."""
 
         def leaf(node: Expression) -> str | None:
             if not isinstance(node, Read):
                 return None
             if node.name == self.view.state:
                 return self.state(place) if place else None
+            if outside and node in tested:
+                return f"tw_set({_number(self.view.reads[node].outside)})"
             if node in self.held:
                 tap = moved(self.held[node].index, by, self._constants)
                 text = self.held[node].load(whole(tap), vector)

@@ -11,10 +11,13 @@ from spaces.cpu.rows.scopes import VectorScope
 from spaces.cpu.vectors import long_sums
 from spaces.cpu.vectors.reducers import (
     EXTREMES,
+    begun,
+    ended,
+    factor,
     factors,
-    finite,
     identity,
     joined_operand,
+    scaled_by,
     sum_of_products,
 )
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -117,7 +120,7 @@ class Reducing:
         correction = self.pass_[i].correction
         assert isinstance(correction, Scaling)
         moved = f"{now.text(correction.exponent)} - {self._name('h', i)}"
-        return f"tw_{correction.function}({moved})"
+        return scaled_by(correction, moved)
 
     # -- results -----------------------------------------------------------------------------
 
@@ -128,10 +131,13 @@ class Reducing:
             self.row.lines += self._blocks_scaled(parts)
             self.row.lines += long_sums.joined(self._long_states)
         final = self._scope("f", "t")
-        for i, r in enumerate(self.pass_):
-            lines = self._together(i, r, parts, final) if self.across else self._each(i, r)
-            self.row.lines += lines
         plain = VectorScope(f"u{self.tag}_", self._raw("t"), self.row.lines, self.row)
+        for i, r in enumerate(self.pass_):
+            end = ended(r.correction, plain)
+            lines = (
+                self._together(i, r, parts, final, end) if self.across else self._each(i, r, end)
+            )
+            self.row.lines += lines
         return {
             r.name: self._name("t", i) if r.name in self.ranks else plain.text(r.result)
             for i, r in enumerate(self.pass_)
@@ -218,25 +224,27 @@ class Reducing:
 
     # -- joining -----------------------------------------------------------------------------
 
-    def _each(self, i: int, r: ChainReduction) -> list[str]:
+    def _each(self, i: int, r: ChainReduction, end: str) -> list[str]:
         """The states of lanes that are rows of their own."""
         together, state = self._name("t", i), self._name("s", i)
         if r.name not in self.ranks:
-            return [f"const vf {together} = {state};"]
+            return [f"const vf {together} = {state}{end};"]
         place = self._name("w", i)
         return [
             f"const vi {place} = {self._name('i', i)};",
             f"const vf {together} = tw_numbers({place});",
         ]
 
-    def _together(self, i: int, r: ChainReduction, parts: Scope, final: Scope) -> list[str]:
+    def _together(
+        self, i: int, r: ChainReduction, parts: Scope, final: Scope, end: str
+    ) -> list[str]:
         """All lanes of a state as one value in every lane."""
         value = self._corrected(r, self._name("s", i), parts, final)
         if self.short is not None:
             value = f"tw_select(tw_first({self.short}), {value}, {identity(r.reducer)})"
         together = self._name("t", i)
         if r.name not in self.ranks:
-            return [f"const vf {together} = tw_set(tw_across_{r.reducer}({value}));"]
+            return [f"const vf {together} = tw_set(tw_across_{r.reducer}({value})){end};"]
         best, place = self._name("a", i), self._name("w", i)
         states = f"{self._name('s', i)}, {best}[0], {self._name('i', i)}"
         return [
@@ -248,8 +256,8 @@ class Reducing:
     def _corrected(self, r: ChainReduction, state: str, old: Scope, new: Scope) -> str:
         """A state after results have become others."""
         match r.correction:
-            case Scaling(function, exponent):
-                return f"{state} * tw_{function}({new.text(exponent)} - {old.text(exponent)})"
+            case Scaling():
+                return f"{state} * {factor(r.correction, new, old)}"
             case Series():
                 return f"({' + '.join([state, *series(r.correction, old, new)])})"
         return state
@@ -272,7 +280,7 @@ class Reducing:
                 before = " - ".join(long_sums.parts(self._name("s", i)))
                 scaled = f" * {self._since(i, scope)}" if i in self._scaled else ""
                 return f"({before}){scaled} + {found}"
-            return finite(self.pass_[i].reducer, found)
+            return begun(self.pass_[i].reducer, found)
 
         into = self.row.lines if lines is None else lines
         scope = VectorScope(f"{prefix}{self.tag}_", leaf, into, self.row)

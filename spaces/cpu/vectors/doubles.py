@@ -78,7 +78,7 @@ static inline void tw_flush(void) {}
 
 _ACCESS = """\
 static inline vf tw_load_@D@(const @T@ *p) {
-  vf x;
+  vf x = {0};
   for (int i = 0; i < TW_LANES; i++) x[i] = p[i];
   return x;
 }

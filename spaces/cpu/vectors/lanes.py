@@ -4,6 +4,7 @@
 - ``tw_first(n)``: a mask of the first ``n`` lanes, of all if there are fewer.
 - ``tw_above(a, b)``: where ``a`` comes before ``b`` as a maximum: it is greater, or alone NaN;
   ``tw_below`` for a minimum. ``tw_pick(mask, a, b)`` chooses among whole numbers.
+- ``tw_begun_max(x)``: ``x``, but zero for what no element gives; ``tw_begun_min`` for a minimum.
 - ``tw_where(x, best, places)``: the least of the ``places`` of the lanes that have ``best``, or
   that are NaN if it is.
 - ``tw_add_block(sum, excess, block)``: adds the sum of a block to a long one (Kahan, Further
@@ -48,6 +49,8 @@ static inline void tw_add_block(vf *sum, vf *excess, vf block) {
   *sum = total;
   *excess = tw_select(e == e, e, tw_set(0));
 }
+static inline vf tw_begun_max(vf x) { return (vf)((vi)x & ~(x == -__builtin_inff())); }
+static inline vf tw_begun_min(vf x) { return (vf)((vi)x & ~(x == __builtin_inff())); }
 static inline vi tw_pick(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
 static inline long tw_where(vf x, @T@ best, vi places) {
   long least = 0x7fffffff;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spaces.derivation.chains.chain_reduction import Scaling, Series
 from spaces.derivation.scopes import Scope, combined
 from spaces.language.tree import Binary, Expression
 
@@ -19,7 +20,6 @@ EXTREMES = {"argmax": "max", "argmin": "min"}
 BARE = {"max": "tw_greater", "min": "tw_lesser"}
 """Functions of two values that are the extreme of both unless one is NaN."""
 _OPERATORS = {"sum": "+", "prod": "*"}
-_LIMITS = {"max": "-TW_LARGEST", "min": "TW_LARGEST"}
 
 
 def identity(reducer: str) -> str:
@@ -57,7 +57,28 @@ def sum_of_products(scopes: Sequence[Scope], left: Expression, right: Expression
     return f"({combined(texts, lambda a, b: f'({a} + {b})')})"
 
 
-def finite(reducer: str, state: str) -> str:
-    """A state while its row has not ended: finite, so that an infinite extreme of a part makes no
-    NaN of other parts."""
-    return f"{BARE[reducer]}(tw_set({_LIMITS[reducer]}), {state})" if reducer in BARE else state
+def begun(reducer: str, state: str) -> str:
+    """A state while its row has not ended. An extreme of nothing but infinities is zero: elements
+    of its part are zero by that, and neither they nor corrections become NaN before the end."""
+    return f"tw_begun_{reducer}({state})" if reducer in BARE else state
+
+
+def factor(correction: Scaling, new: Scope, old: Scope) -> str:
+    """What a state is multiplied by where results move from ``old`` to ``new``: finite, for a state
+    of zero stays zero whatever it began with."""
+    moved = f"{new.text(correction.exponent)} - {old.text(correction.exponent)}"
+    return scaled_by(correction, moved)
+
+
+def scaled_by(correction: Scaling, moved: str) -> str:
+    """The factor of an exponent that ``moved`` so far."""
+    return f"tw_lesser(tw_set(TW_LARGEST), tw_{correction.function}({moved}))"
+
+
+def ended(correction: Scaling | Series | None, results: Scope) -> str:
+    """What is added to a state once its row has ended: zero, or NaN where the final ``results`` are
+    infinite, for what was zero of parts is not of the whole row."""
+    if not isinstance(correction, Scaling):
+        return ""
+    exponent = results.text(correction.exponent)
+    return f" + ({exponent} - {exponent})"

@@ -169,7 +169,7 @@ BUGS = [  # name: (form, what is replaced in the source, by what)
     (
         "weights_of_hidden_keys",
         "window at both ends",
-        r"score\[r \* score_stride \+ v\] = 0.0f;",
+        r"score\[r \* score_stride \+ v\] = -0.0f;",
         ";",
     ),
     ("no_key_is_not_zero", "rows without a key", r"seen\[r\] \? (x\w+|w\w+)", r"1 ? \1"),

@@ -1,0 +1,188 @@
+"""Inputs at the edges of what programs allow, and what kernels may make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.language import evaluation
+from spaces.language.functions import REDUCERS
+from spaces.language.program import Operand, Program, Stage
+
+Fill = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+LEAST, INF, NAN = float(np.finfo(np.float32).min), np.inf, np.nan
+
+
+def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return generator.standard_normal(shape)
+
+
+def _with(value: float, share: float) -> Fill:
+    """Normal numbers, among which is ``value``."""
+
+    def fill(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return np.where(generator.random(shape) < share, value, _normal(generator, shape))
+
+    return fill
+
+
+def _rows_of(value: float) -> Fill:
+    """Normal numbers, and every other slice along the first axis of ``value`` throughout."""
+
+    def fill(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        found = _normal(generator, shape)
+        found[::2] = value
+        return found
+
+    return fill
+
+
+def _one(value: float) -> Fill:
+    """Normal numbers but for one."""
+
+    def fill(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        found = _normal(generator, shape)
+        found.reshape(-1)[generator.integers(found.size)] = value
+        return found
+
+    return fill
+
+
+def _all_but_last(value: float) -> Fill:
+    """Nothing but ``value`` until the last elements of the last axis."""
+
+    def fill(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        found = np.full(shape, value)
+        found[..., -2:] = _normal(generator, (*shape[:-1], min(2, shape[-1])))
+        return found
+
+    return fill
+
+
+def _scaled(by: float, offset: float = 0.0) -> Fill:
+    return lambda generator, shape: _normal(generator, shape) * by + offset
+
+
+FILLS: Mapping[str, Fill] = {
+    "normal": _normal,
+    "wide": _scaled(60.0),
+    "far apart": _scaled(3e9),
+    "large": _scaled(1e38),
+    "tiny": _scaled(1e-38),
+    "far from zero": _scaled(10.0, 1e7),
+    "equal": lambda generator, shape: np.full(shape, 0.1),
+    "zeros": lambda generator, shape: np.zeros(shape),
+    "one outlier": _one(1e6),
+    "one largest": _one(3.4e38),
+    "one infinity": _one(INF),
+    "one NaN": _one(NAN),
+    "few infinities": _with(-INF, 0.1),
+    "mostly -inf": _with(-INF, 0.95),
+    "mostly inf": _with(INF, 0.9),
+    "some NaN": _with(NAN, 0.05),
+    "mostly least": _with(LEAST, 0.9),
+    "rows of -inf": _rows_of(-INF),
+    "rows of inf": _rows_of(INF),
+    "rows of least": _rows_of(LEAST),
+    "rows of NaN": _rows_of(NAN),
+    "rows of -1e37": _rows_of(-1e37),
+    "-inf until the end": _all_but_last(-INF),
+    "least until the end": _all_but_last(LEAST),
+    "inf until the end": _all_but_last(INF),
+}
+
+
+def edge_inputs(program: Program, fills: Mapping[str, str], seed: int = 0) -> dict[str, np.ndarray]:
+    """Inputs that are filled as ``fills`` say by operand; tables are drawn, with both limits."""
+    generator = np.random.default_rng(seed)
+    return {o.name: _filled(o, fills.get(o.name, "normal"), generator) for o in program.operands}
+
+
+def _filled(operand: Operand, fill: str, generator: np.random.Generator) -> np.ndarray:
+    if operand.drawn is not None:
+        entries = generator.integers(0, operand.drawn.below, operand.shape)
+        entries.reshape(-1)[:1] = 0
+        entries.reshape(-1)[-1:] = operand.drawn.below - 1
+        return (np.sort(entries) if operand.drawn.sorted else entries).astype(operand.element.numpy)
+    if operand.element.is_integer:
+        return generator.integers(-8, 8, operand.shape).astype(operand.element.numpy)
+    with np.errstate(all="ignore"):
+        return FILLS[fill](generator, operand.shape).astype(operand.element.numpy)
+
+
+@dataclass(frozen=True)
+class _Single(evaluation._Exact):
+    """The meaning with each operation rounded to float32: infinite and NaN where that is."""
+
+    def number(self, value: float) -> Any:
+        return _single(super().number(value))
+
+    def binary(self, operator: str, left: Any, right: Any) -> Any:
+        return _single(super().binary(operator, left, right))
+
+    def call(self, function: str, arguments: Sequence[Any]) -> Any:
+        return _single(super().call(function, arguments))
+
+
+def _single(value: Any) -> Any:
+    array = np.asarray(value)
+    return array.astype(np.float32).astype(np.float64) if array.dtype.kind == "f" else value
+
+
+def in_single(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs as float32 has them but for rounding; NaN where a sum may overflow on the way."""
+    values = {o.name: evaluation._wide(np.asarray(inputs[o.name])) for o in program.operands}
+    with np.errstate(all="ignore"):
+        for stage in program.stages:
+            values[stage.name] = _stage_in_single(program, stage, values)
+    return {o.name: values[o.name] for o in program.outputs}
+
+
+def _stage_in_single(program: Program, stage: Stage, values: Mapping[str, np.ndarray]) -> Any:
+    grid = evaluation._grid(program, (*stage.axes, *stage.over), {})
+    meaning = _Single(values, grid, {}, bounded=bool(program.bounding(stage)))
+    body = np.broadcast_to(
+        np.asarray(stage.body.fold(meaning)),
+        np.broadcast_shapes(*(axis.shape for axis in grid.values())),
+    )
+    if stage.reducer is None:
+        return body
+    mask = None
+    for condition in program.bounding(stage):
+        held = condition.fold(meaning)
+        mask = held if mask is None else mask & held
+    kept = len(stage.axes)
+    found = evaluation._reduced(REDUCERS[stage.reducer], body, mask, kept)
+    if stage.reducer == "sum" and body.dtype.kind == "f":
+        terms = stage.body.fold(evaluation._Exact(values, grid, {}, bounded=mask is not None))
+        sizes = np.abs(np.broadcast_to(terms, body.shape))
+        sizes = sizes if mask is None else np.where(mask, sizes, 0)
+        most = sizes.reshape((*body.shape[:kept], -1)).sum(axis=-1)
+        found = np.where(np.isfinite(most) & (most > -LEAST), NAN, found)
+    return _single(found)
+
+
+def wrong(
+    found: np.ndarray, exact: np.ndarray, single: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Where ``found`` is nothing that it may be: NaN and infinite are what the program is, exactly
+    or by operations in float32; all else is from ``low`` to ``high``."""
+    stored = np.asarray(found)
+    value = stored.astype(np.float64)
+    with np.errstate(all="ignore"):
+        exact, single = (x.astype(stored.dtype).astype(np.float64) for x in (exact, single))
+    meant, rounded, kind = map(_kind, (exact, single, value))
+    free = (low == -np.inf) & (high == np.inf)
+    between = (low <= value) & (value <= high)
+    right = (kind == meant) & ((kind != 0) | between)
+    right |= np.isinf(value) & between & ~free
+    differ = (meant != rounded) & ((kind == rounded) | (rounded != 0))
+    return ~(right | differ)
+
+
+def _kind(x: np.ndarray) -> np.ndarray:
+    """0 of finite numbers, 1 of NaN, 2 and 3 of infinities."""
+    return np.select([np.isnan(x), x == np.inf, x == -np.inf], [1, 2, 3], 0)
