@@ -20,7 +20,7 @@ from scheduler.cli.options import Format
 from scheduler.cli.output import clock, put
 from scheduler.cli.place import Place, short_names
 from scheduler.cli.several import Job, in_turn, side_by_side
-from scheduler.cli.text import command_line, say, without_passwords
+from scheduler.cli.text import command_line, say, some, without_passwords
 from scheduler.defaults import build_helpers
 from scheduler.limits import check_memory
 from scheduler.opening import as_model
@@ -92,7 +92,7 @@ def carry_out(
     began = began if where.cluster is None else time.monotonic()
     for request in requests:
         check(request.search, manner.model)
-        _check(request, where)
+        _check(request, where, began)
     if began is not None and where.cluster is None:
         began += _build_helpers(requests, manner)
     names = short_names([request.target for request in requests])
@@ -124,14 +124,16 @@ def _readers(requests: Sequence[Request]) -> str:
     return f"for tilewright query --target {asked} and best(..., {asked!r}) in Python"
 
 
-def _check(request: Request, where: Place) -> None:
+def _check(request: Request, where: Place, began: float | None) -> None:
     """Raise :class:`InputError` for what cannot be tuned there."""
-    for workload in request.workloads:
-        if where.is_here:
-            check_memory(workload, request.target)
-        space_for(workload, request.target, request.numerics)
     if isinstance(request.what, Suite):
-        check_suite(request.what, request.target, request.objective)
+        until = (time.monotonic() if began is None else began) + request.budget.seconds
+        what = (request.what, request.target, request.objective)
+        check_suite(*what, request.numerics, until)
+    else:
+        space_for(request.what, request.target, request.numerics)
+    for workload in request.workloads if where.is_here else ():
+        check_memory(workload, request.target)
 
 
 def _tune(
@@ -215,8 +217,8 @@ def _none_right(
     result: TuningResult | SuiteResult,
     lacking: Callable[[], str],
 ) -> str:
-    labels = ", ".join(task.member.label for task in missing if isinstance(task, TaskState))
-    whose = f" for {labels}" if labels else ""
+    labels = [task.member.label for task in missing if isinstance(task, TaskState)]
+    whose = f" for {some(labels)}" if labels else ""
     if result.stopped in (Stop.SECONDS, Stop.WORKERS, Stop.INTERRUPTED) and not result.trials:
         none = f"no kernel was measured{whose} in {clock(result.seconds)}"
         if result.stopped is Stop.INTERRUPTED:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 
 from scheduler.cli.streams import silence
 
 LONGEST = 800  # characters of a remark
+MOST_NAMES = 5  # names that a line lists
 PASSWORDS = (
     re.compile(r"(://[^:@/\s]*:)[^@\s]*(@)"),
     re.compile(r"([?&](?:ssl)?password=)[^&\s']*()"),
@@ -36,6 +38,13 @@ def say(text: str) -> None:
         print(f"tilewright: {line}\n", end="", file=sys.stderr, flush=True)
     except OSError:
         silence(2)
+
+
+def some(names: Sequence[str]) -> str:
+    """The names, or the first few of many and how many others there are."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} others"
 
 
 def counted(count: int, what: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ from spaces.validation.checks import whole
 
 if TYPE_CHECKING:
     from measure.database import Database
+
+ALWAYS = 64
+"""Workloads of a suite that are looked at however few seconds there are."""
 
 
 def tune_suite(
@@ -67,7 +71,7 @@ def tune_suite(
     check(search, model)
     mode = as_numerics(numerics)
     prior = None if model is None else as_model(model)
-    check_suite(suite, target, goal)
+    check_suite(suite, target, goal, mode, began + budget.seconds)
     if executor is None:  # says what is missing here before a database is made
         check_memory_of(suite, target)
         began += build_helpers(target)
@@ -92,12 +96,24 @@ def tune_suite(
         return tuner.run(budget.trials, budget.seconds, patience, on_progress, began)
 
 
-def check_suite(suite: Suite, target: Target, objective: Objective) -> None:
+def check_suite(
+    suite: Suite,
+    target: Target,
+    objective: Objective,
+    numerics: Numerics = Numerics.STRICT,
+    until: float = inf,
+) -> None:
     """Raise :class:`InputError` if a workload of ``suite`` cannot be tuned for want of templates,
-    or of a library where ``objective`` compares with one."""
-    for member in suite.members:
+    or of a library where ``objective`` compares with one; or if that is not known by the time
+    ``until`` (by ``time.monotonic``)."""
+    for place, member in enumerate(suite.members):
         workload = member.workload
-        space_for(workload, target)
+        if place >= ALWAYS and time.monotonic() > until:
+            raise InputError(
+                f"the seconds were up when {place} of the {len(suite.members)} workloads of the "
+                "suite had been looked at; allowed: more seconds, or fewer workloads"
+            )
+        space_for(workload, target, numerics)
         if objective is Objective.SPEEDUP and not has_library(workload, target):
             raise InputError(
                 f"objective=speedup needs a library for {workload} on {target.summary}, and "

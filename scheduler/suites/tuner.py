@@ -76,11 +76,8 @@ class SuiteTuner:
         worths: Worths = by_part,
         numerics: Numerics = Numerics.STRICT,
     ) -> None:
-        workloads = [member.workload for member in suite.members]
-        for workload in workloads:
-            check_telling(workload)  # or else refused before anything is measured
-        self.suite, self.target = suite, target
-        self._spaces = spaces or [space_for(workload, target, numerics) for workload in workloads]
+        self.suite, self.target, self._numerics = suite, target, numerics
+        self._given_spaces = spaces
         self._database, self._executor = database, executor
         self._objective, self._allocation, self._worths = objective, allocation, worths
         self._seed, self._model = seed, model
@@ -88,8 +85,7 @@ class SuiteTuner:
         self._strategy = strategy
         self._told = dict(told or {}) | ({} if make_search else {"search": strategy})
         self._told |= {"numerics": str(numerics)}
-        self._yardsticks = yardsticks or [Yardstick(workload) for workload in workloads]
-        self._shared = SharedModel(self._spaces)
+        self._yardsticks = yardsticks or [Yardstick(m.workload) for m in suite.members]
         self._make_search = make_search or self._strategic_search
 
     def run(
@@ -114,10 +110,13 @@ class SuiteTuner:
         def worth(place: int) -> Worth:
             return self._worths(list(map(self._part, self.suite.members, tasks)))[place]
 
-        places = range(len(self.suite.members))
-        tasks = [
-            self._task(place, budget, ledger, watch, partial(worth, place)) for place in places
-        ]
+        tasks: list[Task] = []
+        for place in range(len(self.suite.members)):
+            if place and ledger.elapsed > budget.seconds:
+                break  # the others have no task, for there is no time
+            task = self._task(place, budget, ledger, watch, partial(worth, place))
+            tasks.append(task)
+        self._shared = SharedModel([task.space for task in tasks])
         watch.tasks = tasks
         order = partial(self._ordered, tasks)
         stop = Tuning(tasks, self._executor, ledger, budget, order).run()
@@ -126,7 +125,7 @@ class SuiteTuner:
     def _task(
         self, place: int, budget: Budget, ledger: Ledger, watch: Watch, worth: Callable[[], Worth]
     ) -> Task:
-        space, executor, parts = self._spaces[place], self._executor, len(self._spaces)
+        space, executor, parts = self._space(place), self._executor, len(self.suite.members)
         yardstick, seconds = self._yardsticks[place], budget.seconds / parts
         return Task(
             space,
@@ -149,6 +148,14 @@ class SuiteTuner:
             yardstick.rivals,
             rivals_last=True,
         )
+
+    def _space(self, place: int) -> Space:
+        """That of one workload; :class:`InputError` if its kernels cannot be verified."""
+        workload = self.suite.members[place].workload
+        check_telling(workload)
+        if self._given_spaces:
+            return self._given_spaces[place]
+        return space_for(workload, self.target, self._numerics)
 
     def _of_suite(self, place: int) -> dict[str, object]:
         """What a run notes of its suite, see :func:`scheduler.tuning.runs.sessions.suite_of`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import starmap, zip_longest
 
 from measure.records.measurement import Measurement
 from scheduler.suites.objective import Objective
@@ -30,7 +31,10 @@ class Watch:
     history: list[tuple[int, float, float]] = field(default_factory=list)
 
     def report(self, place: int, phase: str, latest: Measurement | None) -> None:
-        """The task at ``place`` has something to tell, see :data:`scheduler.tuning.task.Report`."""
+        """The task at ``place`` has something to tell, see :data:`scheduler.tuning.task.Report`;
+        while tasks begin, only the last one has."""
+        if latest is None and not self.tasks[-1].has_begun:
+            return
         progress = SuiteProgress(
             objective=self.objective,
             tasks=self._states(),
@@ -73,10 +77,13 @@ class Watch:
             self.history.append((progress.trials, progress.elapsed, value))
 
     def _states(self) -> tuple[TaskState, ...]:
-        return tuple(map(_state, self.members, self.yardsticks, self.tasks))
+        return tuple(starmap(_state, zip_longest(self.members, self.yardsticks, self.tasks)))
 
 
-def _state(member: Member, yardstick: Yardstick, task: Task) -> TaskState:
+def _state(member: Member, yardstick: Yardstick, task: Task | None) -> TaskState:
+    """Where a workload stands; one without a task has been left out for want of time."""
+    if task is None:
+        return TaskState(member, yardstick, 0, 0, 0, 0, {}, None, None, Stop.SECONDS)
     board = task.board
     return TaskState(
         member=member,

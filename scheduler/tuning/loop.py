@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
@@ -23,6 +24,20 @@ FAILED = "failed"  # why a run ended that an error ended
 
 Order = Callable[[Sequence[Task]], Sequence[Task]]
 """Tasks that go on, those first that are to get the next batch."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What there is for further candidates of all tasks: ``trials``, and ``seconds`` that nobody
+    needs for what is ``pending`` or to compare."""
+
+    trials: int
+    pending: int
+    seconds: float
+
+    def for_task(self, task: Task) -> float:
+        """Seconds that the other tasks do not need."""
+        return self.seconds + task.owed + task.estimates.reserve
 
 
 class Tuning:
@@ -75,7 +90,10 @@ class Tuning:
 
     def _tune(self) -> None:
         try:
-            for task in self._tasks:
+            for place, task in enumerate(self._tasks):
+                self._interrupt.check()
+                if place and self._time_left <= 0:
+                    break
                 task.begin()
             self._explore()
             self._compare()
@@ -87,8 +105,8 @@ class Tuning:
         while self._time_left > 0:
             self._interrupt.check()
             self._make_room_to_compare()
-            while self._submit_more():
-                pass
+            while self._time_left > 0 and self._submit_more():
+                self._interrupt.check()
             if not self._pending():
                 break
             self._collect(min(POLL, self._time_left))
@@ -168,15 +186,16 @@ class Tuning:
 
     def _submit_more(self) -> bool:
         """Let the first task that is due queue a batch; false if none is."""
+        left = self._left()
         for task in self._open:
-            if reason := self._reason_to_stop(task):
+            if reason := self._reason_to_stop(task, left):
                 self._end([task], reason)
         largest = max((task.estimates.batch_size for task in self._open), default=0)
-        if self._pending() > self._executor.ahead * largest:
+        if left.pending > self._executor.ahead * largest:
             return False
         for task in self._order(self._open):
-            affordable = task.affordable(self._left_for(task))
-            room = min(task.estimates.batch_size, self._trials_left, affordable)
+            affordable = task.affordable(left.for_task(task))
+            room = min(task.estimates.batch_size, left.trials, affordable)
             if task.pending <= task.ahead and room > 0:
                 self._submit(task, room)
                 return True
@@ -188,13 +207,13 @@ class Tuning:
         if self._heard is None:
             self._heard = self._ledger.elapsed
 
-    def _reason_to_stop(self, task: Task) -> Stop | None:
-        if self._trials_left <= 0:
+    def _reason_to_stop(self, task: Task, left: Left) -> Stop | None:
+        if left.trials <= 0:
             return Stop.TRIALS
         patience = self._budget.patience
         if patience is not None and task.board.since_gain >= patience:
             return Stop.PATIENCE
-        if not self._pending() and task.affordable(self._left_for(task)) <= 0:
+        if not left.pending and task.affordable(left.for_task(task)) <= 0:
             return Stop.SECONDS
         return None
 
@@ -211,6 +230,8 @@ class Tuning:
         for task in self._tasks:
             measurements = found.get(task.id, [])
             task.take(measurements, each * len(measurements))
+        if not results:
+            self._tasks[0].beat()  # a job lives as long as one of its runs
         if not all(result.measurement.lost for result in results):
             self._heard = now
 
@@ -233,18 +254,15 @@ class Tuning:
     def _pending(self) -> int:
         return sum(task.pending for task in self._tasks)
 
-    @property
-    def _trials_left(self) -> int:
-        return self._budget.trials - sum(task.submitted for task in self._tasks)
+    def _left(self) -> Left:
+        """What there is for further candidates."""
+        trials = self._budget.trials - sum(task.submitted for task in self._tasks)
+        needed = sum(task.owed for task in self._tasks) + self._reserve(self._tasks)
+        return Left(trials, self._pending(), self._time_left - needed)
 
     @property
     def _time_left(self) -> float:
         return self._budget.seconds - self._ledger.elapsed
-
-    def _left_for(self, task: Task) -> float:
-        """Seconds that the others need neither for what they have pending nor to compare."""
-        owed = sum(other.owed for other in self._tasks if other is not task)
-        return self._time_left - owed - (self._reserve(self._tasks) - task.estimates.reserve)
 
     def _reserve(self, tasks: Sequence[Task]) -> float:
         """Seconds to compare the best of ``tasks``, each of them on one of the devices."""

@@ -68,6 +68,7 @@ class Task:
         self.space = space
         self.board = Scoreboard()
         self.stop: Stop | None = None
+        self.has_begun = False
         self.submitted = 0  # candidates of the search, but for those that the machine lost
         self.levels: list[float | None] = []  # the best latency known when each batch was sent
         self._database, self._executor = database, executor
@@ -170,6 +171,7 @@ class Task:
         """Note the run, and take over what earlier ones measured."""
         with self._ledger.work("database"):
             self._log.begin()
+            self.has_begun = True
             records = [
                 record
                 for record in self._database.records(self.space.workload, self.space.target)
@@ -212,8 +214,6 @@ class Task:
         with self._ledger.work("database"):
             if measurements:
                 self._log.record(measurements)
-            else:
-                self._log.beat()
         self._beside.difference_update(measurement.schedule for measurement in measurements)
         new = [m for m in measurements if not self._settles_a_claim(m)]
         for measurement in new:
@@ -223,6 +223,11 @@ class Task:
         if measured:
             self.estimates.note(seconds, measured, final)
             self._tell(measured)
+
+    def beat(self) -> None:
+        """Say that the run is alive, if there was nothing to record for a while."""
+        with self._ledger.work("database"):
+            self._log.beat()
 
     def compare(self, schedules: Sequence[Schedule], decides: bool = True) -> None:
         """Measure the best few again, interleaved: a single measurement's winner is partly lucky
@@ -237,7 +242,8 @@ class Task:
     def end(self, reason: str) -> None:
         """Note that the run has ended, and why; what the executor still has of it is dropped."""
         self._executor.drop(self.job())
-        self._log.end(reason)
+        if self.has_begun:
+            self._log.end(reason)
 
     # -- parts of steps --------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from scheduler.cli.text import command_line
+from scheduler.cli.text import command_line, some
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,9 @@ def test_passwords_are_not_kept(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["x", *typed])
     assert command_line() == kept
+
+
+def test_a_line_lists_a_few_names_of_many():
+    names = [f"w{number}" for number in range(3000)]
+    assert some(names[:5]) == "w0, w1, w2, w3, w4"
+    assert some(names) == "w0, w1, w2, w3, w4 and 2995 others"

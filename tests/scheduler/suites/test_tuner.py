@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -11,15 +13,22 @@ import pytest
 from measure.database import Database
 from measure.executor import LocalExecutor
 from measure.records.measurement import NUMPY
+from measure.records.run import Run
 from scheduler.suites.allocation import in_turn
+from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.suites.suite import Member, Suite
+from scheduler.suites.tune import check_suite
 from scheduler.suites.tuner import SuiteTuner
 from scheduler.testing.landscape import MACHINE, knolls
 from scheduler.tuning.progress import Stop
 from scheduler.tuning.yardstick import Yardstick
+from spaces.errors import InputError
+from spaces.operators import workload
 from spaces.space import Space
+from spaces.target import detect_target
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
+from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 from tests.scheduler.suites.six_products import SPACES, Six, blind, shares, suite, tuned
 
 
@@ -169,3 +178,50 @@ def test_progress_counts_all_workloads(database: Database) -> None:
     values = [e.value for e in searched if e.value is not None]
     assert values == sorted(values, reverse=True)
     assert [value for _, _, value in result.history] == sorted(set(values), reverse=True)
+
+
+def products(count: int) -> Suite:
+    return Suite("many", tuple(Member(workload("matmul", m=m, n=8, k=8)) for m in range(1, count)))
+
+
+def test_many_workloads_heed_the_seconds_while_their_tasks_begin(database: Database) -> None:
+    """Those that there is no time for have no run, and are counted none the less."""
+    suite, clock = products(40), Clock()
+    machine = MadeUpMachine(clock=clock)
+    made = SuiteTuner(suite, MACHINE, database, machine)
+    begin, slow = database.begin_run, pytest.MonkeyPatch()
+
+    def slowly(run: Run) -> None:
+        clock.sleep(1.0)
+        begin(run)
+
+    with slow.context() as patch:
+        patch.setattr("scheduler.tuning.progress.time", clock)
+        patch.setattr(database, "begin_run", slowly)
+        result = made.run(trials=1000, seconds=9.5)
+    assert result.stopped is Stop.SECONDS
+    assert len(result.tasks) == len(suite.members)
+    assert 1 <= len(list(database.runs())) <= 10
+    assert {run.reason for run in database.runs()} == {"seconds"}
+
+
+def test_a_signal_is_heeded_while_tasks_begin(database: Database) -> None:
+    begun: list[Run] = []
+    begin, patch = database.begin_run, pytest.MonkeyPatch()
+
+    def signalled(run: Run) -> None:
+        begun.append(run)
+        begin(run)
+        if len(begun) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with patch.context() as patched:
+        patched.setattr(database, "begin_run", signalled)
+        result = SuiteTuner(products(40), MACHINE, database, MadeUpMachine()).run(1000, 600)
+    assert result.stopped is Stop.INTERRUPTED
+    assert len(begun) == 3
+
+
+def test_a_suite_that_there_is_no_time_to_look_at_is_refused() -> None:
+    with pytest.raises(InputError, match="when 64 of the 99 workloads of the suite had been"):
+        check_suite(products(100), detect_target("cpu"), Objective.LATENCY, until=0.0)
