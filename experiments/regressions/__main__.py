@@ -95,18 +95,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     found: dict[str, dict[str, Any]] = {}
-    for kind, texts in CASES[options.kind].items():
-        for text in (text for text in texts if options.only in text):
-            with ExitStack() as stack:
-                roots = (options.before.resolve(), ROOT)
-                before, now = (stack.enter_context(Side(root, options.kind)) for root in roots)
+    roots = (options.before.resolve(), ROOT)
+    with ExitStack() as stack:
+        before, now = (stack.enter_context(Side(root, options.kind)) for root in roots)
+        for kind, texts in CASES[options.kind].items():
+            for text in (text for text in texts if options.only in text):
                 try:
                     row = compared(before, now, text, options.rounds)
                 except RuntimeError as error:
                     row = {"error": str(error)}
-            found.setdefault(kind, {})[text] = row
-            print(f"{kind:13} {row.get('ratio', float('nan')):6.3f} {text} {row.get('error', '')}")
-            _write(options, found)
+                found.setdefault(kind, {})[text] = row
+                ratio = row.get("ratio", float("nan"))
+                print(f"{kind:13} {ratio:6.3f} {text} {row.get('error', '')}", flush=True)
+                _write(options, found)
     for kind, row in _summary(found).items():
         print(f"{kind:13} mean {row['mean']:.3f}, least {row['least']:.3f} of {row['cases']}")
 
