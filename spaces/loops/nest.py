@@ -18,6 +18,9 @@ from spaces.loops.numbers import FORMATS, written
 from spaces.loops.plan import Nest, Plan
 from spaces.loops.scalars import Scalars, Value
 
+BLOCK = 32
+"""Terms of a sum that are added up before they are joined with all others, whose rounding errors
+are added up, too (Neumaier 1974)."""
 TYPES = {True: "i64", False: "double"}
 """C types of whole numbers and of others."""
 KINDS = {True: "whole", False: "real"}
@@ -118,22 +121,34 @@ class NestCode:
     def reduction(self, first: str, step: str) -> list[str]:
         """``value`` of each ``step``-th term from the ``first`` on, and its ``place``, if there is
         any."""
+        if not self._is_long_sum:
+            return [*self._start(), *self._loop(first, str(self.terms), step)]
+        block = BLOCK if step == "1" else f"{BLOCK} * {step}"
+        return [
+            "double sum = 0.0, lost = 0.0;",
+            f"for (i64 begin = {first}; begin < {self.terms}; begin += {block}) {{",
+            f"  const i64 end = tw_whole_min(begin + {block}, {self.terms});",
+            "  double block = 0.0;",
+            *indented(self._loop("begin", "end", step)),
+            "  tw_real_add(&sum, &lost, block);",
+            "}",
+            "double value = tw_real_total(sum, lost);",
+        ]
+
+    def _loop(self, first: str, end: str, step: str) -> list[str]:
+        """The loop over some terms, those that conditions hide left out."""
         conditions = [str(self.expression(c)) for c in self.plan.program.bounding(self.stage)]
         hidden = [f"if (!({' && '.join(conditions)})) continue;"] if conditions else []
         return [
-            *self._start(),
-            f"for (i64 r = {first}; r < {self.terms}; r += {step}) {{",
+            f"for (i64 r = {first}; r < {end}; r += {step}) {{",
             *indented([*self._axes(self.stage.over, "r"), *hidden, *self._term()]),
             "}",
-            *self._end(),
         ]
 
     def _start(self) -> list[str]:
         kind = self.body.whole
         if self.is_place:
             return [f"{TYPES[kind]} value = 0;", "i64 place = -1;"]
-        if self._is_long_sum:
-            return ["double sum = 0.0, lost = 0.0;"]
         return [f"{TYPES[kind]} value = {self.identity};"]
 
     def _term(self) -> list[str]:
@@ -143,13 +158,8 @@ class NestCode:
                 *self.joined("term", "r"),
             ]
         if self._is_long_sum:
-            return [f"tw_real_add(&sum, &lost, {self.body});"]
+            return [f"block += {self.body};"]
         return self.joined(str(self.body), "")
-
-    def _end(self) -> list[str]:
-        if self._is_long_sum:
-            return ["double value = tw_real_total(sum, lost);"]
-        return []
 
     @property
     def _is_long_sum(self) -> bool:

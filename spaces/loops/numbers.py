@@ -60,6 +60,7 @@ def definitions(function: str, library: str, infinity: str) -> str:
 
 
 _TEXT = """\
+union tw_real_bits { double value; u64 bits; };
 @FUNCTION@ double tw_real_exp(double x) { return @LIBRARY@exp(x); }
 @FUNCTION@ double tw_real_exp2(double x) { return @LIBRARY@exp2(x); }
 @FUNCTION@ double tw_real_log(double x) { return @LIBRARY@log(x); }
@@ -90,29 +91,42 @@ _TEXT = """\
 @FUNCTION@ double tw_real_quotient(double a, double b) {
   return b == 0.0 ? a / b : @LIBRARY@rint((a - tw_real_remainder(a, b)) / b);
 }
+@FUNCTION@ double tw_real_of_bits(u64 bits) {
+  union tw_real_bits x;
+  x.bits = bits;
+  return x.value;
+}
+@FUNCTION@ u64 tw_bits_of_real(double value) {
+  union tw_real_bits x;
+  x.value = value;
+  return x.bits;
+}
 @FUNCTION@ double tw_real_decoded(unsigned bits, int fraction, int exponent, unsigned largest) {
   const unsigned size = bits & ((1u << (fraction + exponent)) - 1), field = size >> fraction;
-  const int bias = (1 << (exponent - 1)) - 1;
-  const unsigned hidden = field ? 1u << fraction : 0u;
-  double x = (double)((size & ((1u << fraction) - 1)) + hidden);
-  x = @LIBRARY@ldexp(x, (int)field + (field == 0) - bias - fraction);
+  const u64 low = size & ((1u << fraction) - 1);
+  const int zero = 1024 - (1 << (exponent - 1));
+  double x = tw_real_of_bits((u64)(field + zero) << 52 | low << (52 - fraction));
+  if (field == 0) x = (double)low * tw_real_of_bits((u64)(zero + 1 - fraction) << 52);
   if (size > largest) x = size == largest + 1 && exponent != 4 ? @INFINITY@ : @INFINITY@ * 0.0;
   return bits >> (fraction + exponent) & 1 ? -x : x;
 }
 @FUNCTION@ unsigned tw_real_encoded(
     double number, int fraction, int exponent, unsigned largest, int saturates) {
-  const double x = (double)(float)number, a = @LIBRARY@fabs(x);
-  const int least = 2 - (1 << (exponent - 1));
-  const unsigned sign = (unsigned)(x < 0.0) << (fraction + exponent);
+  const double x = (double)(float)number;
+  const u64 bits = tw_bits_of_real(x) & ~((u64)1 << 63), hidden = (u64)1 << 52;
+  const int least = 2 - (1 << (exponent - 1)), power = (int)(bits >> 52) - 1023;
+  const int above = power > least ? power - least : 0;
+  const int shift = 52 - fraction + (power < least ? least - power : 0);
+  const u64 digits = (bits & (hidden - 1)) | hidden;
+  unsigned size = 0;
   if (x != x) return (1u << (fraction + exponent)) - 1;
-  unsigned size = largest + 1;
-  if (a < 1e39) {
-    const int power = a < @LIBRARY@ldexp(1.0, least) ? least : @LIBRARY@ilogb(a);
-    const unsigned rounded = (unsigned)@LIBRARY@rint(@LIBRARY@ldexp(a, fraction - power));
-    size = ((unsigned)(power - least) << fraction) + rounded;
+  if (shift < 54) {
+    const u64 rest = digits & (((u64)1 << shift) - 1), half = (u64)1 << (shift - 1);
+    const unsigned down = (unsigned)(digits >> shift);
+    size = ((unsigned)above << fraction) + down + (rest > half || (rest == half && (down & 1)));
   }
   if (size > largest) size = saturates ? largest : largest + 1;
-  return sign | size;
+  return (unsigned)(x < 0.0) << (fraction + exponent) | size;
 }
 @FUNCTION@ double tw_real_float16(double x) {
   return tw_real_decoded(tw_real_encoded(x, 10, 5, 0x7bff, 0), 10, 5, 0x7bff);

@@ -114,7 +114,7 @@ class LoopsCode:
         reduced = self._reduced(code, sharing) if nest.stage.reducer else code.value()
         writes = "mine < COUNT" if sharing == 1 else "mine < COUNT && part == 0"
         return [
-            f"const int part = threadIdx.x % {sharing};",
+            *([f"const int part = threadIdx.x % {sharing};"] if sharing > 1 else []),
             f"for (i64 first = {first}; first < {code.count}; first += {step}) {{",
             f"  const i64 mine = first + threadIdx.x / {sharing};",
             f"  const i64 n = mine < {code.count} ? mine : {code.count - 1};",

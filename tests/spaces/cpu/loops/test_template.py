@@ -78,13 +78,15 @@ BUGS = {
     "a worker's chunk is left out": (r"first = \(i64\)worker", "first = (i64)(worker + 1)"),
     "the last element is left out": (r"n < end", "n + 1 < end"),
     "a hidden term counts": (r"if \(!\(.*?\)\) continue;", ""),
-    "a term is left out": (r"r = 0; r <", "r = 1; r <"),
+    "a term is left out": (r"r = begin; r <", "r = begin + 1; r <"),
     "the axes change places": (r"i64 i(\d) = n / ", r"i64 i\1 = n % "),
     "another start": (r"sum = 0.0", "sum = 1.0"),
+    "a block counts twice": (r"block = 0.0;", "block = sum;"),
 }
 
 
 def test_every_planted_bug_is_found(tmp_path):
-    space = space_of(text_of("a cumulative sum"))
+    text = "where k <= j; y[i,j] = sum[k](x[i,k])"
+    space = space_of(f'"{text}" i=40 j=40 k=40')
     right = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
     check_bugs_are_found(right, BUGS, space.workload, machine(), tmp_path)
