@@ -159,9 +159,10 @@ def _stage_in_single(program: Program, stage: Stage, values: Mapping[str, np.nda
     if stage.reducer == "sum" and body.dtype.kind == "f":
         terms = stage.body.fold(evaluation._Exact(values, grid, {}, bounded=mask is not None))
         sizes = np.abs(np.broadcast_to(terms, body.shape))
+        sizes = np.where(np.isfinite(sizes), sizes, 0)
         sizes = sizes if mask is None else np.where(mask, sizes, 0)
         most = sizes.reshape((*body.shape[:kept], -1)).sum(axis=-1)
-        found = np.where(np.isfinite(most) & (most > -LEAST), NAN, found)
+        found = np.where(most > -LEAST, NAN, found)
     return _single(found)
 
 

@@ -46,6 +46,32 @@ class Fenced(Guarded):
         self.bytes[:] = poison
 
 
+class Ending(Guarded):
+    """Memory between two pages without access: it ends with the last byte before the second, or at
+    the least place behind it where ``off`` divides its address."""
+
+    ends = True
+
+    def __init__(self, size: int, off: int, poison: int = 0xFF) -> None:
+        whole = -(-size // max(off, 1)) * max(off, 1)
+        pages = -(-max(whole, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+        start = _mapped(None, pages + 2 * mmap.PAGESIZE, 0, mmap.MAP_PRIVATE | NORESERVE)
+        weakref.finalize(self, _libc.munmap, start, pages + 2 * mmap.PAGESIZE)
+        access = mmap.PROT_READ | mmap.PROT_WRITE
+        open_ = _mapped(start + mmap.PAGESIZE, pages, access, mmap.MAP_SHARED | FIXED)
+        self.memory = np.ctypeslib.as_array((ctypes.c_uint8 * pages).from_address(open_))
+        self.memory[:] = CANARY
+        self.start = pages - whole if self.ends else 0
+        self.size = size
+        self.bytes[:] = poison
+
+
+class Beginning(Ending):
+    """The same with its first byte behind the first page."""
+
+    ends = False
+
+
 def apart(entry: Any, *arguments: Any) -> str:
     """Call a kernel in a child; what ended it, if it did not return in time."""
     child = os.fork()

@@ -35,14 +35,17 @@ GUARD = 256
 CANARY = 0xFF  # NaN in every dtype: what is read there shows in the results
 
 
-def compile_kernels(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) -> ctypes.CDLL:
-    """One translation unit of all ``kernels``, which share a prelude, without warnings."""
+def compile_kernels(
+    kernels: Sequence[Kernel], target: CpuTarget, folder: Path, *further: str
+) -> ctypes.CDLL:
+    """One translation unit of all ``kernels``, which share a prelude, without warnings; compiled
+    with ``further`` flags, too."""
     assert len({kernel.source.prelude for kernel in kernels}) == 1
     source, library = folder / "kernels.c", folder / "kernels.so"
     parts = [kernels[0].source.prelude, *(kernel.source.body for kernel in kernels), RUNTIME]
     source.write_text("\n".join(parts))
     quiet = ("-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-psabi")
-    command = [find_compiler().path, *target.compiler_flags, *quiet, "-fPIC", "-shared"]
+    command = [find_compiler().path, *target.compiler_flags, *quiet, "-fPIC", "-shared", *further]
     done = subprocess.run(
         [*command, str(source), "-o", str(library), "-lm"], capture_output=True, text=True
     )
@@ -50,7 +53,9 @@ def compile_kernels(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) 
     return ctypes.CDLL(str(library))
 
 
-def compile_apart(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) -> list[ctypes.CDLL]:
+def compile_apart(
+    kernels: Sequence[Kernel], target: CpuTarget, folder: Path, *further: str
+) -> list[ctypes.CDLL]:
     """The library of each kernel: a translation unit for each prelude."""
     units: dict[str, list[Kernel]] = {}
     for kernel in kernels:
@@ -59,7 +64,7 @@ def compile_apart(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) ->
     for number, (prelude, unit) in enumerate(units.items()):
         own = folder / f"unit{number}"
         own.mkdir(parents=True)
-        libraries[prelude] = compile_kernels(unit, target, own)
+        libraries[prelude] = compile_kernels(unit, target, own, *further)
     return [libraries[kernel.source.prelude] for kernel in kernels]
 
 
@@ -95,7 +100,8 @@ Run = Callable[[Any, Any, Any, Any], str]
 """Calls a kernel with its three arguments, and says what went wrong meanwhile."""
 
 
-def _here(entry: Any, *arguments: Any) -> str:
+def here(entry: Any, *arguments: Any) -> str:
+    """Call a kernel in this process."""
     entry(*arguments)
     return ""
 
@@ -106,7 +112,7 @@ def outcome(
     inputs: Mapping[str, np.ndarray],
     off: int = 1,
     memory: type[Guarded] = Guarded,
-    run: Run = _here,
+    run: Run = here,
 ) -> tuple[str, dict[str, np.ndarray]]:
     """What went wrong in one run of ``kernel`` beside its results, and these; see
     :func:`complaint`."""
@@ -142,7 +148,7 @@ def complaint(
     off: int = 1,
     meant: Mapping[str, np.ndarray] | None = None,
     memory: type[Guarded] = Guarded,
-    run: Run = _here,
+    run: Run = here,
 ) -> str:
     """What is wrong with one run of ``kernel``, on arrays that begin ``off`` elements behind lines
     of the cache: nothing, if the text is empty. Results are to be those of the inputs ``meant``."""

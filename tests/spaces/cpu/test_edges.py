@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +16,16 @@ from hypothesis import given, settings
 from spaces.cpu.target import detect_cpu
 from spaces.derivation.rounding.allowance import allowed
 from spaces.errors import InputError
+from spaces.kernel import Kernel
 from spaces.language.evaluation import evaluate
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.workloads.array import Array
 from spaces.workloads.contraction import Contraction
 from spaces.workloads.served import names_in_matmul
-from tests.spaces.cpu.native import compile_apart, outcome
+from tests.kernels import planted
+from tests.spaces.cpu.fenced import Beginning, Ending, apart
+from tests.spaces.cpu.native import Guarded, Run, compile_apart, here, outcome
 from tests.spaces.edge_inputs import edge_inputs, in_single, wrong
 from tests.spaces.edge_programs import Case, cases
 
@@ -38,8 +43,25 @@ def lying_as(values: np.ndarray, array: Array, shape: tuple[int, ...]) -> np.nda
     return values.transpose(array.order).reshape(shape)
 
 
-def complaints(case: Case, schedules: int) -> list[str]:
-    """What is wrong with kernels of a case; none of one that no template serves."""
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """How kernels are compiled, where their arrays lie, and who calls them."""
+
+    flags: tuple[str, ...] = ()
+    memory: type[Guarded] = Guarded
+    run: Run = here
+
+
+HERE = Place()
+TRAPS = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-Wno-maybe-uninitialized")
+"""Flags with which code that has no meaning in C ends its process."""
+BETWEEN_WALLS = tuple(Place((), memory, apart) for memory in (Ending, Beginning))
+TRAPPED = tuple(dataclasses.replace(place, flags=TRAPS) for place in BETWEEN_WALLS)
+
+
+def complaints(case: Case, schedules: int, places: Sequence[Place] = (HERE,)) -> list[str]:
+    """What is wrong with kernels of a case in any of the ``places``, which have the same flags; of
+    one that no template serves nothing is."""
     text, extents, fills, seed = case
     w = workload(text, **extents)
     try:
@@ -57,9 +79,10 @@ def complaints(case: Case, schedules: int) -> list[str]:
     bounds = allowed(w.program, inputs)
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        libraries = compile_apart(kernels, TARGET, Path(folder))
-        for schedule, kernel, library in zip(chosen, kernels, libraries, strict=True):
-            failed, results = outcome(kernel, library, given)
+        libraries = compile_apart(kernels, TARGET, Path(folder), *places[0].flags)
+        built = zip(chosen, kernels, libraries, strict=True)
+        for (schedule, kernel, library), place in product(built, places):
+            failed, results = outcome(kernel, library, given, 1, place.memory, place.run)
             for name, output in zip(exact, w.outputs, strict=True) if not failed else ():
                 values = results[output.name]
                 values = lying_as(values, output, exact[name].shape) if names else values
@@ -130,6 +153,44 @@ def test_what_went_wrong_once_is_right(name):
 @given(cases())
 def test_kernels_are_right_at_the_edges(case):
     assert complaints(case, 2) == []
+
+
+@settings(max_examples=25)
+@given(cases())
+def test_kernels_stay_within_their_arrays(case):
+    assert complaints(case, 2, BETWEEN_WALLS) == []
+
+
+LEAVES = {
+    "reads the float before": "{ volatile float x = ((float *)buffers[0])[-1]; }",
+    "reads the byte behind": "{ volatile char x = ((char *)buffers[0])[4 * 48]; }",
+    "writes the byte behind": "((char *)buffers[2])[4 * 48] = 1;",
+    "has no meaning": "{ int many[4]; for (volatile int i = 0; i < 5; i++) many[i] = i; }",
+    "is too large": "{ volatile int x = 0x7fffffff; x = x + 1; }",
+}
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_kernels_that_leave_their_arrays_are_found(name, tmp_path):
+    w = workload("y[i] = x[i] * v[i]", i=48)
+    space = space_for(w, TARGET)
+    right = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
+    wrong = planted(right, r"  tw_call call = .*;", rf"\g<0>\n  {LEAVES[name]}", entry="wrong")
+    (library, _) = compile_apart([right, wrong], TARGET, tmp_path, *TRAPS, "-Wno-error")
+    inputs = edge_inputs(w.program, {})
+
+    def ends(kernel: Kernel) -> list[str]:
+        return [outcome(kernel, library, inputs, 1, p.memory, p.run)[0] for p in BETWEEN_WALLS]
+
+    assert not any(ends(right))
+    assert any("ended by" in found for found in ends(wrong))
+
+
+@pytest.mark.slow
+@settings(max_examples=2000)
+@given(cases())
+def test_many_kernels_stay_within_their_arrays(case):
+    assert complaints(case, 4, TRAPPED) == []
 
 
 @pytest.mark.slow
