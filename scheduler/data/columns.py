@@ -10,6 +10,7 @@ from typing import Any
 
 from costmodel.evaluating.parts import device_of
 from costmodel.feature_names import describe
+from measure.busy import why_busy
 from measure.records.record import Record
 from spaces.registry import numerics_of
 from spaces.schedule import LARGEST, Value
@@ -118,6 +119,13 @@ OF_RECORDS = (
         "s",
         "their median",
         lambda r: median(r.measurement.samples) if r.measurement.samples else None,
+    ),
+    Told(
+        "busy",
+        Kind.TEXT,
+        "",
+        "by what signs the machine was busy with other things; empty if there were none",
+        lambda r: why_busy(r.measurement),
     ),
     Told(
         "clock",

@@ -191,7 +191,7 @@ def test_a_finalist_is_checked_once_more_too():
 
 
 def test_as_many_operands_as_an_epilogue_may_have_are_taken():
-    names = [f"a{i}" for i in range(MAX_OPERANDS)]
+    names = [f"a{i}[]" for i in range(MAX_OPERANDS)]
     sums = [" + ".join(names[i : i + 16]) for i in range(0, MAX_OPERANDS, 16)]
     work = product(5, 7, 9, epilogue=" + ".join(["x", *(f"({s})" for s in sums)]))
     adding = "".join(f" + *(float *)buffers[{i + 2}]" for i in range(MAX_OPERANDS))
