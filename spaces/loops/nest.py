@@ -71,9 +71,13 @@ class NestCode:
         return self.plan.whole[self.stage.name]
 
     @cached_property
+    def _body(self) -> tuple[list[str], Value]:
+        return self.expression(self.stage.body)
+
+    @property
     def body(self) -> Value:
         """What is reduced, or the value itself."""
-        return self.expression(self.stage.body)
+        return self._body[1]
 
     @property
     def is_place(self) -> bool:
@@ -116,7 +120,8 @@ class NestCode:
 
     def value(self) -> list[str]:
         """``value`` of a stage that reduces nothing."""
-        return [f"const {TYPES[self.whole]} value = {self.body};"]
+        lines, body = self._body
+        return [*lines, f"const {TYPES[self.whole]} value = {body};"]
 
     def reduction(self, first: str, step: str) -> list[str]:
         """``value`` of each ``step``-th term from the ``first`` on, and its ``place``, if there is
@@ -137,13 +142,12 @@ class NestCode:
 
     def _loop(self, first: str, end: str, step: str) -> list[str]:
         """The loop over some terms, those that conditions hide left out."""
-        conditions = [str(self.expression(c)) for c in self.plan.program.bounding(self.stage)]
-        hidden = [f"if (!({' && '.join(conditions)})) continue;"] if conditions else []
-        return [
-            f"for (i64 r = {first}; r < {end}; r += {step}) {{",
-            *indented([*self._axes(self.stage.over, "r"), *hidden, *self._term()]),
-            "}",
-        ]
+        body = self._axes(self.stage.over, "r")
+        for condition in self.plan.program.bounding(self.stage):
+            lines, holds = self.expression(condition)
+            body += [*lines, f"if (!{holds}) continue;"]
+        head = f"for (i64 r = {first}; r < {end}; r += {step}) {{"
+        return [head, *indented([*body, *self._term()]), "}"]
 
     def _start(self) -> list[str]:
         kind = self.body.whole
@@ -152,14 +156,13 @@ class NestCode:
         return [f"{TYPES[kind]} value = {self.identity};"]
 
     def _term(self) -> list[str]:
+        lines, body = self._body
         if self.is_place:
-            return [
-                f"const {TYPES[self.body.whole]} term = {self.body};",
-                *self.joined("term", "r"),
-            ]
+            term = f"const {TYPES[body.whole]} term = {body};"
+            return [*lines, term, *self.joined("term", "r")]
         if self._is_long_sum:
-            return [f"block += {self.body};"]
-        return self.joined(str(self.body), "")
+            return [*lines, f"block += {body};"]
+        return [*lines, *self.joined(str(body), "")]
 
     @property
     def _is_long_sum(self) -> bool:
@@ -205,35 +208,58 @@ class NestCode:
 
     # -- expressions ---------------------------------------------------------------------------
 
-    def expression(self, node: Expression) -> Value:
-        """An expression at the variables of all axes."""
-        return node.fold(Scalars(self._variables, self._unknown, self.access.infinity), self._read)
+    def expression(self, node: Expression) -> tuple[list[str], Value]:
+        """An expression at the variables of all axes, and lines before it: variables for indices
+        that may leave their arrays, which are needed twice."""
+        lines: list[str] = []
+        return lines, self._written(node, lines)
 
-    def _unknown(self, name: str, indices: Sequence[Value], outside: float | None) -> Value:
-        raise TypeError(f"the entry of {name} is known")
+    def _written(self, node: Expression, lines: list[str]) -> Value:
+        def known(inner: Expression) -> Value | None:
+            return self._entry(inner, lines) if isinstance(inner, Read) else None
 
-    def _read(self, node: Expression) -> Value | None:
-        return self._entry(node) if isinstance(node, Read) else None
+        return node.fold(self._scalars, known)
 
-    def _entry(self, read: Read) -> Value:
+    @cached_property
+    def _scalars(self) -> Scalars:
+        return Scalars(self._variables, self.access.infinity)
+
+    @cached_property
+    def _declared(self) -> list[str]:
+        """The indices that have variables."""
+        return []
+
+    def _variable(self, index: str, lines: list[str]) -> str:
+        """A variable that has the value of an index."""
+        self._declared.append(index)
+        name = f"k{len(self._declared)}"
+        lines.append(f"const i64 {name} = {index};")
+        return name
+
+    def _entry(self, read: Read, lines: list[str]) -> Value:
         """An entry. Indices from tables are kept within the array, whatever these hold."""
         array, whole = self.plan.array(read.name), self.plan.whole[read.name]
-        indices, within = [], []
-        for index, extent in zip(read.indices, array.shape, strict=True):
-            text = self.expression(index).text
-            within.append(f"tw_whole_inside({text}, {extent})")
-            clamped = index.reads and read.outside is None
-            indices.append(f"tw_whole_within({text}, {extent})" if clamped else text)
-        terms = [f"{i} * {step}" for i, step in zip(indices, array.strides, strict=True)]
+        indices = [self._written(index, lines).text for index in read.indices]
+        if read.outside is not None:
+            indices = [self._variable(index, lines) for index in indices]
+        within = [
+            f"tw_whole_inside({index}, {extent})"
+            for index, extent in zip(indices, array.shape, strict=True)
+        ]
+        terms = [
+            f"{f'tw_whole_within({text}, {extent})' if index.reads else text} * {step}"
+            for index, text, extent, step in zip(
+                read.indices, indices, array.shape, array.strides, strict=True
+            )
+        ]
         is_stage = read.name in self.plan.program.stage
         variable = self.arrays[f".{read.name}" if is_stage else read.name]
         place = " + ".join([variable, *terms])
         found = self._loaded(TYPES[whole] if is_stage else array.dtype, place, whole)
         if read.outside is None:
             return found
-        outside = Scalars({}, self._unknown, self.access.infinity).number(read.outside)
-        inside = Value(f"({' && '.join(within) or '1'})", True)
-        return Scalars({}, self._unknown, self.access.infinity).select(inside, found, outside)
+        inside = Value(f"({' && '.join(within)})", True)
+        return self._scalars.select(inside, found, self._scalars.number(read.outside))
 
     def _loaded(self, kind: str, place: str, whole: bool) -> Value:
         loaded = self.access.load(kind, place)

@@ -3,13 +3,13 @@ float64, as in :mod:`spaces.language.evaluation`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spaces.language.evaluation import OPERATIONS, literal
 from spaces.language.kinds import KEEPING
 from spaces.language.meaning import Operations
-from spaces.language.tree import Expression
+from spaces.language.tree import Expression, Read
 
 WRAPPING = {"+": "plus", "-": "minus", "*": "times", "//": "quotient", "%": "remainder"}
 """Functions of two whole numbers, by operator."""
@@ -38,11 +38,10 @@ class Value:
 @dataclass(frozen=True)
 class Scalars(Operations[Value]):
     """The meaning (:class:`spaces.language.tree.Meaning`) of expressions as :class:`Value`.
-    ``axes`` has the variable of each axis; ``entry`` writes reads; ``infinity`` is an
-    expression."""
+    ``axes`` has the variable of each axis; ``infinity`` is an expression. How arrays are read is
+    for whoever folds an expression to say."""
 
     axes: Mapping[str, str]
-    entry: Callable[[str, Sequence[Value], float | None], Value]
     infinity: str
 
     def number(self, value: float) -> Value:
@@ -57,10 +56,6 @@ class Scalars(Operations[Value]):
     def axis(self, name: str) -> Value:
         """The variable of its loop."""
         return Value(self.axes[name], True)
-
-    def read(self, name: str, indices: Sequence[Value], outside: float | None) -> Value:
-        """By ``entry``."""
-        return self.entry(name, indices, outside)
 
     def negation(self, inner: Value) -> Value:
         """Of the same kind."""
@@ -101,8 +96,10 @@ class Scalars(Operations[Value]):
 def is_whole_value(expression: Expression, whole: Mapping[str, bool]) -> bool:
     """Whether an expression is written as a whole number, if the arrays in ``whole`` hold such."""
 
-    def entry(name: str, indices: Sequence[Value], outside: float | None) -> Value:
-        return Value("", whole[name] and (outside is None or float(outside).is_integer()))
+    def known(node: Expression) -> Value | None:
+        if not isinstance(node, Read):
+            return None
+        outside = node.outside
+        return Value("", whole[node.name] and (outside is None or float(outside).is_integer()))
 
-    axes = dict.fromkeys(expression.axes, "")
-    return expression.fold(Scalars(axes, entry, "")).whole
+    return expression.fold(Scalars(dict.fromkeys(expression.axes, ""), ""), known).whole

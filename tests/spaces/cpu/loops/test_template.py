@@ -90,3 +90,13 @@ def test_every_planted_bug_is_found(tmp_path):
     space = space_of(f'"{text}" i=40 j=40 k=40')
     right = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
     check_bugs_are_found(right, BUGS, space.workload, machine(), tmp_path)
+
+
+def test_indices_within_indices_take_no_more_text_than_they_have():
+    """Each is written once, however deep."""
+    index = "i"
+    for _ in range(19):
+        index = f"inside(t[{index} + 1], 0)"
+    space = space_for(workload(f"t: int32[9](index < 8); y[i] = {index}", i=8), machine())
+    kernel = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
+    assert len(kernel.source.body) < 20000
