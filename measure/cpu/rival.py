@@ -26,7 +26,7 @@ from measure.records.measurement import NUMPY, Job
 from spaces.operators import workload_from_json
 from spaces.workloads.workload import Workload
 
-START_SECONDS = 30.0  # it may take to start, on a busy machine
+START_SECONDS = 10.0  # it may take to start, on a busy machine
 LINE_BYTES = 64
 ORDER = struct.Struct("@Iii")
 """``order`` of child.h: a token, untimed calls, timed calls."""

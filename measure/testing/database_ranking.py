@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from measure.records.measurement import ErrorKind, Status
+from measure.busy import BUSY, why_busy
+from measure.estimates import latency, over_rival, pooled, rivals_info
+from measure.records.measurement import NUMPY, ErrorKind, Status
 from measure.records.ranking import Ranking
 from measure.records.record import Record
 from measure.testing.made_up import (
@@ -76,6 +78,26 @@ class RankingContract(DatabaseTests):
             (schedule(2), 0.9),
             (schedule(1), 1.0),
         ]
+
+    def test_several_comparisons_rank_by_the_samples_of_all_and_are_kept_with_them(self, database):
+        rounds = [
+            replace(
+                measured(1, score, "final"),
+                samples=(score,) * 5,
+                reference_samples=(score,) * 5,
+                info=rivals_info({NUMPY: [2.0 * score]}, [score]),
+            )
+            for score in (1.0, 1.1, 1.2, 3.0)
+        ]
+        made = pooled(rounds)
+        self.put(database, measured(2, 1.5, "final"), made, measured(3, 1.4, "final"))
+        best = database.best(WORKLOAD, TARGET)
+        assert best.schedule == schedule(1)
+        assert best.measurement == made
+        assert 1.0 <= made.score < 1.2
+        assert why_busy(best.measurement) == made.info[BUSY] != ""
+        assert over_rival(best.measurement, NUMPY).value == 2.0
+        assert latency(best.measurement).value == made.score
 
     def test_who_lost_a_preliminary_comparison_is_out_whatever_was_known_before(self, database):
         lost = [measured(1, 0.7), measured(1, 0.8, "final"), measured(1, 0.9, "preliminary")]
