@@ -30,10 +30,11 @@ Terms = list[tuple[float, Expression]]
 @dataclass
 class ThreadScope(Scope):
     """One value a thread. ``sums`` are expressions that are known as sums of multiples;
-    ``references`` become the C texts of what exponents have of states."""
+    ``references`` become the C texts of what exponents have of states, with the terms that they
+    know by themselves and all others."""
 
     sums: Mapping[Expression, Terms] = field(default_factory=dict)
-    references: list[str] = field(default_factory=list)
+    references: dict[str, tuple[Terms, Terms]] = field(default_factory=dict)
 
     def number(self, value: float) -> str:
         """A literal."""
@@ -90,10 +91,11 @@ class ThreadScope(Scope):
         return f"tw::exp2_approx(({exponent}) * {POWERS[function]!r}f)"
 
     def _power(self, exponent: Expression, scale: float) -> str:
-        own, rest = self.apart(_times(scale, self.scaled_terms(exponent)))
+        terms = _times(scale, self.scaled_terms(exponent))
+        own, rest = self.apart(terms)
         text = "" if rest == ZERO else self.text(rest)
-        if own and self._reads_states(rest) and text not in self.references:
-            self.references.append(text)
+        if own and self._reads_states(rest):
+            self.references[text] = own, [term for term in terms if term not in own]
         for c, atom in own:
             known = self.text(atom)
             text = f"tw::fused({known}, {c!r}f, {text})" if text else f"{known} * {c!r}f"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.corrections import Corrections
+from spaces.cuda.chains.far import Shift
 from spaces.cuda.chains.lanes import REFERENCES, ROWS, over_rows, selected
 from spaces.cuda.chains.parts import Parts
 from spaces.cuda.chains.scopes import NEAR, ExactScope, RowScope, Terms, ThreadScope
@@ -191,13 +192,7 @@ class TileChain:
         self._body(level, near)
         loop = self._elements(near.lines)
         if near.references:
-            exact = ExactScope("x", self._leaf(held), [], self.new, sums=self.sums)
-            exact.known = self.parts.elements(exact)
-            self._body(level, exact)
-            far = self._far(level, near.references)
-            head = f"if (__builtin_expect({far}, 0)) {{"
-            loop = [head, *indented(self._elements(exact.lines)), "} else {"]
-            loop += [*indented(self._elements(near.lines)), "}"]
+            loop = self._near_or_far(level, near, held)
         self._flush()
         for k, r in self.chain.levels.scalars(level):
             self.lines += self.parts.declared(k, r)
@@ -210,13 +205,39 @@ class TileChain:
             scope.lines += self.parts.taken(k, r, scope, inside)
         scope.lines += self._stores(level, scope, inside)
 
-    def _far(self, level: int, references: Sequence[str]) -> str:
-        """The name of what says whether a lane has references that are not near zero."""
-        name = f"far{level}"
-        far = " || ".join(f"!(fabsf({reference}) <= {NEAR}f)" for reference in references)
-        self.lines.append(f"bool {name} = false;")
-        self.waiting.append(f"{name} |= {far};")
-        return name
+    def _near_or_far(self, level: int, near: ThreadScope, held: Expression | None) -> list[str]:
+        """The loop of ``near`` for lanes whose references all are near zero, and what others do:
+        their elements' differences first, and then the same; or a loop of their own."""
+        far = " || ".join(f"!(fabsf({text}) <= {NEAR}f)" for text in near.references)
+        self.lines.append(f"bool far{level} = false;")
+        self.waiting.append(f"far{level} |= {far};")
+        head = f"if (__builtin_expect(far{level}, 0)) {{"
+        loop = self._elements(near.lines)
+
+        def scope() -> ExactScope:
+            return ExactScope("x", self._leaf(held), [], self.new, sums=self.sums)
+
+        if shifted := self._shifted(level, near, scope()):
+            elements, rows = shifted
+            return [head, *indented([*self._elements(elements), *rows]), "}", *loop]
+        exact = scope()
+        exact.known = self.parts.elements(exact)
+        self._body(level, exact)
+        exactly = self._elements(exact.lines)
+        return [head, *indented(exactly), "} else {", *indented(loop), "}"]
+
+    def _shifted(
+        self, level: int, near: ThreadScope, exact: ExactScope
+    ) -> tuple[list[str], list[str]] | None:
+        """The lines by which elements are measured from zero, if one extreme is all that any is
+        measured from."""
+        levels, chained = self.chain.levels, self.chain.chained
+        if len(self.parts.atoms) != 1 or level != levels.last:
+            return None
+        (k,) = self.parts.atoms
+        weights = [weight for weight in self.chain.weights if levels.of(weight) == level]
+        bodies = [*(r.element for _, r in levels.scalars(level)), *weights]
+        return Shift(chained, self.parts, k, self.chain.score("e"), near, bodies).lines(exact)
 
     def _elements(self, body: Sequence[str]) -> list[str]:
         """A loop over all elements. The keys of some may be past the last: they read that one's."""
