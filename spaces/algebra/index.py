@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from math import gcd
 
 _ATOMIC = re.compile(r"(\(\w+\))?[\w.]+\Z")
+LARGEST_INT = 2**31 - 1
 REMEMBERED = 4096  # divisions, since a kernel repeats each of its own dozens of times
 
 
@@ -116,12 +117,15 @@ class Index:
 
     @property
     def text(self) -> str:
-        """C text for a place of its own: a subscript, an argument, one side of ``=``."""
+        """C text for a place of its own: a subscript, an argument, one side of ``=``. Products are
+        of 64 bits where 32 do not hold the value, whatever the types of variables are."""
         only = self._only_atom()
         if only is not None:
             return only.text
+        wide = "L" if self.extent is not None and self.extent > LARGEST_INT else ""
         words = [
-            _safe(atom.text) if c == 1 else f"{c} * {_safe(atom.text)}" for atom, c in self.terms
+            _safe(atom.text) if c == 1 else f"{c}{wide} * {_safe(atom.text)}"
+            for atom, c in self.terms
         ]
         if self.constant or not words:
             words.append(str(self.constant))

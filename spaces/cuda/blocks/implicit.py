@@ -17,6 +17,7 @@ from spaces.algebra.index import Index, index
 from spaces.cuda.blocks.batch import product_number
 from spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of, without
 from spaces.derivation.products.places import Place
+from spaces.derivation.products.reach import Reach
 from spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
 from spaces.language.meaning import Meaning
 from spaces.language.program import Operand, Output
@@ -27,6 +28,9 @@ from spaces.workloads.product import Product, product_of
 from spaces.workloads.workload import Workload
 
 T = TypeVar("T")
+
+BEYOND = 512
+"""Rows, columns or terms that a tile sticks out by, at most."""
 
 
 @dataclass(frozen=True)
@@ -231,4 +235,20 @@ def why_not_implicit(product: ImplicitProduct) -> str | None:
         for array in product.workload.operands
     )
     most = max(*counts, *spans)
-    return f"{most} elements are too many for 32 bits" if most >= MOST else None
+    if most >= MOST:
+        return f"{most} elements are too many for 32 bits"
+    return _why_too_far(product)
+
+
+def _why_too_far(product: ImplicitProduct) -> str | None:
+    """Why 32 bits do not hold what indices are computed of, tiles that stick out included."""
+    view = product.view
+    slowest = [part for parts in (view.rows, view.columns, view.depth) for part in parts[:1]]
+    limits = {**view.limits, **{part.name: part.extent + BEYOND for part in slowest}}
+    limits |= {table.name: table.drawn.below for table in view.tables if table.drawn}
+    limits |= {f"start.{table.name}": extent(view.rows) for table in view.tables}
+    reach = Reach(view.program, limits)
+    for gathered in product.gathered:
+        if not reach.are_narrow(gathered.forms):
+            return f"{gathered.place.name} is read too far apart for 32 bits"
+    return None

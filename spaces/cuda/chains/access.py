@@ -9,7 +9,8 @@ from functools import cached_property
 from spaces.cuda.abi import C_TYPES
 from spaces.derivation.chained.text import FormText
 from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.forms import Form, span
+from spaces.derivation.products.forms import Form
+from spaces.derivation.products.reach import Reach
 from spaces.derivation.scopes import Leaf
 from spaces.language.tree import AxisValue, Expression, Read
 
@@ -26,8 +27,6 @@ template <class T, class I> TW_INLINE I tw_entry(T i, I below) {
 }
 """
 """Whole numbers; entries of tables are bounded, so that no read is wild."""
-
-_FARTHEST = 2**31 - 2**16  # elements, tiles that stick out included
 
 
 def key_number(chained: Chained) -> AxisValue | None:
@@ -57,12 +56,11 @@ class Access:
     @cached_property
     def integer(self) -> str:
         """The C type of whole numbers: wide where an array or a bound needs it."""
-        chained, limits = self.chained, self.chained.indexing.limits
+        chained = self.chained
         forms = [place.offset for place in chained.places.values()]
         forms += [*chained.bounds, *(output.offset for output in chained.outputs)]
-        spans = [span(form, limits) for form in forms]
-        narrow = all(s is not None and s[0] > -_FARTHEST and s[1] < _FARTHEST for s in spans)
-        return "int" if narrow else "i64"
+        reach = Reach(chained.program, chained.indexing.limits)
+        return "int" if reach.are_narrow(forms) else "i64"
 
     @property
     def forms(self) -> FormText:

@@ -26,6 +26,7 @@ from spaces.cuda.kept.sizes import TICKET, KeptSizes
 from spaces.cuda.kept.thread import Thread
 from spaces.cuda.maps.code import HELPERS
 from spaces.derivation.kept.view import KeptView
+from spaces.derivation.products.reach import Reach
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 from spaces.language.functions import REDUCERS
 
@@ -100,8 +101,13 @@ class KeptCode:
 
     @property
     def integer(self) -> str:
-        """C type of the loops' variables and of offsets."""
-        return index_type(argument.array for argument in self.arguments)
+        """C type of the loops' variables, of offsets and of indices that may be beyond borders."""
+        reads = self.view.reads.values()
+        forms = [access.offset for access in (*reads, *self.view.outputs)]
+        forms += [bound.index for access in reads for bound in access.bounds]
+        narrow = index_type(argument.array for argument in self.arguments)
+        reach = Reach(self.view.program, self.view.limits)
+        return narrow if reach.are_narrow(forms) else "i64"
 
     # -- the entry ---------------------------------------------------------------------------
 

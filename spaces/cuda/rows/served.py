@@ -14,7 +14,8 @@ from spaces.language.functions import REDUCERS
 from spaces.language.kinds import is_whole
 from spaces.language.tree import Binary, Call, Expression, Number
 
-MOST_ROWS = 2**31 - 1
+MOST_ROWS = 2**31 - 2**16
+"""Rows that 32 bits count, with those that tiles stick out by."""
 
 
 def why_not(rows: Rows, target: CudaTarget) -> str | None:

@@ -100,3 +100,10 @@ def test_text_is_safe_inside_other_expressions():
     assert index("a + b").text == "a + b"
     assert (index("a + b") // 4).text == "(a + b) / 4"
     assert Index().text == "0"
+
+
+def test_products_that_32_bits_do_not_hold_are_of_64():
+    worker, row = index("worker", 64), index("row", 1000)
+    assert (worker * 30_000_000 + row).text == "30000000 * worker + row"
+    assert (worker * 40_000_000 + row * 3).text == "40000000L * worker + 3L * row"
+    assert str((worker * 40_000_000 + row) % 2**25) == "((40000000L * worker + row) % 33554432)"
