@@ -26,10 +26,9 @@ TW_INLINE i64 tw_whole_floor(i64 a) { return a; }
 _FUNCTIONS = {"//": "tw_whole_quotient", "%": "tw_whole_remainder"}
 
 
-def helpers(magnitudes: Magnitudes, values: Iterable[Expression]) -> str:
-    """What is called where large whole numbers are among ``values``."""
-    nodes = (node for value in values for node in value.values())
-    return _HELPERS if any(map(magnitudes.takes_integers, nodes)) else ""
+def helpers(magnitudes: Magnitudes, computed: Iterable[Expression]) -> str:
+    """What is called where anything that is ``computed`` takes integers."""
+    return _HELPERS if magnitudes.need_integers(computed) else ""
 
 
 @dataclass(frozen=True)

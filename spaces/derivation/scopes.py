@@ -13,11 +13,25 @@ from dataclasses import dataclass, field
 from spaces.derivation.algebra import ONE
 from spaces.derivation.chains.chain_reduction import Series
 from spaces.derivation.work import PLAIN
+from spaces.language.magnitude import Magnitudes
 from spaces.language.text import Written
 from spaces.language.tree import Binary, Call, Comparison, Expression, Number, Read
 
 Leaf = Callable[[Expression], str | None]
 """The C text of a read or an axis' value, as far as a scope knows it by itself."""
+
+
+@dataclass(frozen=True)
+class Integer(Expression):
+    """What a leaf is asked for where ``node``, an axis or an entry, is wanted as an integer, not as
+    a float."""
+
+    node: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The node."""
+        return (self.node,)
 
 
 @dataclass
@@ -26,8 +40,9 @@ class Scope(ABC):
 
     ``leaf`` gives the text of what the scope can read, None of what the scope around can; it may
     also give the text of whole expressions that are known already. Variables are called ``prefix``
-    and a number, and each expression has one. Quotients of whole numbers are exact: both are below
-    what floats tell apart, so a rounded quotient is never the next whole number.
+    and a number, and each expression has one. Whole numbers are floats as long as these tell them
+    apart: then a rounded quotient is never the next whole number. Where they do not, by the
+    ``magnitudes`` of the program, which the outermost scope has, operations are of integers.
     """
 
     prefix: str
@@ -36,6 +51,7 @@ class Scope(ABC):
     around: Scope | None = None
     names: dict[Expression, str] = field(default_factory=dict)
     own: dict[Expression, bool] = field(default_factory=dict)
+    magnitudes: Magnitudes | None = None
 
     # -- the language that is written -------------------------------------------------------------
 
@@ -50,6 +66,28 @@ class Scope(ABC):
     @abstractmethod
     def variable(self, name: str, value: str) -> str:
         """Declare a variable in :attr:`lines`, and say how it is read."""
+
+    @abstractmethod
+    def exact(self, node: Expression, magnitudes: Magnitudes) -> str:
+        """An operation of integers, as a float, or a comparison of them."""
+
+    # -- integers ---------------------------------------------------------------------------------
+
+    def integers(self, node: Expression) -> str | None:
+        """An operation that takes integers, or a comparison that does; None of others."""
+        known = self._magnitudes
+        return self.exact(node, known) if known and known.takes_integers(node) else None
+
+    def integer(self, node: Expression) -> str | None:
+        """What a leaf, here or further out, has of an axis or an entry as an integer."""
+        found = self.leaf(Integer(node))
+        return found if found or not self.around else self.around.integer(node)
+
+    @property
+    def _magnitudes(self) -> Magnitudes | None:
+        if self.magnitudes or not self.around:
+            return self.magnitudes
+        return self.around._magnitudes
 
     # -- expressions ------------------------------------------------------------------------------
 
@@ -71,8 +109,16 @@ class Scope(ABC):
             self.own[node] = self.leaf(node) is not None or any(map(self.holds, below))
         return self.own[node]
 
+    def condition(self, node: Comparison) -> str:
+        """A comparison."""
+        if (exact := self.integers(node)) is not None:
+            return exact
+        return f"{self.text(node.left)} {node.operator} {self.text(node.right)}"
+
     def value(self, node: Expression) -> str:
         """The operation of a node on the texts of its parts."""
+        if (exact := self.integers(node)) is not None:
+            return exact
         match node:
             case Binary("//", left, right):
                 return f"tw_floor({self.text(left)} / {self.text(right)})"
@@ -83,6 +129,8 @@ class Scope(ABC):
                 node = Binary("*", left, Binary("/", ONE, right))
 
         def known(part: Expression) -> Written | None:
+            if isinstance(part, Comparison) and (exact := self.integers(part)) is not None:
+                return Written(exact)
             is_written_here = part is node or isinstance(part, Comparison)
             return None if is_written_here else Written(self.text(part))
 

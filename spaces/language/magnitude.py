@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -54,6 +54,10 @@ class Magnitudes:
         if isinstance(node, Comparison):
             return self.compares_large(node)
         return not isinstance(node, Read) and self.is_large(node)
+
+    def need_integers(self, expressions: Iterable[Expression]) -> bool:
+        """Whether any operation of some expressions :meth:`takes_integers`."""
+        return any(self.takes_integers(node) for found in expressions for node in found.values())
 
     def too_large(self) -> Iterator[Expression]:
         """The whole numbers of axes, entries and constants that may be beyond 2**60. What is of

@@ -11,6 +11,8 @@ from spaces.derivation.chained.text import FormText
 from spaces.derivation.chained.view import Chained, ChainedOutput
 from spaces.derivation.products.forms import Form, axes_of, variable
 from spaces.derivation.products.splitting import Part
+from spaces.derivation.scopes import Integer
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import AxisValue, Expression, Read
 
 
@@ -31,6 +33,8 @@ class Access:
     def of_row(self, node: Expression) -> str | None:
         """What is the same along a row, in all lanes."""
         chained = self.chained
+        if isinstance(node, Integer):
+            return self._integer_of_row(node.node)
         if isinstance(node, AxisValue):
             form = chained.indexing.form(node)
             known = form.axes <= set(self.names)
@@ -44,10 +48,18 @@ class Access:
             return f"tw_set((float)*({place}))"
         return f"tw_splat_{self._dtype(node)}({place})"
 
+    def _integer_of_row(self, node: Expression) -> str | None:
+        """An entry of a table that is the same along a row, as integers in all lanes."""
+        if not isinstance(node, Read) or self.of_row(node) is None:
+            return None
+        return f"tw_wide(*({self.start(node)}))" if self._dtype(node) in TABLE_TYPES else None
+
     def along(self, node: Expression, part: Part, first: str, bounded: bool) -> str | None:
         """A vector along ``part`` from ``first`` on, a C variable. If ``bounded``, some of its
         lanes may be past the end of the part: they hold anything."""
         chained = self.chained
+        if isinstance(node, Integer):
+            return self._integers_along(node.node, part, first, bounded)
         if isinstance(node, AxisValue):
             own = chained.indexing.form(node) == variable(part.name)
             return f"tw_numbers(tw_ramp({first}))" if own else None
@@ -70,15 +82,26 @@ class Access:
             return f"tw_gather_{dtype}({place}, {step}L, {left or 'TW_LANES'})"
         return f"tw_load_most_{dtype}({place}, {left})" if left else f"tw_load_{dtype}({place})"
 
-    def _gathered(self, read: Read, part: Part, first: str, bounded: bool) -> str:
-        """A vector whose lanes each find their own element."""
+    def _integers_along(
+        self, node: Expression, part: Part, first: str, bounded: bool
+    ) -> str | None:
+        """A vector of entries of a table along ``part``, as integers."""
+        if not isinstance(node, Read) or self.along(node, part, first, bounded) is None:
+            return None
+        is_table = self._dtype(node) in TABLE_TYPES
+        return self._gathered(node, part, first, bounded, "vl") if is_table else None
+
+    def _gathered(
+        self, read: Read, part: Part, first: str, bounded: bool, vector: str = "vf"
+    ) -> str:
+        """A ``vector`` whose lanes each find their own element."""
         at = self.forms.knowing({part.name: "own"})
         last = f"tw_least({first} + l, {part.extent - 1}L)" if bounded else f"{first} + l"
         dtype, place = self._dtype(read), at.text(self._form(read))
         element = f"{self.buffers[read.name]} + {place}"
         value = f"*({element})" if dtype in TABLE_TYPES else f"tw_splat_{dtype}({element})[0]"
         loop = f"for (long l = 0; l < TW_LANES; l++) {{ const long own = {last}; x[l] = {value}; }}"
-        return f"({{ vf x; {loop} x; }})"
+        return f"({{ {vector} x; {loop} x; }})"
 
     def start(self, read: Read, *without: Part) -> str:
         """The address of what a row reads, at the first point of the parts ``without``."""
@@ -127,7 +150,7 @@ def copied_row(access: Access, value: Expression, part: Part, to: str, lanes: in
     """The lines that compute ``value`` for all points of ``part`` and store them from ``to`` on,
     whole vectors; ``access`` knows where the row is."""
     lines: list[str] = []
-    row = VectorScope("g", access.of_row, lines)
+    row = VectorScope("g", access.of_row, lines, magnitudes=magnitudes(access.chained.program))
     body: list[str] = []
     bounded = part.extent % lanes > 0
     scope = VectorScope("x", lambda node: access.along(node, part, "at", bounded), body, row)

@@ -27,6 +27,7 @@ from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.chains.corrections import positive
 from spaces.derivation.scopes import Leaf, Scope, combined, series
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Binary, Call, Expression, Read
 
 SCORE = "score"
@@ -81,7 +82,8 @@ class RowChain:
     def write(self, masked: bool) -> list[str]:
         """The lines for a tile: of a row that sees all its keys, or only some if ``masked``."""
         self.lines, self.factors = [], {}
-        row = VectorScope("g", self.row_leaf, self.lines)
+        known = magnitudes(self.chained.program)
+        row = VectorScope("g", self.row_leaf, self.lines, magnitudes=known)
         old = VectorScope("o", begun_states(self.chained, "s"), self.lines, row)
         new = VectorScope("n", begun_states(self.chained, "t"), self.lines, row)
         for k, _ in enumerate(self.chained.scalars):
@@ -143,8 +145,7 @@ class RowChain:
         body.append(f"const vi k{u} = tw_ramp(j{u});")
         tests = [f"(k{u} >= (int)low[r])", f"(k{u} < (int)high[r])"]
         for condition in self.chained.conditions:
-            left, right = scope.text(condition.left), scope.text(condition.right)
-            tests.append(f"({left} {condition.operator} {right})")
+            tests.append(f"({scope.condition(condition)})")
         body.append(f"const vi inside{u} = {' & '.join(tests)};")
         if self.chained.conditions:
             body.append(f"any |= inside{u};")

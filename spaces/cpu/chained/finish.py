@@ -7,6 +7,7 @@ from spaces.cpu.rows.scopes import VectorScope
 from spaces.cpu.vectors.reducers import ended, identity
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.scopes import Leaf
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Expression, Read
 
 
@@ -14,9 +15,9 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
     """The lines that compute and store all outputs of row ``r``. A reduction over no key is what
     its reducer begins with, whatever the program makes of that."""
     lines: list[str] = []
-    states = VectorScope(
-        "s", _scalar_states(chained), lines, VectorScope("g", access.of_row, lines)
-    )
+    known = magnitudes(chained.program)
+    around = VectorScope("g", access.of_row, lines, magnitudes=known)
+    states = VectorScope("s", _scalar_states(chained), lines, around)
     results: dict[str, str] = {}
     for r in chained.scalars:
         name = f"result{len(results)}"

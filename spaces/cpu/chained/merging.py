@@ -20,6 +20,7 @@ from spaces.cpu.vectors.reducers import EXTREMES, factor, identity, joined
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.scopes import Leaf, Scope
+from spaces.language.magnitude import magnitudes
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Merging:
     def merge(self) -> list[str]:
         """The lines that merge all parts of row ``r`` into its states and sums."""
         lines = ["seen[r] = 0;"]
-        row = VectorScope("g", self.row_leaf, lines)
+        row = VectorScope("g", self.row_leaf, lines, magnitudes=magnitudes(self.chained.program))
         new = VectorScope("n", begun_states(self.chained, "t"), lines, row)
         for k, r in enumerate(self.chained.scalars):
             lines.append(f"vf t{k} = {identity(r.reducer)};")
@@ -111,9 +112,8 @@ class Merging:
             "seen[r] = 1;",
             *(f"const vf s{k} = tw_set(kept[{k}]);" for k in scalars),
         ]
-        old = VectorScope(
-            "o", begun_states(self.chained, "s"), body, VectorScope("h", self.row_leaf, body)
-        )
+        row = VectorScope("h", self.row_leaf, body, magnitudes=magnitudes(self.chained.program))
+        old = VectorScope("o", begun_states(self.chained, "s"), body, row)
         body += body_of(old)
         head = f"for (long part = 0; part < {self.splits}; part++) {{"
         return [head, *(f"  {line}" for line in body), "}"]

@@ -24,11 +24,13 @@ from spaces.cpu.chained.rules import chained_rules
 from spaces.cpu.chained.served import why_not_chained
 from spaces.cpu.chained.traffic import chained_quantities
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.vectors import wide
 from spaces.derivation.chained.meetings import Meetings
 from spaces.derivation.chained.scaling import with_scaled_scores
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.kernel import Kernel
+from spaces.language.magnitude import magnitudes
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -91,7 +93,11 @@ class ChainedTemplate(Template):
             splits=int(values.get("splits", 1)),
             entry=self.entry(schedule),
         )
-        return c_kernel(self.workload, prelude(self.functions, self.cpu), code)
+        shared = prelude(self.functions, self.cpu)
+        shared += wide.numbers(
+            self.lanes, magnitudes(self.chained.program), self.chained.expressions
+        )
+        return c_kernel(self.workload, shared, code)
 
     @property
     def functions(self) -> frozenset[str]:

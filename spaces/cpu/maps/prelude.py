@@ -6,11 +6,12 @@ from functools import lru_cache
 
 from spaces.cpu.abi import ABI_PRELUDE, FLOAT
 from spaces.cpu.maps.registers import Registers, registers_of
-from spaces.cpu.maps.values import has_wide_forms, has_wide_values
+from spaces.cpu.maps.values import has_wide_forms
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors import moves, simd, turning, vector_math, wide, words
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.served import cached_plane
+from spaces.language.magnitude import magnitudes
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
@@ -39,7 +40,8 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
 
 def wide_indices(plane: Plane, registers: Registers) -> str:
     """The C text of whole numbers that 32 bits do not tell apart, if there are any."""
-    if not has_wide_forms(plane) and not has_wide_values(plane):
+    known = magnitudes(plane.view.program)
+    if not has_wide_forms(plane) and not known.need_integers(plane.view.values):
         return ""
     dtypes = {access.array.dtype for access in plane.view.loaded}
     types = {registers.dtype(dtype): registers.c_type(dtype) for dtype in dtypes}

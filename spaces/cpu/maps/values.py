@@ -166,11 +166,3 @@ def has_wide_forms(plane: Plane) -> bool:
     values = [f for f in view.wholes.values() if columns in f.axes]
     found = [*differing, *values, *(form - Form((), 1) for form in compared)]
     return not all(is_narrow(plane, form) for form in found)
-
-
-@lru_cache(maxsize=64)
-def has_wide_values(plane: Plane) -> bool:
-    """Whether a value is a large whole number that is no form."""
-    known = magnitudes(plane.view.program)
-    nodes = (node for value in plane.view.values for node in value.values())
-    return any(map(known.takes_integers, nodes))

@@ -15,8 +15,9 @@ from spaces.cpu.rows.reducing import Reducing
 from spaces.cpu.rows.scopes import VectorScope
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.rows.view import RowOutput, Rows
-from spaces.derivation.scopes import Scope
+from spaces.derivation.scopes import Integer, Scope
 from spaces.dtypes import dtype
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import AxisValue, Expression, Read
 
 
@@ -84,7 +85,9 @@ class RowBody:
         return self.access.lanes_are_rows
 
     def _lanes(self, number: int) -> Lanes:
-        lanes = Lanes(number, VectorScope(f"g{number}_", lambda _: None, self.lines))
+        known = magnitudes(self.rows.program)
+        row = VectorScope(f"g{number}_", lambda _: None, self.lines, magnitudes=known)
+        lanes = Lanes(number, row)
         lanes.shift = number * self.access.width
         lanes.left = self.left
         lanes.row.leaf = lambda node: self._row_leaf(lanes, node)
@@ -216,6 +219,8 @@ class RowBody:
     # -- leaves ------------------------------------------------------------------------------
 
     def _row_leaf(self, lanes: Lanes, node: Expression) -> str | None:
+        if isinstance(node, Integer):
+            return self._place(lanes, node.node)
         if isinstance(node, AxisValue):
             side, place = self.rows.axis[node.name]
             return self.access.row_number(place, lanes.shift) if side == "rows" else None
@@ -223,6 +228,11 @@ class RowBody:
             place_ = self.rows.places[node]
             return None if place_.by_column else self.access.of_row(place_, lanes.shift, lanes.left)
         return lanes.results.get(node.name) if isinstance(node, Read) else None
+
+    def _place(self, lanes: Lanes, node: Expression) -> str | None:
+        """What an ``argmax`` or ``argmin`` found, as integers."""
+        place = lanes.places.get(node.name) if isinstance(node, Read) else None
+        return place and f"{'tw_widened' if self._across_rows else 'tw_wide'}({place})"
 
     def _vector_scope(
         self, u: int, vector: Vector, around: Scope, lines: list[str], loads_held: bool = False

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spaces.cpu.vectors.vector_code import VectorCode
+from spaces.cpu.vectors.wide import Wide
 from spaces.derivation.scopes import Scope
+from spaces.language.magnitude import Magnitudes
 from spaces.language.text import Written
-from spaces.language.tree import Expression
+from spaces.language.tree import AxisValue, Comparison, Expression, Read
 
 
 class VectorScope(Scope):
@@ -25,3 +27,16 @@ class VectorScope(Scope):
         """A vector."""
         self.lines.append(f"const vf {name} = {value};")
         return name
+
+    def exact(self, node: Expression, magnitudes: Magnitudes) -> str:
+        """In vectors of 64 bits."""
+        wide = Wide(magnitudes, self._whole, self.text)
+        found = wide.mask(node) if isinstance(node, Comparison) else wide.value(node)
+        assert found is not None
+        return found
+
+    def _whole(self, node: Expression) -> str | None:
+        """An axis or an entry; those that floats tell apart are floats elsewhere."""
+        if not isinstance(node, AxisValue | Read):
+            return None
+        return self.integer(node) or f"tw_integers({self.text(node)})"

@@ -12,10 +12,10 @@ from spaces.cpu.vectors.simd import FLOATS
 from spaces.derivation.rows.passes import expressions
 from spaces.derivation.rows.served import why_product
 from spaces.derivation.rows.view import RowOutput, Rows, rows_of
-from spaces.derivation.wholes import largest, limits_of, why_inexact
 from spaces.dtypes import EXACT
 from spaces.errors import InputError
 from spaces.language.kinds import is_whole
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Expression, Read
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -97,16 +97,16 @@ def _why_no_value(rows: Rows, floats: tuple[str, ...]) -> str | None:
         operand = rows.program.operand.get(node.name) if isinstance(node, Read) else None
         if operand and operand.dtype not in floats:
             return f"{node} is a whole number"
-    return why_inexact(rows.program, row_expressions(rows)) or _why_no_sum(rows)
+    return _why_no_sum(rows)
 
 
 def _why_no_sum(rows: Rows) -> str | None:
     """Sums and products of whole numbers are exact, and kernels have no other numbers than floats
     for them."""
-    limits, count = limits_of(rows.program), rows.column_count
+    known, count = magnitudes(rows.program), rows.column_count
     for r in (reduction for pass_ in rows.plain for reduction in pass_):
         if r.reducer in ("sum", "prod") and is_whole(r.element, frozenset()):
-            most = max(1.0, largest(r.element, limits))
+            most = max(1, known.of(r.element))
             bits = log2(most * count) if r.reducer == "sum" else log2(most) * count
             if bits > log2(EXACT):
                 return f"{r.name} is a {r.reducer} of whole numbers that may go beyond {EXACT}"

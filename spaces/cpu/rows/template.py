@@ -19,14 +19,16 @@ from spaces.cpu.rows.code import RowsCode
 from spaces.cpu.rows.held import Held, output_to_hold_in, outputs_by_element, worth_holding
 from spaces.cpu.rows.prelude import prelude
 from spaces.cpu.rows.rules import row_rules
-from spaces.cpu.rows.served import cached_rows, why_no_rows
+from spaces.cpu.rows.served import cached_rows, row_expressions, why_no_rows
 from spaces.cpu.rows.traffic import row_quantities
 from spaces.cpu.rows.work import busiest
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.vectors import wide
 from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.derivation.rows.passes import Pass, expressions
 from spaces.dtypes import dtype
 from spaces.kernel import Kernel
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Call
 from spaces.schedule import Schedule
 from spaces.target import Target
@@ -98,7 +100,11 @@ class RowsTemplate(Template):
             lanes_are_rows=values["lanes"] == ROWS,
             entry=self.entry(schedule),
         )
-        return c_kernel(self.workload, prelude(self.functions, self.cpu, self.element.name), code)
+        shared = prelude(self.functions, self.cpu, self.element.name)
+        shared += wide.numbers(
+            self.lanes, magnitudes(self.rows.program), row_expressions(self.rows)
+        )
+        return c_kernel(self.workload, shared, code)
 
     @property
     def functions(self) -> frozenset[str]:

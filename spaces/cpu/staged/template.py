@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-from spaces.cpu.abi import c_kernel
+from spaces.cpu.abi import FLOAT, c_kernel
 from spaces.cpu.chained.prelude import own
 from spaces.cpu.kept.prelude import prelude
 from spaces.cpu.loops.template import CpuLoops
 from spaces.cpu.staged.code import StagedCode
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.vectors import wide
 from spaces.kernel import Kernel
 from spaces.language.program import Program
 from spaces.numerics.mode import Numerics
@@ -51,6 +52,8 @@ class StagedTemplate(Staged):
             named=named(self.parts, kernels),
         )
         shared = prelude(self.functions, self.cpu, "float32") + own(self.cpu)
+        preludes = (kernel.source.prelude for kernel in kernels)
+        shared += wide.shared(self.cpu.lanes(FLOAT), preludes)
         return c_kernel(self.workload, shared, code)
 
 

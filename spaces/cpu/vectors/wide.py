@@ -2,12 +2,12 @@
 
 ``vl`` has a whole number and ``vd`` a double for every lane. The functions that end with ``_wide``
 are those of :mod:`spaces.cpu.vectors.moves`; ``tw_wide(x)`` is one number in all lanes,
-``tw_narrowed(mask)`` a mask as ``vi``, ``tw_whole_OP(a, b)`` an operation of the language.
+``tw_narrowed(mask)`` a mask as ``vi``, ``tw_wide_OP(a, b)`` an operation of the language.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spaces.cpu.vectors.moves import TABLE_TYPES
@@ -17,7 +17,7 @@ from spaces.language.meaning import Operations
 from spaces.language.text import Written
 from spaces.language.tree import Comparison, Expression
 
-_FUNCTIONS = {"//": "tw_whole_quotient", "%": "tw_whole_remainder"}
+_FUNCTIONS = {"//": "tw_wide_quotient", "%": "tw_wide_remainder"}
 
 
 def indices(lanes: int, vector: str, elements: Mapping[str, str]) -> str:
@@ -37,8 +37,18 @@ def values(lanes: int) -> str:
     return _with_lanes(_VALUES, lanes)
 
 
-def numbers(lanes: int) -> str:
-    """C definitions of whole numbers as values, where no places need any."""
+def numbers(lanes: int, magnitudes: Magnitudes, computed: Iterable[Expression]) -> str:
+    """C definitions of whole numbers as values, where no places need any; nothing, where nothing
+    that is ``computed`` takes integers."""
+    return _numbers(lanes) if magnitudes.need_integers(computed) else ""
+
+
+def shared(lanes: int, preludes: Iterable[str]) -> str:
+    """Those definitions, if one of some preludes ends with them."""
+    return _numbers(lanes) if any(text.endswith(_numbers(lanes)) for text in preludes) else ""
+
+
+def _numbers(lanes: int) -> str:
     return _with_lanes(_RAMP + _VALUES, lanes)
 
 
@@ -72,11 +82,11 @@ class WideCode(Operations[Written]):
 
     def select(self, condition: Written, then: Written, otherwise: Written) -> Written:
         """Lane by lane."""
-        return Written(f"tw_whole_select({condition}, {then}, {otherwise})")
+        return Written(f"tw_wide_select({condition}, {then}, {otherwise})")
 
     def call(self, function: str, arguments: Sequence[Written]) -> Written:
         """Of functions that keep numbers whole."""
-        return Written(f"tw_whole_{function}({', '.join(map(str, arguments))})")
+        return Written(f"tw_wide_{function}({', '.join(map(str, arguments))})")
 
 
 @dataclass(frozen=True)
@@ -100,9 +110,8 @@ class Wide:
     def mask(self, node: Comparison) -> str | None:
         """A comparison of large whole numbers as ``vi``: of integers if both sides are whole, else
         of doubles; None of others."""
-        if not self.magnitudes.compares_large(node):
-            return None
-        return f"tw_narrowed({self._compared(node)})"
+        large = self.magnitudes.compares_large(node)
+        return f"tw_narrowed({self._compared(node)})" if large else None
 
     def whole(self, node: Expression) -> str:
         """A whole number as ``vl``."""
@@ -158,21 +167,22 @@ static inline @V@ tw_scattered_wide_@D@(const @T@ *p, vl o, long n) {
 _VALUES = """\
 typedef double vd __attribute__((vector_size(8 * @LANES@)));
 #define tw_doubles(x) __builtin_convertvector(x, vd)
+#define tw_integers(x) __builtin_convertvector(x, vl)
 static inline vl tw_wide(long x) { return (vl){0} + x; }
 static inline vl tw_widened(vi x) { return __builtin_convertvector(x, vl); }
 static inline vi tw_narrowed(vl x) { return __builtin_convertvector(x, vi); }
 static inline vf tw_numbers_wide(vl x) { return __builtin_convertvector(x, vf); }
-static inline vl tw_whole_select(vl mask, vl a, vl b) { return (mask & a) | (~mask & b); }
-static inline vl tw_whole_max(vl a, vl b) { return tw_whole_select(a > b, a, b); }
-static inline vl tw_whole_min(vl a, vl b) { return tw_whole_select(a < b, a, b); }
-static inline vl tw_whole_relu(vl a) { return a & (a > 0); }
-static inline vl tw_whole_abs(vl a) { return tw_whole_max(a, -a); }
-static inline vl tw_whole_floor(vl a) { return a; }
-static inline vl tw_whole_quotient(vl a, vl b) {
+static inline vl tw_wide_select(vl mask, vl a, vl b) { return (mask & a) | (~mask & b); }
+static inline vl tw_wide_max(vl a, vl b) { return tw_wide_select(a > b, a, b); }
+static inline vl tw_wide_min(vl a, vl b) { return tw_wide_select(a < b, a, b); }
+static inline vl tw_wide_relu(vl a) { return a & (a > 0); }
+static inline vl tw_wide_abs(vl a) { return tw_wide_max(a, -a); }
+static inline vl tw_wide_floor(vl a) { return a; }
+static inline vl tw_wide_quotient(vl a, vl b) {
   const vl none = b == 0, by = b - none, q = a / by, rest = a - by * q;
   return ~none & (q + ((rest != 0) & ((rest < 0) != (by < 0))));
 }
-static inline vl tw_whole_remainder(vl a, vl b) {
-  return (b != 0) & (a - b * tw_whole_quotient(a, b));
+static inline vl tw_wide_remainder(vl a, vl b) {
+  return (b != 0) & (a - b * tw_wide_quotient(a, b));
 }
 """

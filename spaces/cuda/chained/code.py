@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda import scalar_math
+from spaces.cuda import scalar_math, wide
 from spaces.cuda.chained.block import Block
 from spaces.cuda.chained.columns import Columns
 from spaces.cuda.chained.ending import Ending
@@ -28,6 +28,7 @@ from spaces.cuda.chains import access, lanes
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import WARP
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
+from spaces.language.magnitude import magnitudes
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class ChainedCode:
         called = {*functions, "floor"}
         has_places = bool(self.block.chained.found_places)
         prelude = scalar_math.prelude(called) + lanes.helpers(has_places) + access.HELPERS
+        chained = self.block.chained
+        prelude += wide.helpers(magnitudes(chained.program), chained.expressions)
         merging = self.block.merging
         call = Call(
             self.entry,

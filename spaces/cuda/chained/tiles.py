@@ -25,6 +25,7 @@ from spaces.derivation.chained.text import split
 from spaces.derivation.products.forms import axes_of
 from spaces.derivation.products.splitting import Part
 from spaces.dtypes import dtype
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Expression, Read
 
 PIECE = 16
@@ -162,7 +163,10 @@ class SharedTile:
         body = self.fast.declare(f"{first.text} + v", "t", self.access.integer)
         lines, pieces = self._pieces(known, first)
         leaf = known.knowing(self.fast.names("t")).leaf
-        scope = ThreadScope("x", lambda node: pieces.get(node) or leaf(node), body)
+        known_numbers = magnitudes(known.chained.program)
+        scope = ThreadScope(
+            "x", lambda node: pieces.get(node) or leaf(node), body, magnitudes=known_numbers
+        )
         value = scope.text(self.value)
         test = self._inside(i, f"{first.text} + v")
         value = f"{test} ? {value} : 0.0f" if test else value

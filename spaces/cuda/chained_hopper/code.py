@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda import scalar_math
+from spaces.cuda import scalar_math, wide
 from spaces.cuda.chained_hopper.copying import THREADS, Copying
 from spaces.cuda.chained_hopper.fetching.loading import Loading
 from spaces.cuda.chained_hopper.fetching.turning import Turned
@@ -28,6 +28,7 @@ from spaces.cuda.chains import access, lanes
 from spaces.cuda.chains.splits.sending import ALL_READY, READY
 from spaces.cuda.warpgroups import GROUP
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
+from spaces.language.magnitude import magnitudes
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class ChainedHopperCode:
         call = Call(self.entry, arguments, workspace, zeroed, launches)
         called = {*functions, "floor"}
         prelude = scalar_math.prelude(called) + lanes.HELPERS + access.HELPERS
+        chained = self.plan.chained
+        prelude += wide.helpers(magnitudes(chained.program), chained.expressions)
         return Kernel(Source("cuda", prelude, self.source), call)
 
     @property

@@ -11,7 +11,7 @@ from spaces.derivation.chained.text import FormText
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.reach import Reach
-from spaces.derivation.scopes import Leaf
+from spaces.derivation.scopes import Integer, Leaf
 from spaces.language.tree import AxisValue, Expression, Read
 
 HELPERS = """\
@@ -76,7 +76,10 @@ class Access:
         )
 
     def leaf(self, node: Expression) -> str | None:
-        """What the known parts say: an axis' value or an element of an array, as a float."""
+        """What the known parts say: an axis' value or an element of an array, as a float; of a
+        table, as an integer, if that is asked for."""
+        if isinstance(node, Integer):
+            return self._integer(node.node)
         if isinstance(node, AxisValue):
             form = self.chained.indexing.form(node)
             return f"(float){self.forms.text(form)}" if self._knows(form) else None
@@ -84,6 +87,12 @@ class Access:
             form = self.chained.places[node].offset
             return self.element(node) if self._knows(form) else None
         return None
+
+    def _integer(self, node: Expression) -> str | None:
+        if not isinstance(node, Read) or self.leaf(node) is None:
+            return None
+        is_integer = self.chained.program.operand[node.name].element.is_integer
+        return f"(i64)tw::load_global({self.address(node)})" if is_integer else None
 
     def element(self, read: Read) -> str:
         """The element that a read takes, as a float."""

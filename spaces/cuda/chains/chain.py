@@ -22,6 +22,7 @@ from spaces.derivation.chained.reference import may_lag
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Expression, Negation, Read
 
 RESCALES = ("always", "moved", "late")
@@ -62,7 +63,8 @@ class FragmentChain:
     @cached_property
     def row(self) -> RowScope:
         """What is the same along a row."""
-        return RowScope("g", self.row_leaf, index="r")
+        known = magnitudes(self.chained.program)
+        return RowScope("g", self.row_leaf, index="r", magnitudes=known)
 
     @cached_property
     def weights(self) -> Mapping[Expression, Callable[[str], str]]:

@@ -11,10 +11,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from spaces.cuda.scalar_code import ScalarCode, Value
+from spaces.cuda.wide import Wide
 from spaces.derivation.algebra import ZERO, constant, number, plus, times
 from spaces.derivation.scopes import Scope
+from spaces.language.magnitude import Magnitudes
 from spaces.language.text import Written
-from spaces.language.tree import Binary, Call, Expression, Negation
+from spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Read,
+)
 
 POWERS = {"exp": math.log2(math.e), "exp2": 1.0}
 """Functions that are powers of two of so many times their argument."""
@@ -54,6 +64,19 @@ class ThreadScope(Scope):
         self.lines.append(f"const float {name} = {value};")
         return name
 
+    def exact(self, node: Expression, magnitudes: Magnitudes) -> str:
+        """In 64 bits."""
+        wide = Wide(magnitudes, self._whole, lambda inner: Value(self.text(inner)))
+        found = wide.condition(node) if isinstance(node, Comparison) else wide.value(node)
+        assert found is not None
+        return found.text
+
+    def _whole(self, node: Expression) -> str | None:
+        """An axis or an entry; those that floats tell apart are floats elsewhere."""
+        if not isinstance(node, AxisValue | Read):
+            return None
+        return self.integer(node) or f"(i64){self.text(node)}"
+
     def value(self, node: Expression) -> str:
         """Powers by the unit, anything else by the operation."""
         if isinstance(node, Call) and node.function in POWERS:
@@ -65,6 +88,8 @@ class ThreadScope(Scope):
         if node in self.sums:
             return self.sums[node]
         if not self.holds(node) or self.leaf(node) is not None or node in self.names:
+            return [(1.0, node)]
+        if self.integers(node) is not None:
             return [(1.0, node)]
         match node:
             case Negation(inner):

@@ -44,6 +44,8 @@ class ScoreScope(ThreadScope):
 
     def value(self, node: Expression) -> str:
         """As for any thread, but for these."""
+        if (exact := self.integers(node)) is not None:
+            return exact
         if isinstance(node, Call) and node.function == "tanh":
             return self._tanh(node.arguments[0])
         if self._slope(node) is not None:

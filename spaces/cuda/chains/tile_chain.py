@@ -269,8 +269,7 @@ class TileChain:
         """The test whether the key counts for the row, by its first, its last and conditions."""
         tests = ["at >= from[h]"] * low + ["at < to[h]"] * high
         for condition in self.chain.chained.conditions:
-            left, right = scope.text(condition.left), scope.text(condition.right)
-            tests.append(f"{left} {condition.operator} {right}")
+            tests.append(scope.condition(condition))
         if not tests:
             return None
         scope.lines.append(f"const bool inside = {' && '.join(tests)};")

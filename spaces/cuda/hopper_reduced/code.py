@@ -11,7 +11,7 @@ from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda import scalar_math
+from spaces.cuda import scalar_math, wide
 from spaces.cuda.chains import access, lanes
 from spaces.cuda.hopper.code import HopperCode
 from spaces.cuda.hopper.plan import HopperPlan
@@ -19,6 +19,7 @@ from spaces.cuda.hopper_reduced.product import ReducedProduct
 from spaces.cuda.hopper_reduced.store import ReducedStore, SliceRows
 from spaces.cuda.warpgroups import GROUP
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
+from spaces.language.magnitude import magnitudes
 from spaces.workloads.workload import Workload
 
 
@@ -62,6 +63,8 @@ class ReducedCode(HopperCode):
         has_places = bool(merging.chain.placed)
         called = scalar_math.prelude(frozenset({*workload.functions, "floor"}))
         prelude = called + lanes.helpers(has_places) + access.HELPERS
+        chained = merging.chain.chained
+        prelude += wide.helpers(magnitudes(chained.program), chained.expressions)
         return Kernel(Source("cuda", prelude, self.source + self._merger()), call)
 
     @property

@@ -67,9 +67,9 @@ class CudaMap(Template):
         """The kernel; its entry is named after the workload and the schedule."""
         given = arguments(self.workload.inputs, self.workload.outputs)
         context = MapContext(self.plane, given, schedule.values)
-        values = self.plane.view.values
+        view = self.plane.view
         return MapCode(context, self.entry(schedule)).kernel(
             scalar_math.prelude(scalar_math.FUNCTIONS)
             + helpers("float")
-            + wide.helpers(magnitudes(self.plane.view.program), values)
+            + wide.helpers(magnitudes(view.program), view.values)
         )

@@ -12,7 +12,7 @@ is ever an array. Roles and places are those of the score
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
@@ -27,7 +27,6 @@ from spaces.derivation.products.places import Place, place
 from spaces.derivation.products.roles import Roles, roles_of
 from spaces.derivation.products.splitting import Indexing, Part, Split
 from spaces.derivation.rows.passes import Expander, counting, online_passes
-from spaces.derivation.wholes import why_inexact
 from spaces.errors import InputError
 from spaces.language.program import Output, Program, Stage
 from spaces.language.tree import AxisValue, Comparison, Expression, Read
@@ -115,6 +114,15 @@ class Chained:
     def reductions(self) -> tuple[ChainReduction, ...]:
         """All reductions over the keys."""
         return (*self.scalars, *(weighing.reduction for weighing in self.weighings))
+
+    @property
+    def expressions(self) -> Iterator[Expression]:
+        """All that kernels may compute."""
+        yield from (self.left, self.right, self.factor, *self.conditions)
+        yield from (output.value for output in self.outputs)
+        yield from (e for w in self.weighings for e in (w.weight, w.matrix))
+        for r in self.reductions:
+            yield from (r.element, r.result, *r.corrected_by)
 
     @property
     def found_places(self) -> tuple[str, ...]:
@@ -225,8 +233,6 @@ class _Reader:
             self.score, left, self.roles.right, factor, scalars, weighings, bounds, conditions,
             outputs, self._places(bodies),
         )  # fmt: skip
-        if reason := why_inexact(self.program, bodies):
-            raise InputError(reason)
         return chained.bare if chained.reads_key(factor) else chained
 
     def _batch_and_rows(

@@ -104,11 +104,6 @@ def check_bounds(program) -> None:
             "p[i,j] = sum[d](x[i,d] * u[d,j])\na[i] = argmax[j](p[i,j])\ny[i,e] = v[a[i],e]",
             "v[a[i], e] is read at a[i], which is computed",
         ),
-        (
-            "p[i,j] = sum[d](x[i,d] * u[d,j])\n"
-            "y[i] = sum[j](exp(select((i * 8388608 + j) % 2 == 0, p[i,j], -1e9)))",
-            "i * 8388608 + j goes beyond 16777216",
-        ),
     ],
 )
 def test_what_is_no_such_program_is_refused_in_words(text, words):
