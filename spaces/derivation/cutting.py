@@ -15,9 +15,9 @@ from math import prod
 
 from spaces.derivation.algebra import ONE, product, times
 from spaces.derivation.products.roles import Roles, dtype_beside, roles_of
-from spaces.derivation.wholes import largest, limits_of
 from spaces.derivation.widening import widened
 from spaces.dtypes import EXACT
+from spaces.language.magnitude import magnitudes
 from spaces.language.program import Entries, Operand, Output, Program, Stage
 from spaces.language.reading.inference import whole_stages
 from spaces.language.tree import AxisValue, Expression, Read
@@ -131,18 +131,13 @@ def _cut(
 
 def keeps_wholes(part: Program) -> bool:
     """Whether whole numbers that a part hands on in floats, or writes so, are small enough."""
-    integers = {o.name: o for o in part.operands if o.element.is_integer}
-    whole = whole_stages(part.stages, set(integers))
-    limits = {**{n: 128 for n, o in integers.items() if o.dtype == "int8"}, **limits_of(part)}
-    for output in part.outputs:
-        stage = part.stage[output.name]
-        if stage.name not in whole or output.element.is_integer:
-            continue
-        known = all(read.name in limits for read in stage.body.reads)
-        count = prod(part.shape(stage.over)) if stage.reducer == "sum" else 1
-        if not known or stage.reducer == "prod" or largest(stage.body, limits) * count > EXACT:
-            return False
-    return True
+    known = magnitudes(part)
+    return all(
+        output.element.is_integer
+        or output.name not in known.whole
+        or known.of_array(output.name) <= EXACT
+        for output in part.outputs
+    )
 
 
 def _needed(program: Program, names: Collection[str]) -> set[str]:

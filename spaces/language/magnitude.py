@@ -98,7 +98,7 @@ class Magnitudes:
                 return self.program.extent[name] - 1
             case Read(name, _, outside):
                 beyond = 0 if outside is None or not float(outside).is_integer() else int(outside)
-                return max(self._entry(name), abs(beyond))
+                return max(self.of_array(name), abs(beyond))
             case Binary("%", _, divisor):
                 return max(self.of(divisor) - 1, 0)
             case Binary("//", dividend, divisor):
@@ -110,8 +110,9 @@ class Magnitudes:
                 return self.of(left) + self.of(right)
         return max(map(self.of, node.children), default=0)
 
-    def _entry(self, name: str) -> int:
-        """Of an array: its entries' limit, or what its dtype holds."""
+    def of_array(self, name: str) -> int:
+        """A bound on the entries of an array of whole numbers: their limit, what they are computed
+        of, or what the dtype holds."""
         if name in self._entries:
             return max(map(abs, self._entries[name]))
         if name in self.program.operand:

@@ -90,8 +90,7 @@ class Recomputing:
         lines: list[str] = []
         scope = ThreadScope("c", self._leaf(), lines, self.chain.row)
         for condition in self._chained.conditions:
-            left, right = scope.text(condition.left), scope.text(condition.right)
-            lines.append(f"inside &= {left} {condition.operator} {right};")
+            lines.append(f"inside &= {scope.condition(condition)};")
         return lines
 
     def _hidden(self) -> list[str]:
