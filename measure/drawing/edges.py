@@ -28,10 +28,12 @@ from measure.drawing.masks import masked_operands
 from measure.drawing.program_telling import telling
 from measure.drawing.programs import ProgramDraw
 from measure.drawing.sampling import sample
-from measure.drawing.shifts import Shift, shifts
+from measure.drawing.shifts import Shift, cancelling_operands, shifts
 from measure.drawing.slices import Kind, Slices, slices, turns
+from spaces.derivation.algebra import factors
 from spaces.dtypes import DType
-from spaces.language.program import Program
+from spaces.language.program import Operand, Program, Stage
+from spaces.language.tree import Call
 
 Inputs = Mapping[str, np.ndarray]
 Change = Callable[[ProgramDraw, np.random.Generator], Inputs]
@@ -39,7 +41,6 @@ Change = Callable[[ProgramDraw, np.random.Generator], Inputs]
 POINTS = 1 << 16
 """Points of the largest stage at which an edge is judged."""
 EQUAL = 0.1
-EXTREME = False
 FINITE = 3
 """Elements of a row that a mask leaves."""
 
@@ -67,7 +68,7 @@ def with_edges(draw: Draw, most: int = POINTS, one_axis: bool = False) -> Iterat
 
 def edges(program: Program) -> list[Edge]:
     """Those that make sense for a program's operands."""
-    return [*_shifted(program), *_valued(program)]
+    return [*_shifted(program), *_hidden(program), *_masked(program), *_valued(program)]
 
 
 def _shifted(program: Program) -> Iterator[Edge]:
@@ -100,16 +101,13 @@ def _with_hidden(value: float, draw: ProgramDraw, generator: np.random.Generator
 
 def _masked(program: Program) -> Iterator[Edge]:
     for own, sign in masked_operands(program).values():
-        kinds = _masks(own.operand.element, sign)
+        kinds = _masks(own.operand.element, sign, whole=not _takes_logarithms(program))
         for turn in range(turns(own.count, len(kinds))):
             yield Edge(f"{own.operand.name} as a mask", partial(_in_slices, {own: kinds}, turn))
 
 
 def _valued(program: Program) -> Iterator[Edge]:
-    beside = _beside_borders(program)
-    every = {
-        own: _values(own.operand.element, own.operand.name not in beside) for own in slices(program)
-    }
+    every = {own: _values(program, own.operand) for own in slices(program)}
     if every:
         fewest = min(own.count for own in every)
         for turn in range(turns(fewest, max(map(len, every.values())))):
@@ -140,12 +138,20 @@ def has(element: DType, value: float) -> bool:
     return bool(np.isnan(found)) if np.isnan(value) else bool(found == value)
 
 
-def _masks(element: DType, sign: int) -> list[Kind]:
-    """Rows of masks, those first that matter most; infinities where the type has them."""
+def _takes_logarithms(program: Program) -> bool:
+    """Whether one is taken of a sum that may be of no term: of a row that is minus infinity
+    throughout, a logsumexp is NaN as it is written, and minus infinity as it is meant."""
+    nodes = (node for stage in program.stages for node in stage.body.walk())
+    return any(isinstance(node, Call) and node.function == "log" for node in nodes)
+
+
+def _masks(element: DType, sign: int, whole: bool) -> list[Kind]:
+    """Rows of masks, those first that matter most; infinities where the type has them, and for the
+    ``whole`` row if that is wanted."""
     left_out, most = sign * inf, sign * largest(element)
     infinite: list[Kind] = [
         lambda rows, generator: _few(rows, left_out, generator),
-        lambda rows, _: np.full_like(rows, left_out),
+        lambda rows, _: np.full_like(rows, left_out if whole else most),
         lambda rows, _: _half(rows, left_out, rows.shape[1] // 2, True),
         lambda rows, _: _half(rows, left_out, rows.shape[1] // 3, False),
     ]
@@ -160,35 +166,59 @@ def _masks(element: DType, sign: int) -> list[Kind]:
     return [*kinds, _as_ever]
 
 
-def _beside_borders(program: Program) -> set[str]:
-    """Operands that are multiplied by what stands for elements beyond borders: kernels leave such
-    terms out, and nobody is to see whether zero was multiplied by infinity."""
-    found = set()
+def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
+    """The sums of products, and the operands that are factors of each."""
     for stage in program.stages:
-        reads = stage.body.reads
-        if any(read.outside is not None for read in reads):
-            found |= {read.name for read in reads if read.outside is None}
+        found = factors(stage.body) if stage.reducer == "sum" else ()
+        if len(found) > 1:
+            yield stage, [read.name for factor in found for read in factor.value_reads]
+
+
+def _with_nan(program: Program) -> set[str]:
+    """Operands that may have NaN. Factors have none of sums whose terms are left out in some rows
+    alone, by borders, conditions or tables: kernels may multiply them by zero for these rows, side
+    by side with rows that have them."""
+    found = {operand.name for operand in program.operands}
+    for stage, names in _factors(program):
+        every = stage.body.reads
+        chosen = any(index.reads for read in every for index in read.indices)
+        borders = any(read.outside is not None for read in every)
+        if program.bounding(stage) or chosen or borders:
+            found -= set(names)
     return found
 
 
-def _values(element: DType, infinite: bool) -> list[Kind]:
-    """Rows out of the ordinary, those first that matter most; some with NaN and infinities if these
-    are wanted."""
+def _with_infinity(program: Program) -> set[str]:
+    """Operands that may be infinite: no factors, for tiles are filled up with zeros."""
+    return _with_nan(program).difference(*(names for _, names in _factors(program)))
+
+
+def _with_huge(program: Program) -> set[str]:
+    """Operands that may be huge: not those of scores or moments, nor of products of more than two,
+    whose parts may be too large in one order alone."""
+    found = {operand.name for operand in program.operands} - cancelling_operands(program)
+    for _, names in _factors(program):
+        if len(names) > 2:
+            found -= set(names)
+    return found
+
+
+def _values(program: Program, operand: Operand) -> list[Kind]:
+    """Rows out of the ordinary, those first that matter most."""
+    element, name = operand.element, operand.name
     most = largest(element)
     kinds: list[Kind] = [
         _as_ever,
         lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
         lambda rows, _: np.full_like(rows, EQUAL),
+        lambda rows, _: rows * max(1e-37, 4 * least(element)),
         lambda rows, _: rows + min(1e4, most / 8),
     ]
-    if EXTREME:
-        kinds += [
-            lambda rows, _: rows * min(1e38, most / 4),
-            lambda rows, _: rows * max(1e-37, 4 * least(element)),
-        ]
-    if infinite and EXTREME:
-        kinds += [_set(value) for value in (nan, inf, -inf) if has(element, value)]
-    return kinds
+    if name in _with_huge(program):
+        kinds.append(lambda rows, _: rows * min(1e38, most / 4))
+    values = [nan] if name in _with_nan(program) else []
+    values += [inf, -inf] if name in _with_infinity(program) else []
+    return [*kinds, *(_set(value) for value in values if has(element, value))]
 
 
 def _set(value: float) -> Kind:

@@ -71,7 +71,7 @@ def shifts(program: Program, usual: Spread, steep: Spread | None) -> Iterator[Sh
         yield Shift("scores far apart", operand, steep.scale / before)
     if usual.operand and usual.scale != 1.0:
         yield Shift("values of order one", program.operand[usual.operand], 1 / usual.scale)
-    every = [own for own in slices(program) if own.operand.name in _cancelling(program)]
+    every = [own for own in slices(program) if own.operand.name in cancelling_operands(program)]
     for own in every[:WHOLE]:
         yield Shift(f"a mean of {MEAN:g} in {own.operand.name}", own.operand, mean=MEAN)
     for own in every[:1]:
@@ -87,7 +87,7 @@ def _by_place(own: Slices) -> Iterator[Shift]:
         yield Shift(f"values that grow in {operand.name}", operand, grow=inner[0])
 
 
-def _cancelling(program: Program) -> set[str]:
+def cancelling_operands(program: Program) -> set[str]:
     """What stages that cancel are made of."""
     found: set[str] = set()
     for stage in reversed(program.stages):

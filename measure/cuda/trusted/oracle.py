@@ -201,9 +201,12 @@ def own_seed(operand: Array) -> int:
 
 
 def _same(operand: Array) -> str:
-    """Whether two elements ``x`` and ``y`` are the same, bit by bit where they are structures."""
-    is_structure = operand.element.bytes <= 2 and not operand.element.is_integer
-    return "x.bits == y.bits" if is_structure else "x == y"
+    """Whether two elements ``x`` and ``y`` are the same, bit by bit where they are structures; all
+    NaN are."""
+    if operand.element.is_integer:
+        return "x == y"
+    is_structure = operand.element.bytes <= 2
+    return "x.bits == y.bits" if is_structure else "x == y || (x != x && y != y)"
 
 
 def _element(operand: Array, scale: float) -> str:

