@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test slow check docs bench clean
+.PHONY: demo test other slow check docs bench clean
 
 WORKLOAD := matmul m=512 n=512 k=512 epilogue="gelu(x + bias[n])"
 
@@ -15,6 +15,14 @@ demo: .venv/demo.stamp
 test: check
 	$(BIN)/python -m compileall -q spaces measure costmodel scheduler tests  # once, for all processes
 	$(BIN)/python -m pytest -n 2
+
+# What depends on the instruction set, once more for the one that this machine has not, or not alone.
+OTHER = $(shell $(BIN)/python -m tests.foreign_isa)
+OF_ISA = tests/spaces/cpu tests/measure/cpu/test_tables.py tests/measure/cpu/test_mutants.py \
+	tests/experiments/search/test_shapes.py
+
+other: .venv/dev.stamp
+	test -z "$(OTHER)" || TILEWRIGHT_ARCH=$(OTHER) $(BIN)/python -m pytest -n 2 $(OF_ISA)
 
 slow: .venv/dev.stamp
 	$(BIN)/python -m pytest -m slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,3 +36,12 @@ def _children_hear_signals() -> None:
     for number, handler in heard.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kernels_that_run_here() -> Iterator[None]:
+    from tests.foreign_isa import skip_what_cannot_run
+
+    with pytest.MonkeyPatch.context() as patch:
+        skip_what_cannot_run(patch)
+        yield

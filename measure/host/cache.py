@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +19,15 @@ from pathlib import Path
 from measure.host.directories import ELSEWHERE, RunDirectory, cache_directory
 from spaces.errors import InputError
 from spaces.validation.files import write_whole
+
+KINDS = ("binaries", "cubins", "emulator", "peaks")
+"""What is kept, by the names of its folders."""
+MOST_BYTES = 256 << 20
+"""Of the files of one kind together: those that were not used for longest go first."""
+KEPT_SHARE = 0.9
+"""Share of that which is left then, so that not every new file takes others away."""
+USED_SECONDS = 60.0
+"""After which a file is noted as used again."""
 
 MARK = b"\nsha256 "
 SEAL_BYTES = len(MARK) + 64 + 1
@@ -46,7 +56,10 @@ class CachedFile:
         except OSError:
             return None
         content = sealed[:-SEAL_BYTES]
-        return content if sealed == content + self._seal(content) else None
+        if sealed != content + self._seal(content):
+            return None
+        _note_use(path)
+        return content
 
     def write(self, content: bytes, executable: bool = False) -> None:
         """Keep ``content``. :class:`InputError` where that is not possible."""
@@ -56,6 +69,7 @@ class CachedFile:
                 path.unlink()
             with RunDirectory() as scratch:
                 write_whole(path, content + self._seal(content), scratch.path, executable)
+            _make_room(path)
         except OSError as error:
             raise InputError(
                 f"cannot write to the cache folder {path.parent}: {error.strerror}; {ELSEWHERE}"
@@ -94,3 +108,64 @@ class CachedFile:
     def _seal(self, content: bytes) -> bytes:
         digest = hashlib.sha256(self.name.encode() + b"\0" + content)
         return MARK + digest.hexdigest().encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the cache holds of a kind: how many files, and their bytes."""
+
+    kind: str
+    path: Path
+    files: int
+    bytes: int
+
+
+def held() -> list[Held]:
+    """What the cache holds; :class:`InputError` where there can be none."""
+    folders = [(kind, cache_directory(kind)) for kind in KINDS]
+    found = [(kind, path, _files(path)) for kind, path in folders]
+    return [
+        Held(kind, path, len(files), sum(size for _, size, _ in files))
+        for kind, path, files in found
+    ]
+
+
+def clear() -> None:
+    """Remove all files that are kept. Programs that run go on; what is missing is made again."""
+    for kind in KINDS:
+        for _, _, path in _files(cache_directory(kind)):
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def _files(folder: Path) -> list[tuple[float, int, str]]:
+    """When each file of a folder was used last, its size and its path; links are none of ours."""
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # somebody else has made room
+                if entry.is_file(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((status.st_mtime, status.st_size, entry.path))
+    return found
+
+
+def _note_use(path: Path) -> None:
+    with suppress(OSError):  # of another user, or where nothing can be written
+        if abs(time.time() - path.stat().st_mtime) > USED_SECONDS:
+            os.utime(path)
+
+
+def _make_room(new: Path) -> None:
+    """Remove what was not used for longest beside a ``new`` file, if there is too much."""
+    files = _files(new.parent)
+    total = sum(size for _, size, _ in files)
+    if total <= MOST_BYTES:
+        return
+    for _, size, path in sorted(files):
+        if total <= KEPT_SHARE * MOST_BYTES:
+            return
+        if path != str(new):
+            with suppress(OSError):
+                os.unlink(path)
+                total -= size

@@ -40,6 +40,7 @@ COMMANDS = {
     "db": "db.app",
     "status": "status.status_command",
     "doctor": "doctor.doctor_command",
+    "cache": "cache.cache_command",
     "bundle": "bundle.bundle_command",
 }
 """Where each command is, within ``scheduler.cli.commands``."""

@@ -76,8 +76,8 @@ One row is one attempt to build a schedule, verify it against a float64 referenc
 schedule is a choice of decisions; columns of decisions of other templates than its own are empty.
 Failures are rows, too. A schedule that was measured more than once has a row for each time. Raw
 samples, error texts and descriptions of targets are in `tilewright export --format jsonl` alone.
-In CSV what is missing is empty; texts are as they were recorded, so let no spreadsheet take them
-for formulas."""
+In CSV what is missing is empty, and a text that begins with `=`, `+`, `-`, `@`, a tab or a carriage
+return has a single quote before it, so that no spreadsheet takes it for a formula."""
 
 _BIAS = """\
 Only rows whose origin is `random` were drawn without regard to how fast they are: a search tries

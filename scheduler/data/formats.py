@@ -14,17 +14,20 @@ from scheduler.extras import extra
 from spaces.validation.files import output_file
 
 COMPRESSION = "zstd"
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What spreadsheets take for the beginning of a formula."""
 
 
 def write_csv(path: Path, columns: Sequence[Column], chunks: Iterable[Chunk]) -> int:
     """Write UTF-8 lines with a header to ``path``; how many rows. Floats keep every bit, flags are
-    ``true`` and ``false``, what is missing is empty. The file is one of
+    ``true`` and ``false``, what is missing is empty, and a text that spreadsheets would take for a
+    formula has a quote before it. The file is one of
     :func:`spaces.validation.files.output_file`."""
     count = 0
     with output_file(path, "an export") as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(column.name for column in columns)
+        writer.writerow(_text(column.name) for column in columns)
         for chunk in chunks:
             for row in zip(*(chunk[column.name] for column in columns), strict=True):
                 writer.writerow(map(_text, row))
@@ -76,4 +79,6 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(FORMULA) else value
     return repr(value) if isinstance(value, float) else str(value)

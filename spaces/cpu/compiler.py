@@ -9,15 +9,17 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 
-from spaces.errors import InputError
+from spaces.errors import InputError, shown
 
 CANDIDATES = ("gcc", "clang", "cc")
+NATIVE = ("-march=native", "-mcpu=native", "")
+ARCHITECTURE = "TILEWRIGHT_ARCH"
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler. ``macros`` are those it predefines when it compiles for this very machine;
-    ``native`` is the flag that makes it do so."""
+    """A C compiler. ``macros`` are those it predefines when it compiles for this very machine, or
+    for the architecture that was asked for; ``native`` is the flag that makes it do so."""
 
     path: str
     name: str
@@ -29,19 +31,21 @@ class Compiler:
 def find_compiler() -> Compiler:
     """The compiler named by the environment variable ``CC``, else gcc, clang or cc.
 
-    Raises :class:`InputError` where there is none, or where it does not work.
+    ``TILEWRIGHT_ARCH`` names the architecture that it compiles for, such as ``haswell``, in place
+    of this very machine. Raises :class:`InputError` where there is no compiler, or where it does
+    not work.
     """
-    return _identify(os.environ.get("CC", ""))
+    return _identify(os.environ.get("CC", ""), os.environ.get(ARCHITECTURE, ""))
 
 
 @cache
-def _identify(choice: str) -> Compiler:
+def _identify(choice: str, architecture: str) -> Compiler:
     names = (choice,) if choice else CANDIDATES
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         looked = f"CC={choice!r}" if choice else ", ".join(CANDIDATES)
         raise InputError(f"no C compiler found (looked for {looked}); install gcc or clang")
-    for native in ("-march=native", "-mcpu=native", ""):
+    for native in (f"-march={architecture}",) if architecture else NATIVE:
         listing = _macros(path, native)
         if listing is not None:
             if "__GNUC__" not in listing:
@@ -50,6 +54,11 @@ def _identify(choice: str) -> Compiler:
                     "kernels need gcc or clang"
                 )
             return Compiler(path, *_name_and_version(listing), native, frozenset(listing))
+    if architecture:
+        raise InputError(
+            f"{ARCHITECTURE}={shown(architecture)} is none that the C compiler {path} knows; "
+            "allowed: names for its option -march, such as haswell"
+        )
     raise InputError(f"the C compiler {path} does not compile an empty file")
 
 

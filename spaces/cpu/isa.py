@@ -109,14 +109,15 @@ static inline void tw_store_first_float32(float *p, vf x, long n) {
 }
 """,
 }
+# Compilers do not see that there are fewer elements than lanes, unless the loops say so.
 _FIRST_FLOATS_BY_LOOPS = """\
 static inline vf tw_load_first_float32(const float *p, long n) {
   vf x = {0};
-  for (long i = 0; i < n; i++) x[i] = p[i];
+  for (long i = 0; i < n && i < (long)(sizeof x / sizeof x[0]); i++) x[i] = p[i];
   return x;
 }
 static inline void tw_store_first_float32(float *p, vf x, long n) {
-  for (long i = 0; i < n; i++) p[i] = x[i];
+  for (long i = 0; i < n && i < (long)(sizeof x / sizeof x[0]); i++) p[i] = x[i];
 }
 """
 _FIRST_WORDS = {
@@ -133,11 +134,11 @@ static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
 _FIRST_WORDS_BY_LOOPS = """\
 static inline vh tw_load_first_words(const unsigned short *p, long n) {
   vh x = {0};
-  for (long i = 0; i < n; i++) x[i] = p[i];
+  for (long i = 0; i < n && i < (long)(sizeof x / sizeof x[0]); i++) x[i] = p[i];
   return x;
 }
 static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
-  for (long i = 0; i < n; i++) p[i] = x[i];
+  for (long i = 0; i < n && i < (long)(sizeof x / sizeof x[0]); i++) p[i] = x[i];
 }
 """
 

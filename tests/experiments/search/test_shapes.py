@@ -13,13 +13,13 @@ from scheduler.replay.recording import Outcome, recording
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
-from spaces.target import detect_target
+from spaces.testing.targets import made_up_cpu
 
 
 def drawn(text: str, count: int):
     """A space, and random schedules with their seconds on a machine that likes traffic, which
     nobody would guess."""
-    space = space_for(workload(text), detect_target("cpu", 1))
+    space = space_for(workload(text), made_up_cpu())
     rows = space.sample(np.random.default_rng(0), count)
     quantities = space.quantities(rows)
     seconds = 1e6 / (quantities["register_bytes"] + quantities["near_bytes"])

@@ -31,7 +31,8 @@ LAST_STORE = re.compile(r".*(tw_store_\w+\(s) \+ ", re.S)
 def grouped() -> tuple[Workload, Kernel]:
     """A product of segments whose tiles have 1 to 7 rows, each by a function of its own."""
     w = workload("grouped_matmul t=70 n=24 k=20 experts=5")
-    target = replace(TARGET, vector_bytes=64, isa="generic", bf16_dot=False, flags=("-O1",))
+    registers = {"vector_bytes": 64, "vector_registers": 32}
+    target = replace(TARGET, isa="generic", bf16_dot=False, flags=("-O1",), **registers)
     template = WindowsTemplate(w, target)
     chosen = tuple((d.name, FIXED[d.name]) for d in template.decisions)
     return w, Space(w, target, [template]).lower(Schedule("windows", chosen))

@@ -150,3 +150,36 @@ def test_where_programs_cannot_be_run_it_says_so(monkeypatch):
     monkeypatch.setattr(cache.os, "access", lambda *_: False)
     with pytest.raises(InputError, match=r"cannot be run; XDG_CACHE_HOME"):
         CachedFile("things", "program").program(Maker())
+
+
+def test_what_was_not_used_for_longest_makes_room(monkeypatch):
+    files = [CachedFile("things", f"number {number}") for number in range(6)]
+    for age, file in enumerate(files[:5]):
+        file.write(CONTENT)
+        os.utime(file.path, (1e9 - age, 1e9 - age))
+    assert files[4].read() == CONTENT  # it is used now
+    monkeypatch.setattr(cache, "MOST_BYTES", 5 * (len(CONTENT) + SEAL_BYTES))
+    monkeypatch.setattr(cache, "KEPT_SHARE", 0.8)
+    files[5].write(CONTENT)
+    assert [file.read() is not None for file in files] == [True, True, False, False, True, True]
+
+
+def test_a_file_alone_is_kept_however_large_it_is(monkeypatch):
+    monkeypatch.setattr(cache, "MOST_BYTES", 1)
+    file = CachedFile("things", "large")
+    file.write(CONTENT)
+    assert file.read() == CONTENT
+
+
+def test_what_is_held_is_counted_and_cleared(folder):
+    for kind in ("binaries", "cubins"):
+        CachedFile(kind, "one").write(CONTENT)
+    other = CachedFile("cluster", "known")
+    other.write(CONTENT)
+    (folder / "binaries" / "link").symlink_to(other.path)
+    found = {held.kind: (held.files, held.bytes) for held in cache.held()}
+    one = (1, len(CONTENT) + SEAL_BYTES)
+    assert found == {"binaries": one, "cubins": one, "emulator": (0, 0), "peaks": (0, 0)}
+    cache.clear()
+    assert {held.files for held in cache.held()} == {0}
+    assert other.read() == CONTENT

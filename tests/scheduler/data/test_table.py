@@ -25,8 +25,9 @@ from measure.testing.made_up import (
     schedule,
     shape_of,
 )
-from scheduler.data.columns import FEATURE, Kind
+from scheduler.data.columns import FEATURE, Column, Kind
 from scheduler.data.export import export_table
+from scheduler.data.formats import write_csv
 from scheduler.data.table import Table
 from spaces.errors import InputError
 from spaces.registry import space_for
@@ -240,3 +241,19 @@ def test_what_is_recorded_meanwhile_waits_for_the_next_export(database):
     before = cells(table)
     database.record(attempt(replace(measured(7, 1.0), schedule=schedule(77))))
     assert json.dumps(cells(table)) == json.dumps(before)
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_text_of_csv_is_no_formula(tmp_path, begin):
+    """Numbers stay numbers, whatever their sign."""
+    text = f'{begin}HYPERLINK("http://x","y")'
+    columns = [
+        Column("place.host", Kind.TEXT, "", ""),
+        Column("drift", Kind.NUMBER, "", ""),
+    ]
+    path = tmp_path / "trials.csv"
+    write_csv(path, columns, [{"place.host": [text, "a=b"], "drift": [-1.5, 2.0]}])
+    with path.open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["place.host", "drift"]
+    assert rows == [[f"'{text}", "-1.5"], ["a=b", "2.0"]]
