@@ -18,7 +18,7 @@ from spaces.derivation.rounding.repeats import repeats
 from spaces.dtypes import dtype
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Binary, Expression, Read
-from spaces.numerics.adding import adds_float8, error_of_sum
+from spaces.numerics.adding import adds_float8, drift_of_sum, error_of_sum
 from spaces.numerics.interval import SLACK, Arithmetic, Interval, nowhere
 
 ALIKE, APART = 1.0, 2.0
@@ -115,7 +115,7 @@ def sum_of_terms(
     names, magnitude = dtypes_of_factors(program, stage), numbers.call("abs", [value])
     roots = [numbers.call("sqrt", [square]) for square in sums.squares]
     relative, absolute = error_of_sum(terms, kind, names, 1.0, 1.0)
-    error = magnitude * relative
+    error = magnitude * (relative + drift_of_sum(terms, kind, names))
     if adds_float8(names):
         walk = roots[0] * WALK
         shares = (

@@ -51,7 +51,7 @@ def test_factors_of_long_sums_are_mostly_zero(text, operands):
     assert changed == operands.keys()
     for name, dimension in operands.items():
         before, after = (np.moveaxis(d.inputs[name], dimension, -1) for d in (first, other))
-        assert 0 < np.mean(after != 0) < 1 / 16
+        assert 0 < np.mean(after != 0) < 1 / 4
         assert (after[..., [0, -1, -2]] == before[..., [0, -1, -2]]).all()
         assert ((after == before) | (after == 0)).all()
 

@@ -11,13 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from measure.drawing.draw import one_draw
+from measure.drawing.edges import with_edges
 from spaces.cpu.target import detect_cpu
 from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-from tests.spaces.cpu.native import Guarded, compile_kernels
+from tests.kernels import planted
+from tests.spaces.cpu.native import Guarded, compile_kernels, complaint
 from tests.spaces.long_sums import REDUCTIONS, Draw, Yardstick, drawn, equal, far, offset
 
 TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
@@ -106,3 +109,29 @@ def test_every_reduction_is_as_near_as_numpys(
     name: str, draw: Draw, terms: int, tmp_path: Path
 ) -> None:
     check(name, draw, terms, 20, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "extents", "template"),
+    [
+        ("y[r] = sum[c](x[r, c])", {"r": 3, "c": 400_000}, "rows"),
+        ("y[c] = sum[r](x[r, c])", {"r": 30_000, "c": 20}, "kept"),
+    ],
+)
+def test_edge_inputs_show_a_kernel_that_adds_up_all_in_one(
+    text: str, extents: Mapping[str, int], template: str, tmp_path: Path
+) -> None:
+    w = workload(text, **extents)
+    space = space_for(w, TARGET)
+    rows = space.sample(np.random.default_rng(0), 100)
+    schedule = next(s for s in map(space.schedule, rows) if s.template == template)
+    right = space.lower(schedule)
+    naive = planted(right, r"% \d+ == 0", "% (1u << 31) == 0", entry="naive", count=0)
+    library = compile_kernels([right, naive], TARGET, tmp_path)
+    draws = list(with_edges(one_draw(w, 0)))
+
+    def complaints(kernel: Kernel) -> list[str]:
+        return [complaint(kernel, library, w, 0, dict(draw.inputs)) for draw in draws]
+
+    assert not any(complaints(right))
+    assert any(complaints(naive))
