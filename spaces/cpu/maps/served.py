@@ -24,4 +24,4 @@ def why_no_map(workload: Workload, target: CpuTarget) -> str | None:
     except InputError as reason:
         return str(reason)
     values = DTYPES if only_moved(plane) else FLOATS
-    return why_no_array(plane, values, TABLE_TYPES)
+    return why_no_array(plane, values, TABLE_TYPES, slices=True)

@@ -16,14 +16,16 @@ def cached_plane(program: Program) -> Plane:
     return plane_of(map_of(program))
 
 
-def why_no_array(plane: Plane, values: Collection[str], tables: Collection[str]) -> str | None:
-    """Why kernels whose elements and indices have these dtypes cannot read or write an array, in
-    words; None if they can."""
+def why_no_array(
+    plane: Plane, values: Collection[str], tables: Collection[str], slices: bool = False
+) -> str | None:
+    """Why kernels whose elements and indices have these dtypes, and which take ``slices`` of larger
+    arrays or not, cannot read or write an array, in words; None if they can."""
     program = plane.view.program
     for array in (*program.operands, *program.outputs):
         allowed = tables if plane.view.is_table(array.name) else values
         if array.dtype not in allowed:
             return f"{array.name} is {array.dtype}; allowed: {', '.join(allowed)}"
-        if array.leading is not None:
+        if array.leading is not None and not slices:
             return f"{array.name} is a slice of a larger array; a map takes whole ones"
     return None
