@@ -1,4 +1,7 @@
-"""Moves a number that multiplies all scores to their left operand, read once for all keys."""
+"""Moves a number that multiplies all scores to their left operand, read once for all keys.
+
+A number above 1 stays: it could make terms infinite, of different signs, where their sum is not.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ def with_scaled_scores(chained: Chained) -> Chained:
     belongs to the factor of all scores."""
     bodies = [*(r.element for r in chained.scalars), *(w.weight for w in chained.weighings)]
     found = {scale for body in bodies for scale in _scales(body, chained.score)}
-    if len(found) != 1 or not (scale := found.pop()):
+    scale = found.pop() if len(found) == 1 else None
+    if not scale or abs(scale) > 1:
         return chained
 
     def scaled(node: Expression) -> Expression:

@@ -130,6 +130,11 @@ KNOWN = {
         {"i": 40, "j": 300, "d": 8, "e": 20},
         {"v": "one infinity", "k": "one NaN"},
     ),
+    "scores with a large factor": (
+        "y[i,e] = sum[j](sigmoid(sum[d](q[i,d] * k[j,d]) * 3e6) * v[j,e])",
+        {"i": 20, "j": 30, "d": 8, "e": 20},
+        {"k": "large"},
+    ),
     "rows of scores of -inf": (
         "p[i,j] = sum[d](q[i,d] * k[j,d]) * 0.3 + a[i,j]\n"
         "y[i,e] = sum[j](softmax[j](p[i,j]) * v[j,e])\nl[i] = logsumexp[j](p[i,j])\n-> y, l",

@@ -24,7 +24,7 @@ def chained(score: str) -> Chained:
         ("p[i,j] * 0.125 + b[j]", 0.125),
         ("3 * tanh(p[i,j] / 4)", 0.25),
         ("3 * tanh(p[i,j] * 0.5 / 4)", 0.125),
-        ("-2 * p[i,j]", -2),
+        ("-0.5 * p[i,j]", -0.5),
     ],
 )
 def test_a_number_of_all_uses_is_the_factor(score, factor):
@@ -35,7 +35,9 @@ def test_a_number_of_all_uses_is_the_factor(score, factor):
     assert any(found.score in body.reads for body in bodies)
 
 
-@pytest.mark.parametrize("score", ["p[i,j]", "p[i,j] * 2 + p[i,j] * 3", "p[i,j] * 2 + p[i,j]"])
+@pytest.mark.parametrize(
+    "score", ["p[i,j]", "p[i,j] * 2 + p[i,j] * 3", "p[i,j] * 2 + p[i,j]", "p[i,j] * 3e6"]
+)
 def test_other_scores_stay_as_they_are(score):
     assert chained(score).factor == ONE
 
