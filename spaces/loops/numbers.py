@@ -108,7 +108,7 @@ union tw_real_bits { double value; u64 bits; };
   double x = tw_real_of_bits((u64)(field + zero) << 52 | low << (52 - fraction));
   if (field == 0) x = (double)low * tw_real_of_bits((u64)(zero + 1 - fraction) << 52);
   if (size > largest) x = size == largest + 1 && exponent != 4 ? @INFINITY@ : @INFINITY@ * 0.0;
-  return bits >> (fraction + exponent) & 1 ? -x : x;
+  return tw_real_of_bits(tw_bits_of_real(x) ^ (u64)(bits >> (fraction + exponent) & 1) << 63);
 }
 @FUNCTION@ unsigned tw_real_encoded(
     double number, int fraction, int exponent, unsigned largest, int saturates) {
@@ -123,7 +123,8 @@ union tw_real_bits { double value; u64 bits; };
   if (shift < 54) {
     const u64 rest = digits & (((u64)1 << shift) - 1), half = (u64)1 << (shift - 1);
     const unsigned down = (unsigned)(digits >> shift);
-    size = ((unsigned)above << fraction) + down + (rest > half || (rest == half && (down & 1)));
+    const unsigned up = (unsigned)(rest > half) | ((unsigned)(rest == half) & down);
+    size = ((unsigned)above << fraction) + down + (up & 1);
   }
   if (size > largest) size = saturates ? largest : largest + 1;
   return (unsigned)(x < 0.0) << (fraction + exponent) | size;
