@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from spaces.dtypes import dtype
 
-IN_ONE, IN_ONE_OF_PRODUCTS = 1 << 10, 1 << 15
+IN_ONE, IN_ONE_OF_PRODUCTS, IN_ONE_OF_TENSOR_CORES = 1 << 10, 1 << 15, 1 << 18
 """Terms that a right kernel adds to one accumulator at most: longer sums are in blocks. Products
-have a matrix of accumulators, which fills the registers, and take more before it is emptied."""
+have a matrix of accumulators, which fills the registers, and take more before it is emptied; most
+of all where tensor cores keep it, whose error is less than that of what they multiply."""
 TRUNCATED = frozenset({"float16", "bfloat16", "tfloat32"})
 """Dtypes whose products tensor cores may add up."""
 
@@ -20,6 +21,8 @@ def adds_float8(factors: Sequence[str]) -> bool:
 
 def in_one_accumulator(terms: int, factors: Sequence[str]) -> int:
     """How many of so many terms right kernels may add to one accumulator."""
+    if not TRUNCATED.isdisjoint(factors):
+        return min(terms, IN_ONE_OF_TENSOR_CORES)
     return min(terms, IN_ONE_OF_PRODUCTS if factors else IN_ONE)
 
 

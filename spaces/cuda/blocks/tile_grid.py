@@ -18,11 +18,14 @@ from spaces.cuda.blocks.batch import number_lines, product_number, x_numbers
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import drawn_row_tiles, row_tiles
 from spaces.cuda.target import MOST_BLOCKS
+from spaces.numerics.adding import IN_ONE_OF_PRODUCTS
 from spaces.template import Decision, Rule
 
 RASTERS = ("along_columns", "along_rows")
 GROUPS = (1, 2, 4, 8, 16)
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
+PART = 1 << 13
+"""Terms of a part of a long sum, where there are parts enough."""
 
 
 @dataclass(frozen=True)
@@ -168,14 +171,44 @@ def grid_rules(
     )
 
 
+def parts_needed(product: Tiled) -> int:
+    """How many parts a long sum needs at least, so that accumulators of float32 have few terms.
+    Those of tensor cores, and of wider types, are as right as what they multiply."""
+    dtypes = {product.left.dtype, product.right.dtype}
+    if product.terms <= IN_ONE_OF_PRODUCTS or "float32" not in dtypes:
+        return 1
+    return next((n for n in SPLITS if n * PART >= product.terms), SPLITS[-1])
+
+
+def _long_parts(terms: int, needed: int) -> Rule:
+    return Rule(
+        "long_parts",
+        ("splits",),
+        lambda c: c["splits"] >= needed,
+        lambda c: (
+            f"{c['splits']} parts of {terms} terms are too long for one accumulator; allowed: "
+            f"{needed} parts or more"
+        ),
+    )
+
+
+def why_too_long(product: Tiled) -> str | None:
+    """Why sums are too long, in words; None if they are not."""
+    most = SPLITS[-1] * IN_ONE_OF_PRODUCTS
+    if parts_needed(product) == 1 or product.terms <= most:
+        return None
+    return f"adds up at most {most} terms; there are {product.terms}"
+
+
 def _split_rules(
     product: Tiled, reads: Sequence[str], count: Callable[[Any], Any], multiprocessors: int
 ) -> tuple[Rule, ...]:
     def steps(c: Any) -> Any:
         return ceil_div(product.terms, c["depth"])
 
-    most = 4 * multiprocessors
+    most, needed = 4 * multiprocessors, parts_needed(product)
     return (
+        *([_long_parts(product.terms, needed)] if needed > 1 else []),
         Rule(
             "idle_parts",
             ("depth", "splits"),
@@ -188,7 +221,7 @@ def _split_rules(
         Rule(
             "needless_split",
             (*reads, "splits"),
-            lambda c: (c["splits"] == 1) | (count(c) * c["splits"] <= most),
+            lambda c: (c["splits"] <= needed) | (count(c) * c["splits"] <= most),
             lambda c: (
                 f"{count(c)} tiles in {c['splits']} parts make more than four blocks for each of "
                 f"the {multiprocessors} multiprocessors; splitting the depth gains nothing"

@@ -16,7 +16,7 @@ from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.sizes import RingSizes
 from spaces.cuda.blocks.template import BlockTemplate
-from spaces.cuda.blocks.tile_grid import grid_decisions
+from spaces.cuda.blocks.tile_grid import grid_decisions, why_too_long
 from spaces.cuda.blocks.traffic import Blocks
 from spaces.cuda.simt.code import SimtCode
 from spaces.cuda.simt.rules import SPREADS, simt_rules
@@ -45,7 +45,7 @@ class Simt(BlockTemplate):
         for operand in product.workload.operands:
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
-        return why_no_finish(product.workload)
+        return why_no_finish(product.workload) or why_too_long(product)
 
     def restrictions(self) -> Sequence[Rule]:
         """See ``spaces.cuda.simt.rules``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from spaces.cpu.target import detect_cpu
@@ -10,6 +11,7 @@ from spaces.cuda.simt.rules import SimtSizes
 from spaces.cuda.simt.template import Simt
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
+from spaces.space import Space
 from tests.spaces.cuda.block_templates import BlockTemplateContract
 
 ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}
@@ -44,3 +46,14 @@ def test_float64_takes_arithmetic_and_float8_new_hardware():
     assert Simt.refuses(arithmetic, cuda_target("sm_80")) is None
     small = workload("matmul", m=8, n=8, k=8, dtype="float8_e5m2")
     assert Simt.refuses(small, cuda_target("sm_89")) is None
+
+
+def test_long_sums_are_split_so_that_no_accumulator_has_all_terms():
+    work = workload("matmul", m=8, n=8, k=10**5)
+    target = cuda_target("sm_90a")
+    space = Space(work, target, [Simt(work, target)])
+    drawn = space.sample(np.random.default_rng(0), 40)
+    splits = {space.schedule(row).values["splits"] for row in drawn}
+    assert min(splits) * 8192 >= 10**5
+    longer = workload("matmul", m=8, n=8, k=2 * 10**6)
+    assert "adds up at most" in str(Simt.refuses(longer, target))
