@@ -1,4 +1,4 @@
-"""The operators that two checkouts are compared on, by kind."""
+"""The operators that two checkouts are compared on, by kind; ``@`` names the template to take."""
 
 from __future__ import annotations
 
@@ -58,10 +58,13 @@ CUDA = {
         "grouped_matmul t=4096 n=2048 k=1024 experts=8 dtype=bfloat16",
         "gated_matmul m=512 n=4096 k=4096 dtype=bfloat16",
         "matmul m=256 n=256 k=262144 dtype=bfloat16",
+        "matmul m=4096 n=4096 k=4096 dtype=bfloat16 @hopper",
+        "matmul m=4096 n=4096 k=4096 dtype=float16 @mma",
+        "matmul m=1024 n=1024 k=1024 @simt",
     ),
     "convolutions": (
         "conv2d n=32 c=64 h=56 w=56 o=64 r=3 s=3 padding=1 layout=NHWC dtype=float16",
-        "conv2d n=32 c=256 h=14 w=14 o=1024 r=1 s=1 layout=NHWC dtype=float16",
+        "conv2d n=32 c=256 h=14 w=14 o=512 r=3 s=3 padding=1 layout=NHWC dtype=float16",
         "conv2d n=8 c=128 h=28 w=28 o=128 r=3 s=3 padding=1 dtype=float16",
         "conv2d n=8 c=96 h=56 w=56 o=96 r=3 s=3 padding=1 groups=96 layout=NHWC dtype=float16",
         "max_pool2d n=32 c=64 h=112 w=112 r=3 stride=2 padding=1 dtype=float16",
@@ -84,6 +87,10 @@ CUDA = {
         "attention b=4 h=16 i=1024 j=1024 d=64 mask=causal dtype=float16",
         "attention b=16 h=32 kv=8 i=1 j=4096 d=128 dtype=bfloat16",
         "attention b=1 h=12 i=128 j=128 d=64 dtype=float16",
+        "attention b=1 h=32 i=4096 j=4096 d=128 dtype=bfloat16 @chained_hopper",
+        "attention b=1 h=32 kv=8 i=4096 j=4096 d=128 mask=causal dtype=bfloat16 @chained_hopper",
+        "attention b=4 h=16 i=1024 j=1024 d=64 mask=causal dtype=float16 @chained_hopper",
+        "attention b=16 h=128 kv=1 i=1 j=4096 d=128 dtype=bfloat16 @chained_hopper",
     ),
     "maps": (
         "swiglu r=8192 c=8192 dtype=bfloat16",

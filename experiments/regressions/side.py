@@ -14,6 +14,8 @@ from collections.abc import Callable
 from importlib import import_module, util
 from typing import Any
 
+import numpy as np
+
 PREFIX = "tilewright." if util.find_spec("spaces") is None else ""
 """Where the packages are: checkouts before 0.1.0 have them at the top level."""
 
@@ -25,16 +27,17 @@ def module(name: str) -> Any:
 
 def built(kind: str, text: str, schedule: Any) -> tuple[Any, list[Any]]:
     """The function of a schedule, and the arrays that it is called with."""
-    from tilewright import query, workload
+    from tilewright import workload
 
+    text, _, template = text.partition(" @")
     work = workload(text)
     function = module("spaces.backends").backend(kind).part("function")
+    space = module("spaces.registry").space_for(work, module("spaces.target").detect_target(kind))
+    if template:
+        space = type(space)(work, space.target, [space.templates[template]])
     if schedule is None:
-        answer = query(work, kind, None)
-        space, chosen = answer.space, answer.schedule
+        chosen = predicted(space)
     else:
-        target = module("spaces.target").detect_target(kind)
-        space = module("spaces.registry").space_for(work, target)
         chosen = module("spaces.schedule").Schedule.from_json(schedule)
     made = function(space, space.ordered(chosen), "measured", False)
     inputs = [work.make_inputs(seed=1)[array.name] for array in work.inputs]
@@ -43,6 +46,13 @@ def built(kind: str, text: str, schedule: Any) -> tuple[Any, list[Any]]:
 
         inputs = [as_tensor(torch, array) for array in inputs]
     return made, inputs
+
+
+def predicted(space: Any) -> Any:
+    """The schedule of a random sample that the roofline holds for the fastest."""
+    rows = space.sample(np.random.default_rng(0), 4096)
+    latency = module("scheduler.machine").roofline(space.target).latency(space, rows)
+    return space.schedule(rows[np.nanargmin(latency)])
 
 
 def as_tensor(torch: Any, array: Any) -> Any:

@@ -30,6 +30,8 @@ from spaces.language.tree import (
 )
 
 MAX_DEPTH = 64
+MAX_TABLES = 8
+"""Tables that an index is read from, one by an entry of the other."""
 CALLED = (*FUNCTIONS, "select", "inside", "size")
 """What has the form of a function's call."""
 MOST_SHOWN = 40
@@ -163,6 +165,8 @@ class ExpressionReader:
         if isinstance(found, AxisValue):
             return found
         self.refuse_reductions(node, found)
+        if (tables := _tables(found)) > MAX_TABLES:
+            self._fail(node, f"{tables} tables within tables; allowed: {MAX_TABLES}")
         for read in found.reads:
             if read.name not in self._names.indices:
                 self._fail(node, self._names.no_index(read.name))
@@ -274,6 +278,11 @@ class ExpressionReader:
 
     def _fail(self, node: ast.expr, problem: str) -> NoReturn:
         self._statement.fail(problem, node.col_offset)
+
+
+def _tables(node: Expression) -> int:
+    """How many entries an index is read by, one within the other."""
+    return isinstance(node, Read) + max(map(_tables, node.children), default=0)
 
 
 def parts(index: ast.expr) -> list[ast.expr]:

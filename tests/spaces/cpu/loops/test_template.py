@@ -94,9 +94,10 @@ def test_every_planted_bug_is_found(tmp_path):
 
 def test_indices_within_indices_take_no_more_text_than_they_have():
     """Each is written once, however deep."""
-    index = "i"
-    for _ in range(19):
-        index = f"inside(t[{index} + 1], 0)"
-    space = space_for(workload(f"t: int32[9](index < 8); y[i] = {index}", i=8), machine())
-    kernel = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
-    assert len(kernel.source.body) < 20000
+    sizes = []
+    for depth in (4, 8):
+        text = "inside(t[" * depth + "i" + " + 1], 0)" * depth
+        space = space_of(f'"t: int32[9](index < 8); y[i] = {text}" i=8')
+        kernel = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
+        sizes.append(len(kernel.source.body.partition("#endif")[2]))
+    assert sizes[1] < 2 * sizes[0]

@@ -36,6 +36,7 @@ BAD = {
     "y[i] = x[i * 0.5]": "index 0.5 is no whole number",
     "y[i] = x[exp(i)]": "exp.i. is no index; allowed: whole numbers, axes, entries",
     "y[i] = x[sum[j](j)]": "reduces; allowed: a stage of its own",
+    f"t: int32[4](index < 4); y[i] = {'t[' * 10}i{']' * 10}": "9 tables within tables; allowed: 8",
     "y[i] = inside(x[i - 1], 0)": "allowed: a line that declares it, such as x: float32.8.",
     "y[i, j] = inside(x[i - 1, j], 0)": "such as x: float32.8, 8.",
     "y[i] = inside(2, 0)": "inside.* is for one entry",
