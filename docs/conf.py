@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pygments.lexers.special import TextLexer
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE)]
 
@@ -33,4 +35,6 @@ html_static_path = ["_static"]
 
 def setup(app: Any) -> None:
     """Write the generated pages before Sphinx reads its sources."""
+    for name in ("accepted", "refused"):  # programs of the language
+        app.add_lexer(name, TextLexer)
     app.connect("builder-inited", lambda app: generated.write(HERE / "reference"))

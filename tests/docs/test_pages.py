@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from spaces.errors import InputError
+from spaces.language import program
 from tests.pages import BLOCK, PROGRAMS, ROOT, blocks, environment, quickly, run
 
 DOCS = ROOT / "docs"
@@ -32,6 +34,23 @@ def test_every_block_runs(page, tmp_path):
     for language, text in blocks(page):
         if language in PROGRAMS:
             run(language, quickly(text), folder, variables)
+
+
+def programs(kind: str) -> list[str]:
+    page = DOCS / "reference/language.md"
+    return [text for language, text in blocks(page) if language == kind]
+
+
+@pytest.mark.parametrize("text", programs("accepted"))
+def test_what_is_called_accepted_is(text):
+    assert program(text).stages
+
+
+@pytest.mark.parametrize("text", programs("refused"))
+def test_what_is_called_refused_is_and_so_is_said_why(text):
+    written, _, said = text.rpartition("\n-> ")
+    with pytest.raises(InputError, match=re.escape(said)):
+        program(written)
 
 
 def test_the_site_builds_without_a_warning(tmp_path):
