@@ -187,6 +187,7 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
         "seconds": 600,
         "patience": None,
         "search": "evolutionary",
+        "numerics": "strict",
     }
     assert (run.peak_gflops, run.library_seconds) == (50.0, 2e-3)
     assert run.versions.keys() >= {"tilewright", "python", "numpy", "templates"}
