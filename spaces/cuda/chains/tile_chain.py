@@ -11,7 +11,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.corrections import Corrections
 from spaces.cuda.chains.far import Shift
-from spaces.cuda.chains.lanes import REFERENCES, ROWS, over_rows, selected
+from spaces.cuda.chains.lanes import FINITE, REFERENCES, ROWS, over_rows, selected
 from spaces.cuda.chains.parts import Parts
 from spaces.cuda.chains.scopes import NEAR, ExactScope, RowScope, Terms, ThreadScope
 from spaces.cuda.chains.scores import ODD, OF_ROW, OWN, ScoreScope, by_size, near_scores
@@ -59,7 +59,9 @@ class TileChain:
 
             return RowScope(prefix, leaf, self.waiting, chain.row, index="h")
 
-        self.old = scope("o", chain.state_leaf("state{}[r]", based="base{}[r]"))
+        # where totals may stay behind, any result is far from that of nothing
+        forms = {} if chain.lagging else FINITE
+        self.old = scope("o", chain.state_leaf("state{}[r]", "base{}[r]", forms))
         self.found = scope("c", chain.state_leaf("next{}[h]"))
         self.new = scope("n", chain.state_leaf("next{}[h]", "chosen{}[h]", REFERENCES))
         self.parts = Parts(chain, self.new)
