@@ -34,6 +34,7 @@ from measure.tables.queries import (
     runs_query,
     summaries_query,
     trials,
+    versions_query,
 )
 from measure.tables.reading import Reader
 from measure.tables.rows import as_read
@@ -275,6 +276,19 @@ class Database:
         """Number of schedules that were tried, however they ended, but for those lost."""
         with transaction(self._engine) as connection:
             return trials(connection, workload, target)
+
+    @patient
+    def versions(
+        self, workload: Workload | None = None, target: Target | None = None
+    ) -> dict[str, dict[str, int]]:
+        """How many attempts there are of each version of a template, by the target's fingerprint;
+        of one workload or target or of all. Those lost are none."""
+        found: dict[str, dict[str, int]] = {}
+        with transaction(self._engine) as connection:
+            rows = connection.execute(versions_query(workload, target)).all()
+        for fingerprint, version, count in rows:
+            found.setdefault(fingerprint, {})[version] = count
+        return found
 
     @patient
     def pairs(self) -> list[tuple[Workload, Target]]:

@@ -26,6 +26,7 @@ from costmodel.draft import drafted
 from costmodel.interfaces import CostModel
 from measure.busy import why_busy
 from measure.estimates import Estimate, latency
+from scheduler.earlier import count_earlier, remark
 from scheduler.machine import roofline
 from scheduler.opening import as_model, opened
 from scheduler.strategies.history import distinct
@@ -191,6 +192,8 @@ def answers(
         with opened(database, create=False) as known:
             trials = known.trials(space.workload, space.target)
             measured = list(_measured(space, known, trials)) if trials else []
+            if trials and not measured and (count := _earlier(space, known)):
+                warnings.warn(remark(count), RuntimeWarning, stacklevel=3)
             yield from measured
             others = () if measured else _other_threads(space, known)
             if others:
@@ -225,6 +228,12 @@ def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]
         schedule, score = space.ordered(record.schedule), record.measurement.score
         if schedule in space and score is not None:
             yield Answer(space, schedule, score, Provenance.MEASURED, trials, record)
+
+
+def _earlier(space: Space, database: Database) -> int:
+    """How many records of this workload and target are of earlier versions of templates."""
+    versions = database.versions(space.workload, space.target)
+    return count_earlier(versions.get(space.target.fingerprint, {}), space.is_earlier)
 
 
 def _other_threads(space: Space, database: Database) -> tuple[str, ...]:

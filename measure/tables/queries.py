@@ -40,6 +40,24 @@ def trials(connection: Connection, workload: Workload, target: Target) -> int:
     return connection.execute(TRIALS, asked(workload, target)).scalar() or 0
 
 
+def versions_query(workload: Workload | None, target: Target | None) -> Select[Any]:
+    """How many attempts there are of each version of a template on each target, of one workload
+    and target or of all; those lost are none."""
+    query = (
+        select(targets.c.fingerprint, measurements.c.template_version, func.count())
+        .join(pairs, measurements.c.pair_id == pairs.c.id)
+        .join(targets, pairs.c.target_id == targets.c.id)
+        .where(measurements.c.status != str(Status.LOST))
+        .group_by(targets.c.fingerprint, measurements.c.template_version)
+    )
+    if workload is not None:
+        query = query.join(workloads, pairs.c.workload_id == workloads.c.id)
+        query = query.where(workloads.c.key == workload.key)
+    if target is not None:
+        query = query.where(targets.c.fingerprint == target.fingerprint)
+    return query
+
+
 def summaries_query() -> Select[Any]:
     """The counts of each pair that there are attempts of, with how fast its best record is."""
     last = (

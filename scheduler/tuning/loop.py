@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
 from measure.tables.patience import UnavailableError, waiting
+from scheduler.earlier import remark
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.interrupt import Interrupt
 from scheduler.tuning.progress import Ledger, Stop
@@ -95,6 +96,8 @@ class Tuning:
                 if place and self._time_left <= 0:
                     break
                 task.begin()
+            if earlier := sum(task.earlier for task in self._tasks):
+                warnings.warn(remark(earlier), RuntimeWarning, stacklevel=2)
             self._explore()
             self._compare()
         except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from measure.interfaces import Executor
 from measure.records.measurement import Candidate, Job, Measurement
 from measure.records.ranking import FINAL, SEARCH
 from measure.records.run import CHECKED, Run
+from scheduler.earlier import starts
 from scheduler.query import untuned
 from scheduler.strategies.search import Proposed, Search
 from scheduler.tuning.claims import Claims
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from measure.database import Database
 
 LOST_IN_A_ROW = 16  # lost attempts after which the machine is taken for broken
+EARLIER = "earlier"  # origin of what was fast for an earlier version of its template
 UNTUNED = "untuned"  # origin of what is answered for a workload that nobody tuned
 
 Report = Callable[[str, Measurement | None], None]
@@ -69,6 +71,7 @@ class Task:
         self.board = Scoreboard()
         self.stop: Stop | None = None
         self.has_begun = False
+        self.earlier = 0  # records of earlier versions of templates
         self.submitted = 0  # candidates of the search, but for those that the machine lost
         self.levels: list[float | None] = []  # the best latency known when each batch was sent
         self._database, self._executor = database, executor
@@ -83,6 +86,7 @@ class Task:
         self._claims = Claims([])
         self._known: list[Measurement] = []  # that the search is told first
         self._resumed: set[Schedule] = set()  # what earlier runs measured
+        self._starts: list[Schedule] = []  # of those
         self._first: list[Proposed] = []  # before anything that the search asks for
         self._beside: set[Schedule] = set()  # under way, and not asked for by the search
         self._checked: Schedule | None = None
@@ -172,11 +176,15 @@ class Task:
         with self._ledger.work("database"):
             self._log.begin()
             self.has_begun = True
-            records = [
+            known = [
                 record
                 for record in self._database.records(self.space.workload, self.space.target)
-                if record.template_version in self.space.versions and not record.measurement.lost
+                if not record.measurement.lost
             ]
+        versions, is_earlier = self.space.versions, self.space.is_earlier
+        records = [record for record in known if record.template_version in versions]
+        earlier = [record for record in known if is_earlier(record.template_version)]
+        self.earlier, self._starts = len(earlier), starts(self.space, earlier)
         self._claims = Claims(records)
         sound = [
             replace(record.measurement, schedule=self.space.ordered(record.schedule))
@@ -252,8 +260,10 @@ class Task:
             with self._ledger.work("search"):
                 self._search = self._make_search()
                 answers = untuned(self.space, self._database, self._model)
-            new = [schedule for schedule in answers if schedule not in self._resumed]
-            self._first = [Proposed(schedule, UNTUNED) for schedule in new]
+            origins = dict.fromkeys(answers, UNTUNED)
+            origins |= {s: EARLIER for s in self._starts if s not in origins}
+            new = {s: origin for s, origin in origins.items() if s not in self._resumed}
+            self._first = [Proposed(schedule, origin) for schedule, origin in new.items()]
             self._beside.update(new)
             self._tell(self._known)
         return self._search

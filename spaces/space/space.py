@@ -62,6 +62,11 @@ class Space:
         """Those of all its templates: schedules of other versions are other kernels today."""
         return frozenset(template.versioned for template in self.templates.values())
 
+    def is_earlier(self, versioned: str) -> bool:
+        """Whether this is another version of one of its templates, such as ``contraction.2``:
+        schedules of that meant other kernels."""
+        return versioned.rpartition(".")[0] in self.templates and versioned not in self.versions
+
     @property
     def width(self) -> int:
         """Number of columns of a population."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -127,6 +128,8 @@ def _print_workloads(database: Database, format: Format) -> None:
         print(json.dumps([summary.to_json() for summary in summaries]))
         return
     from scheduler.cli.output import print_table, seconds
+    from scheduler.earlier import count_earlier, remark
+    from spaces.declared import is_of_earlier_version
 
     columns = ("workload", "target", "#trials", "#failures", "#best", "#GFLOP/s")
     rows = []
@@ -137,3 +140,11 @@ def _print_workloads(database: Database, format: Format) -> None:
         counts = (str(summary.trials), str(summary.failures))
         rows.append((summary.workload, summary.target.summary, *counts, *figures))
     print_table(columns, rows)
+    targets = {summary.target.fingerprint: summary.target for summary in summaries}
+    versions = database.versions()
+    earlier = sum(
+        count_earlier(versions.get(name, {}), partial(is_of_earlier_version, kind=target.kind))
+        for name, target in targets.items()
+    )
+    if earlier:
+        say(remark(earlier))

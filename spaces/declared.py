@@ -1,0 +1,30 @@
+"""Versions of templates as their source declares them: a command that only names records has no
+time to load all templates, with NumPy."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+_NAME = re.compile(r'^    name: ClassVar\[str\] = "(\w+)"', re.M)
+_VERSION = re.compile(r"^    version: ClassVar\[int\] = (\d+)", re.M)
+
+
+def is_of_earlier_version(versioned: str, kind: str) -> bool:
+    """Whether this is another version of a template for a kind of target than its present one, such
+    as ``contraction.2``. Templates that are not ours have none."""
+    name, _, version = versioned.rpartition(".")
+    present = declared_versions(kind).get(name)
+    return present is not None and version != str(present)
+
+
+@cache
+def declared_versions(kind: str) -> dict[str, int]:
+    """The version of each template for a kind of target, of those that declare their names."""
+    found: dict[str, int] = {}
+    for path in Path(__file__).parent.glob(f"{kind}/*/template.py"):
+        text = path.read_text()
+        version = _VERSION.search(text)
+        found |= dict.fromkeys(_NAME.findall(text), int(version[1]) if version else 1)
+    return found
