@@ -67,7 +67,7 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
     allowed = [
         template
         for template in templates_for(target)
-        if numerics is Numerics.FAST or why_not_strict(template) is None
+        if numerics is Numerics.FAST or not template.is_weak(workload)
     ]
     forms = [workload]
     usual, last = ([t for t in allowed if t.last_resort == is_last] for is_last in (False, True))
@@ -118,8 +118,3 @@ def numerics_of(template: str, target: Target) -> Numerics:
     known here."""
     known = {each.name: each.numerics for each in templates_for(target)}
     return known.get(template, Numerics.STRICT)
-
-
-def why_not_strict(template: type[Template]) -> str | None:
-    """Why ``numerics="strict"`` does not allow a template, in words; None if it does."""
-    return "needs numerics=fast" if template.numerics is Numerics.FAST else None

@@ -85,6 +85,11 @@ class Template(ABC):
         """The name and the version, such as ``contraction.2``: what a schedule's text means."""
         return f"{self.name}.{self.version}"
 
+    @classmethod
+    def is_weak(cls, workload: Workload) -> bool:
+        """Whether ``numerics="strict"`` does not allow the template for a workload."""
+        return cls.numerics is Numerics.FAST
+
     @property
     def functions(self) -> frozenset[str]:
         """Functions that kernels call: those of the workload, and what a template adds."""

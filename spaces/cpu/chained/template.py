@@ -28,6 +28,7 @@ from spaces.cpu.vectors import wide
 from spaces.derivation.chained.meetings import Meetings
 from spaces.derivation.chained.scaling import with_scaled_scores
 from spaces.derivation.chained.view import Chained, chained_of
+from spaces.derivation.chains.chain import is_weak
 from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.kernel import Kernel
 from spaces.language.magnitude import magnitudes
@@ -65,6 +66,11 @@ class ChainedTemplate(Template):
         self.lanes = target.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = chained_rules(self)
+
+    @classmethod
+    def is_weak(cls, workload: Workload) -> bool:
+        """Whether the chain has a correction that a strict one has not."""
+        return isinstance(workload, Computation) and is_weak(workload.program)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

@@ -31,6 +31,7 @@ from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
+from spaces.derivation.chains.chain import is_weak
 from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
@@ -61,6 +62,11 @@ class CudaChained(Template):
         self.sizes = self._sizes(found)
         self.decisions = self._decisions()
         self.rules = self._rules()
+
+    @classmethod
+    def is_weak(cls, workload: Workload) -> bool:
+        """Whether the chain has a correction that a strict one has not."""
+        return isinstance(workload, Computation) and is_weak(workload.program)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

@@ -36,6 +36,7 @@ from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained, chained_of
+from spaces.derivation.chains.chain import is_weak
 from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
@@ -64,6 +65,11 @@ class ChainedHopper(Template):
         self.sizes = ChainedSizes(tiled(found))
         self.decisions = _decisions(self.sizes)
         self.rules = chained_rules(self.sizes, target, self.decisions)
+
+    @classmethod
+    def is_weak(cls, workload: Workload) -> bool:
+        """Whether the chain has a correction that a strict one has not."""
+        return isinstance(workload, Computation) and is_weak(workload.program)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

@@ -245,7 +245,7 @@ class _Reader:
         return (*self.roles.batch, *apart), together
 
     def _reductions(self) -> tuple[tuple[ChainReduction, ...], tuple[Weighing, ...], Part]:
-        passes = online_passes(self.program, self.expander)
+        passes = online_passes(self.program, self.expander, strict=False)
         if len(passes) > 1:
             name, why = chain(self.program, self.over).refusals[0]
             raise InputError(

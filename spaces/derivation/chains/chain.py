@@ -39,8 +39,9 @@ def chains(program: Program) -> tuple[Chain, ...]:
     return tuple(chain(program, over) for over in axes.values())
 
 
-def chain(program: Program, over: tuple[str, ...]) -> Chain:
-    """The chain over the axes ``over``, which some stage reduces over."""
+def chain(program: Program, over: tuple[str, ...], strict: bool = False) -> Chain:
+    """The chain over the axes ``over``, which some stage reduces over; a ``strict`` one has no
+    correction that inputs can make far less right than the program as it is written."""
     members = {s.name: s for s in program.stages if s.reducer and set(s.over) == set(over)}
     needs = _needs(program, members)
     passes: list[Derivation] = []
@@ -49,13 +50,18 @@ def chain(program: Program, over: tuple[str, ...]) -> Chain:
     for stage in members.values():
         earliest = max((number[name] for name in needs[stage.name] - {stage.name}), default=0)
         try:
-            _derive(program, stage, needs, _pass(program, passes, earliest, over))
+            _derive(program, stage, needs, _pass(program, passes, earliest, over, strict))
         except UnderivableError as refusal:
             refusals.append((stage.name, str(refusal)))
             earliest += 1
-            _derive(program, stage, needs, _pass(program, passes, earliest, over))
+            _derive(program, stage, needs, _pass(program, passes, earliest, over, strict))
         number[stage.name] = earliest
     return Chain(over, tuple(tuple(p.found.values()) for p in passes), tuple(refusals))
+
+
+def is_weak(program: Program) -> bool:
+    """Whether some chain of a program has a correction that a strict one has not."""
+    return any(chain(program, c.over, strict=True).refusals != c.refusals for c in chains(program))
 
 
 def _needs(program: Program, members: Mapping[str, Stage]) -> Mapping[str, frozenset[str]]:
@@ -69,12 +75,12 @@ def _needs(program: Program, members: Mapping[str, Stage]) -> Mapping[str, froze
 
 
 def _pass(
-    program: Program, passes: list[Derivation], number: int, over: tuple[str, ...]
+    program: Program, passes: list[Derivation], number: int, over: tuple[str, ...], strict: bool
 ) -> Derivation:
     if number == len(passes):
         bounded = any(not c.axes.isdisjoint(over) for c in program.conditions)
         count = None if bounded else prod(program.shape(over))
-        passes.append(Derivation(frozenset(over), count))
+        passes.append(Derivation(frozenset(over), count, strict))
     return passes[number]
 
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from spaces.derivation.algebra import ONE, ZERO, plus, times
+from spaces.derivation.algebra import ONE, ZERO, constant, plus, times
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, state
 from spaces.derivation.chains.separation import Separation, Term, UnderivableError, element
 from spaces.derivation.chains.taylor import about_result
@@ -43,10 +43,16 @@ class Derivation:
     ``over`` are the axes that the pass runs along, ``count`` the number of elements of every row,
     None if conditions leave some out. ``found`` has the reductions so far by name, and
     grows by those that only corrections need, such as a count.
+
+    Two corrections are less right than what is written, for some inputs: a factor that leaves a sum
+    which overflows without it, and moments about a mean that is large beside the spread. A
+    ``strict`` derivation has neither; moments of shifted elements
+    (:mod:`spaces.derivation.chains.shifting`) are right.
     """
 
     over: frozenset[str]
     count: int | None = None
+    strict: bool = False
     found: dict[str, ChainReduction] = field(default_factory=dict)
 
     def varies(self, f: Expression) -> bool:
@@ -73,6 +79,7 @@ class Derivation:
         if len(groups) == 1:
             function, u, q = groups.pop()
             correction = None if function is None or u == ZERO else Scaling(function, u)
+            self._check_leaving(own, q, scaled=correction is not None)
             total = _total(map(element, terms))
             return replace(own, element=total, correction=correction, result=times(own.state, q))
         if any(t.function for t in terms):
@@ -80,6 +87,13 @@ class Derivation:
                 f"{own.element} has {len(groups)} terms with different corrections"
             )
         return about_result(self, own)
+
+    def _check_leaving(self, own: ChainReduction, q: Expression, scaled: bool) -> None:
+        """Refuse a factor ``q`` without which the sum may overflow: of elements that are ``scaled``
+        to one at most, the reciprocal of what they add up to is none."""
+        normalises = scaled and isinstance(q, Binary) and q.operator == "/"
+        if self.strict and constant(q) is None and not normalises:
+            raise UnderivableError(f"{own.element} may overflow without its factor {q}")
 
 
 def _extreme(derivation: Derivation, own: ChainReduction, terms: Sequence[Term]) -> ChainReduction:

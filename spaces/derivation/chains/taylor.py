@@ -8,7 +8,7 @@ for ``(x - mean)**2`` that leaves ``t + n d**2``, the formula of Chan, Golub and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import factorial
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spaces.derivation.algebra import (
     ONE,
     ZERO,
+    constant,
     factors,
     minus,
     negated,
@@ -28,7 +29,7 @@ from spaces.derivation.algebra import (
 from spaces.derivation.chains.chain_reduction import ChainReduction, Series
 from spaces.derivation.chains.identities import is_zero, ratio
 from spaces.derivation.chains.separation import UnderivableError
-from spaces.language.tree import Binary, Expression, Negation, Number
+from spaces.language.tree import Binary, Expression, Negation, Number, Read
 
 if TYPE_CHECKING:
     from spaces.derivation.chains.corrections import Derivation
@@ -44,6 +45,8 @@ def about_result(derivation: Derivation, own: ChainReduction) -> ChainReduction:
     body = product(f for f in factors(own.element) if derivation.varies(f))
     body = _with_count_so_far(derivation, own, body)
     about = _result(derivation, body)
+    if derivation.strict and not _is_right(derivation, about, leaving):
+        raise UnderivableError(f"{own.element} is of elements that are far from {about}")
     if _degree(body, about) > MAX_DEGREE:
         raise UnderivableError(f"it is a polynomial of a degree above {MAX_DEGREE} in {about}")
     series: list[tuple[int, Expression]] = []
@@ -58,6 +61,19 @@ def about_result(derivation: Derivation, own: ChainReduction) -> ChainReduction:
     correction = Series(about, tuple(series))
     result = times(own.state, product(leaving))
     return replace(own, element=body, correction=correction, result=result)
+
+
+def _is_right(derivation: Derivation, about: Expression, leaving: Sequence[Expression]) -> bool:
+    """Whether the mean is of elements from which something near it is subtracted, and no factor
+    leaves the sum."""
+    if any(constant(factor) is None for factor in leaving):
+        return False
+    match about:
+        case Binary("/", Read(name), _) if name in derivation.found:
+            match derivation.found[name].element:
+                case Binary("-", _, first):
+                    return not derivation.varies(first)
+    return False
 
 
 def _with_count_so_far(derivation: Derivation, own: ChainReduction, f: Expression) -> Expression:

@@ -84,10 +84,10 @@ def counting(program: Program, found: tuple[Stage, ...]) -> frozenset[str]:
     return frozenset(s.name for s in counts if not program.bounding(s))
 
 
-def online_passes(program: Program, expander: Expander) -> tuple[Pass, ...]:
-    """As few passes as corrections allow."""
+def online_passes(program: Program, expander: Expander, strict: bool) -> tuple[Pass, ...]:
+    """As few passes as corrections allow, or those that are ``strict``."""
     found = []
-    for fused in chain(program, expander.over).passes:
+    for fused in chain(program, expander.over, strict).passes:
         own = frozenset(r.name for r in fused)
         found.append(tuple(_expanded(r, expander, own) for r in fused))
     return tuple(found)

@@ -124,7 +124,7 @@ def rows_of(program: Program) -> Rows:
     found = reductions(program)
     over = found[0].over if found else ()
     expander = Expander(program, over, counting(program, found))
-    online = online_passes(program, expander) if found else ()
+    online = online_passes(program, expander, strict=True) if found else ()
     plain = plain_passes(program, expander) if found else ()
     values = {o.name: _value(program, o.name, expander) for o in program.outputs}
     bodies = [*(e for p in (*online, *plain) for e in expressions(p)), *values.values()]

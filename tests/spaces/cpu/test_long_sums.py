@@ -135,3 +135,10 @@ def test_edge_inputs_show_a_kernel_that_adds_up_all_in_one(
 
     assert not any(complaints(right))
     assert any(complaints(naive))
+
+
+def test_no_factor_leaves_a_sum_that_overflows_without_it(tmp_path: Path) -> None:
+    w = workload("s[r] = max[c](z[r, c]); y[r] = sum[c](x[r, c] * s[r])", r=5, c=64)
+    inputs = {"x": np.full((5, 64), 1e38, np.float32), "z": np.full((5, 64), 1e-30, np.float32)}
+    for found in results(w, inputs, 8, tmp_path).values():
+        np.testing.assert_allclose(found, 6.4e9, rtol=1e-6)
