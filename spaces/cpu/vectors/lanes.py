@@ -44,7 +44,8 @@ static inline vi tw_first(long n) {
 }
 static inline vi tw_above(vf a, vf b) { return (a > b) | ((a != a) & (b == b)); }
 static inline vi tw_below(vf a, vf b) { return (a < b) | ((a != a) & (b == b)); }
-static inline void tw_add_block(vf *sum, vf *excess, vf block) {
+static __attribute__((noinline, cold, unused))
+void tw_add_block(vf *sum, vf *excess, vf block) {
   const vf term = block - *excess, total = *sum + term, e = (total - *sum) - term;
   *sum = total;
   *excess = tw_select(e == e, e, tw_set(0));
