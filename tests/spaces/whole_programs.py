@@ -163,6 +163,22 @@ def attention(draw) -> str:
     return f"y[i,e] = sum[j](softmax[j](select({own}, {score}, 0.5 - {score})) * v[j,e])"
 
 
+@st.composite
+def written(draw) -> str:
+    own = draw(whole("i", "j", "t[j]"))
+    if draw(st.booleans()):
+        return f"y: int32; y[i,j] = {own} + i * 0 + j * 0"
+    factor = draw(st.sampled_from(FACTORS))
+    return f"a[i] = argmax[j](x[i,j]); y: int32; y[i] = {factor} * a[i] - i; -> y"
+
+
+@st.composite
+def summed(draw) -> str:
+    factor = draw(st.sampled_from(FACTORS))
+    body = draw(st.sampled_from(["p[i] * p[j]", f"p[j] * {factor}", "p[i] - p[j]"]))
+    return f"y: int32; y[i] = {draw(st.sampled_from(['sum', 'max']))}[j]({body})"
+
+
 KINDS: dict[str, Callable[[], st.SearchStrategy[str]]] = {
     "gathered": gathered,
     "read near": read_near,
@@ -175,6 +191,8 @@ KINDS: dict[str, Callable[[], st.SearchStrategy[str]]] = {
     "windows": windows,
     "products": products,
     "attention": attention,
+    "written": written,
+    "summed": summed,
 }
 
 
@@ -194,7 +212,7 @@ def programs(draw, kind: str, dtype: str = "float32") -> Workload:
     words = set("".join(c if c.isalnum() else " " for c in text).split())
     used = {axis: n for axis, n in sizes.items() if axis in words}
     try:
-        return workload("; ".join([*declared, text]), **used)
+        return workload("; ".join([*declared, text]), dtype=dtype, **used)
     except InputError as reason:
         assume(not any(word in str(reason) for word in REFUSED))
         raise
@@ -213,5 +231,6 @@ def inputs(made: Workload, seed: int) -> dict[str, np.ndarray]:
             drawn[operand.name] = np.where(generator.random(operand.shape) < 0.3, far, near)
             drawn[operand.name] = drawn[operand.name].astype(operand.element.numpy)
         if operand.name == "w" and len(operand.shape) == 1:
-            drawn["w"] = np.float32(generator.choice(EDGES[:-2], operand.shape) / 2.0**24)
+            near = np.float32(generator.choice(EDGES[:-2], operand.shape) / 2.0**24)
+            drawn["w"] = near.astype(operand.element.numpy)
     return drawn

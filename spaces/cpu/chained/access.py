@@ -15,6 +15,9 @@ from spaces.derivation.scopes import Integer
 from spaces.language.magnitude import magnitudes
 from spaces.language.tree import AxisValue, Expression, Read
 
+MOST_STEP = 1 << 24
+"""Elements of a table from one lane to the next that 32 bits hold for all lanes."""
+
 
 @dataclass(frozen=True)
 class Access:
@@ -70,6 +73,8 @@ class Access:
         if any(part.name in axes_of(a) for a, _ in self._form(node).terms if a != part.name):
             return self._gathered(node, part, first, bounded)
         dtype, step = self._dtype(node), chained.step(node, part)
+        if dtype in TABLE_TYPES and abs(step) > MOST_STEP:
+            return self._gathered(node, part, first, bounded)
         start, left = self.start(node, part), ""
         if bounded:
             first = f"tw_least({first}, {part.extent - 1}L)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from spaces.algebra.index import Index
 from spaces.cuda import scalar_math
@@ -11,6 +12,7 @@ from spaces.cuda.abi import C_TYPES, parameters
 from spaces.cuda.blocks.implicit import PlacedBeside, Tiled
 from spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tables, segments_of
 from spaces.cuda.scalar_code import ScalarCode, Value
+from spaces.dtypes import dtype
 from spaces.kernel import arguments
 from spaces.workloads.array import Array
 from spaces.workloads.product import Beside
@@ -35,6 +37,18 @@ def why_no_finish(workload: Workload) -> str | None:
         f"the epilogue calls {', '.join(sorted(workload.functions))}; "
         "functions are float32, allowed beside float64 sums: arithmetic only"
     )
+
+
+def why_no_sum(product: Tiled) -> str | None:
+    """Why accumulators do not hold the sums of whole numbers, in words; None if they do."""
+    accumulator = dtype(product.workload.accumulator)
+    if not accumulator.is_integer:
+        return None
+    each = prod(1 << (8 * o.element.bytes - 1) for o in (product.left, product.right))
+    if product.terms * each < 1 << (8 * accumulator.bytes - 1):
+        return None
+    kinds = f"{product.left.dtype} by {product.right.dtype}"
+    return f"{product.terms} products of {kinds} may be more than {accumulator.name} holds"
 
 
 def prelude(product: Tiled) -> str:

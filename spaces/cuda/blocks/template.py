@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.finish import prelude
+from spaces.cuda.blocks.finish import prelude, why_no_sum
 from spaces.cuda.blocks.implicit import Tiled, tiled_product_of
 from spaces.cuda.blocks.sizes import RingSizes
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
@@ -45,7 +45,9 @@ class BlockTemplate(Template):
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
         product = tiled_product_of(workload)
-        return product if isinstance(product, str) else cls.refuses_product(product, target)
+        if isinstance(product, str):
+            return product
+        return why_no_sum(product) or cls.refuses_product(product, target)
 
     @classmethod
     @abstractmethod

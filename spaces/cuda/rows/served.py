@@ -9,9 +9,11 @@ from spaces.cuda.rows.values import computed_in
 from spaces.cuda.scalar_code import WHOLE
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.rows.passes import expressions
-from spaces.derivation.rows.view import Rows
+from spaces.derivation.rows.view import RowOutput, Rows
+from spaces.dtypes import EXACT
 from spaces.language.functions import REDUCERS
 from spaces.language.kinds import is_whole
+from spaces.language.magnitude import magnitudes
 from spaces.language.tree import Binary, Call, Expression, Number
 
 MOST_ROWS = 2**31 - 2**16
@@ -43,7 +45,18 @@ def _whole_numbers(rows: Rows) -> str | None:
     for output in rows.outputs:
         if output.array.element.is_integer and not is_whole(output.value, places):
             return f"{output.array.name} is {output.array.dtype}; kernels round to no integers"
-    return None
+    return next(filter(None, (_why_too_large(rows, output) for output in rows.outputs)), None)
+
+
+def _why_too_large(rows: Rows, output: RowOutput) -> str | None:
+    """Why an output of integers would have to be clipped, or, of elements, rounded as a float."""
+    element = output.array.element
+    if not element.is_integer:
+        return None
+    most = (1 << (8 * element.bytes - 1)) - 1
+    most = min(most, EXACT) if output.place.by_column else most
+    found = magnitudes(rows.program).reach(output.value)
+    return f"{output.array.name} may be as large as {found}" if found > most else None
 
 
 def _functions(rows: Rows) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cuda.blocks.finish import prelude, why_no_finish
+from spaces.cuda.blocks.finish import prelude, why_no_finish, why_no_sum
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.occupancy import LINE_SLOTS, SECTOR
@@ -62,7 +62,7 @@ class CudaThin(Template):
         product = product_of(workload)
         if isinstance(product, str):
             return product
-        if reason := why_no_finish(product.workload):
+        if reason := why_no_finish(product.workload) or why_no_sum(product):
             return reason
         few = min(product.rows, product.columns)
         if few > MOST_FEW:

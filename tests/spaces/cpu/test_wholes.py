@@ -52,6 +52,8 @@ EXPECTED = {
     "windows": {"kept"},
     "products": {"windows"},
     "attention": {"chained"},
+    "written": {"loops"},
+    "summed": {"loops"},
 }
 
 

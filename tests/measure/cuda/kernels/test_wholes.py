@@ -32,6 +32,8 @@ EXPECTED = {
     "windows": {"kept"},
     "products": {"simt"},
     "attention": {"chained"},
+    "written": {"loops"},
+    "summed": {"loops"},
 }
 
 
