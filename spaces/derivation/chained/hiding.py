@@ -27,7 +27,7 @@ def hiding(chained: Chained) -> Expression | None:
     elements = [(r.element, NOTHING.get(r.reducer)) for r in chained.scalars]
     elements += [(weight, 0.0) for weight in levels.weights]
     hides = all(
-        nothing is not None and _limit(body, found, chained.score) == nothing
+        nothing is not None and _limit(body, found, chained) == nothing
         for body, nothing in elements
     )
     return found if hides and chained.reads_key(found) else None
@@ -42,16 +42,15 @@ def _without_multiples(element: Expression) -> Expression:
     return element
 
 
-def _limit(node: Expression, hidden: Expression, score: Expression) -> float | None:
-    """The value where ``hidden`` is minus infinity and all else is finite: 0 or infinite; 1 stands
-    for any finite number that has nothing to do with it; None if it is not known."""
+def _limit(node: Expression, hidden: Expression, chained: Chained) -> float | None:
+    """The value where ``hidden`` is minus infinity: 0 or infinite; 1 stands for any number that is
+    the same for all keys; None if it is not known. What else is of the key may be anything, as it
+    is hidden, too."""
     if node == hidden:
         return -inf
-    if node == score:
-        return None
     if isinstance(node, Read):
-        return 1.0
-    limits = [_limit(child, hidden, score) for child in node.children]
+        return None if chained.reads_key(node) else 1.0
+    limits = [_limit(child, hidden, chained) for child in node.children]
     if None in limits:
         return None
     if all(limit == 1.0 for limit in limits):

@@ -109,6 +109,7 @@ HIDING = {
     "lengths": LENGTHS,
     "causal": "where j <= i + 20",
     "windows": "where j <= i + 20, j > i + 5",
+    "scales of keys": "u: float32\n" + LENGTHS,
     "segments": "s: int32[j](index < 3)\nwhere s[j] == s[i]",
 }
 
@@ -118,7 +119,10 @@ HIDING = {
 @pytest.mark.parametrize("rubbish", [np.nan, INF])
 def test_what_is_hidden_may_be_anything(emulator, template, hiding, rubbish):
     """Unused slots of a cache, keys that only other rows see, and what rows see themselves."""
-    work = workload(f"{HIDING[hiding]}\n{ATTENTION.format('')}", **HEADS, dtype="float16")
+    text = ATTENTION.format("")
+    if hiding == "scales of keys":
+        text = text.replace("v[", "u[b,j] * v[")
+    work = workload(f"{HIDING[hiding]}\n{text}", **HEADS, dtype="float16")
     if not (made := kernels(work, 6, 7, template)):
         assert (hiding, template) == ("segments", "chained_hopper")
         return
@@ -126,11 +130,10 @@ def test_what_is_hidden_may_be_anything(emulator, template, hiding, rubbish):
     v = rng.normal(size=(2, 2, 70, 32))
     k = rng.normal(size=(2, 2, 70, 32))
     lengths, segments = np.array([33, 1]), np.sort(rng.integers(0, 3, 70))
-    if hiding == "lengths":
+    u = rng.normal(size=(2, 70))
+    if "n" in {o.name for o in work.program.operands}:
         for b, n in enumerate(lengths):
-            v[b, :, n:] = k[b, :, n:] = rubbish
+            v[b, :, n:] = k[b, :, n:] = u[b, n:] = rubbish
     v[0, 1, 45, 3] = v[1, 0, 0, 5] = rubbish
-    given = {"v": v, "k": k}
-    given |= {"n": lengths} if hiding == "lengths" else {}
-    given |= {"s": segments} if hiding == "segments" else {}
+    given = {"v": v, "k": k, "u": u, "n": lengths, "s": segments}
     assert complaints(emulator, work, made, [normal(work, 9, **given)]) == []
