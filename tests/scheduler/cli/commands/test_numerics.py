@@ -23,7 +23,7 @@ def test_tune_and_query_keep_to_what_is_allowed(capsys, tmp_path, monkeypatch):
     schedules = json.loads(ask(capsys, "query", *CONVOLUTION, "--format", "json"))
     assert schedules["numerics"] == "strict"
     assert schedules["schedule"]["template"] != "winograd"
-    assert "numerics    strict" in ask(capsys, "query", *CONVOLUTION)
+    assert "numerics strict" in " ".join(ask(capsys, "query", *CONVOLUTION).split())
 
 
 def test_an_unknown_mode_is_refused(capsys):

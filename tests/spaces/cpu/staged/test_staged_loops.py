@@ -41,7 +41,7 @@ SERVED = {
 }
 REFUSED = {
     "a sum of whole numbers": '"x: int32; y[r] = sum[c](x[r,c])" r=5 c=9',
-    "whole numbers between": '"p[i,j] = i * 2000000 + j; y[i] = sum[j](p[i,j] * x[i])" i=9 j=5',
+    "whole numbers between": '"p[i,j] = i * 3000000 + j; y[i] = sum[j](p[i,j] * x[i])" i=9 j=5',
     "64 bits": '"x: float64; y: float64; y[i,j] = sum[k](x[i,k] * x[j,k])" i=5 j=5 k=6',
 }
 
