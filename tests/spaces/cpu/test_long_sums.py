@@ -21,7 +21,7 @@ from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 from tests.kernels import planted
 from tests.spaces.cpu.native import Guarded, compile_kernels, complaint
-from tests.spaces.long_sums import REDUCTIONS, Draw, Yardstick, drawn, equal, far, offset
+from tests.spaces.long_sums import REDUCTIONS, ULP, Draw, Yardstick, drawn, equal, far, offset
 
 TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
 
@@ -142,3 +142,13 @@ def test_no_factor_leaves_a_sum_that_overflows_without_it(tmp_path: Path) -> Non
     inputs = {"x": np.full((5, 64), 1e38, np.float32), "z": np.full((5, 64), 1e-30, np.float32)}
     for found in results(w, inputs, 8, tmp_path).values():
         np.testing.assert_allclose(found, 6.4e9, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 16), (16, 1), (24, 48)])
+def test_long_products_are_added_up_in_blocks(m: int, n: int, tmp_path: Path) -> None:
+    terms = 200_000
+    w = workload("C[m, n] = sum[k](A[m, k] * B[k, n])", m=m, n=n, k=terms)
+    inputs = {"A": np.full((m, terms), 0.1, np.float32), "B": np.ones((terms, n), np.float32)}
+    exact = terms * float(np.float32(0.1))
+    for schedule, found in results(w, inputs, 6, tmp_path).items():
+        assert np.max(np.abs(found / exact - 1)) < 100 * ULP, schedule
