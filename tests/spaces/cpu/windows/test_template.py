@@ -49,7 +49,7 @@ IMAGES = {
     ),
     "fused, channels last": (
         "conv2d n=2 c=4 h=9 w=10 o=17 r=3 s=3 padding=1 layout=NHWC "
-        'epilogue="max(x * scale[o] - z[n,o,p,q], gelu(x)) / size"'
+        'epilogue="max(x * scale[o] - z[n,o,p,q], gelu(x)) / size[]"'
     ),
 }
 PROGRAMS = {

@@ -29,7 +29,7 @@ IMAGES = {
     "windows of two": f"conv2d n=1 c=48 h=9 w=10 o=13 r=2 s=2 {LAST}",
     "windows of five": f"conv2d n=1 c=24 h=9 w=8 o=17 r=5 s=5 padding=2 {LAST}",
     "fused": f"conv2d n=2 c=32 h=9 w=10 o=17 r=3 s=3 padding=1 {LAST} "
-    'epilogue="max(x * scale[o] - z[n,o,p,q], gelu(x)) / size"',
+    'epilogue="max(x * scale[o] - z[n,o,p,q], gelu(x)) / size[]"',
     "rounded": f"conv2d n=1 c=32 h=7 w=7 o=24 r=3 s=3 padding=1 {LAST} out=bfloat16",
 }
 PROGRAMS = {

@@ -1,6 +1,6 @@
-/* matmul m=61 n=90 k=600 dtype=bfloat16 out=bfloat16 a=col b=col c=row epilogue="relu(x + bias[n]) * scale"
+/* matmul m=61 n=90 k=600 dtype=bfloat16 out=bfloat16 a=col b=col c=row epilogue="relu(x + bias[n]) * scale[]"
    contraction: multiply=dot tile_rows=6 tile_vectors=4 row_workers=2 column_workers=1 order=rows_outer pack_left=True pack_right=True block_depth=384 block_rows=32 block_columns=128 unroll=1 prefetch=True */
-static __attribute__((noinline)) void tw_2524d739bb2cfc9e_left(const unsigned short *restrict p, tw_pair *restrict q, long rows, long depth) {
+static __attribute__((noinline)) void tw_7ec33d48b6eb3cf2_left(const unsigned short *restrict p, tw_pair *restrict q, long rows, long depth) {
   for (long i0 = 0, i0_most = (rows + 5) / 6, i0_end = i0_most < 3 ? i0_most : 3; i0 < i0_end; i0++) {
     for (long i1 = 0, i1_most = depth, i1_end = i1_most < 160 ? i1_most : 160; i1 < i1_end; i1++) {
       const long left = rows - (6 * i0) < 6 ? rows - (6 * i0) : 6;
@@ -10,7 +10,7 @@ static __attribute__((noinline)) void tw_2524d739bb2cfc9e_left(const unsigned sh
     }
   }
 }
-static __attribute__((noinline)) void tw_2524d739bb2cfc9e_right(const tw_pair *restrict p, tw_pair *restrict q, long depth, long columns) {
+static __attribute__((noinline)) void tw_7ec33d48b6eb3cf2_right(const tw_pair *restrict p, tw_pair *restrict q, long depth, long columns) {
   for (long i0 = 0, i0_most = (columns + 63) / 64, i0_end = i0_most < 2 ? i0_most : 2; i0 < i0_end; i0++) {
     for (long i1 = 0, i1_most = (depth + 15) / 16, i1_end = i1_most < 10 ? i1_most : 10; i1 < i1_end; i1++) {
       const long left = columns - (64 * i0);
@@ -29,7 +29,7 @@ static __attribute__((noinline)) void tw_2524d739bb2cfc9e_right(const tw_pair *r
     }
   }
 }
-static __attribute__((noinline)) void tw_2524d739bb2cfc9e_6x64(
+static __attribute__((noinline)) void tw_7ec33d48b6eb3cf2_6x64(
     const tw_pair *restrict a, const tw_pair *restrict b, float *restrict s,
     long depth, int accumulate, const unsigned short *next) {
   vf c0_0 = {0};
@@ -190,7 +190,7 @@ static __attribute__((noinline)) void tw_2524d739bb2cfc9e_6x64(
   tw_store_float32(s + 672, c5_2);
   tw_store_float32(s + 688, c5_3);
 }
-static __attribute__((noinline)) void tw_2524d739bb2cfc9e_6x26(
+static __attribute__((noinline)) void tw_7ec33d48b6eb3cf2_6x26(
     const tw_pair *restrict a, const tw_pair *restrict b, float *restrict s,
     long depth, int accumulate) {
   vf c0_0 = {0};
@@ -259,7 +259,7 @@ static __attribute__((noinline)) void tw_2524d739bb2cfc9e_6x26(
   tw_store_float32(s + 640, c5_0);
   tw_store_first_float32(s + 656, c5_1, 10);
 }
-static __attribute__((noinline)) void tw_2524d739bb2cfc9e_1x64(
+static __attribute__((noinline)) void tw_7ec33d48b6eb3cf2_1x64(
     const tw_pair *restrict a, const tw_pair *restrict b, float *restrict s,
     long depth, int accumulate) {
   vf c0_0 = {0};
@@ -293,7 +293,7 @@ static __attribute__((noinline)) void tw_2524d739bb2cfc9e_1x64(
   tw_store_float32(s + 32, c0_2);
   tw_store_float32(s + 48, c0_3);
 }
-static __attribute__((noinline)) void tw_2524d739bb2cfc9e_1x26(
+static __attribute__((noinline)) void tw_7ec33d48b6eb3cf2_1x26(
     const tw_pair *restrict a, const tw_pair *restrict b, float *restrict s,
     long depth, int accumulate) {
   vf c0_0 = {0};
@@ -317,15 +317,15 @@ static __attribute__((noinline)) void tw_2524d739bb2cfc9e_1x26(
   tw_store_float32(s + 0, c0_0);
   tw_store_first_float32(s + 16, c0_1, 10);
 }
-static inline void tw_2524d739bb2cfc9e_tile(
+static inline void tw_7ec33d48b6eb3cf2_tile(
     const tw_pair *a, const tw_pair *b, float *s,
     long rows, long columns, long depth, int accumulate, const unsigned short *next) {
-  if (rows < 6 && columns < 64) tw_2524d739bb2cfc9e_1x26(a, b, s, depth, accumulate);
-  else if (columns < 64) tw_2524d739bb2cfc9e_6x26(a, b, s, depth, accumulate);
-  else if (rows < 6) tw_2524d739bb2cfc9e_1x64(a, b, s, depth, accumulate);
-  else tw_2524d739bb2cfc9e_6x64(a, b, s, depth, accumulate, next);
+  if (rows < 6 && columns < 64) tw_7ec33d48b6eb3cf2_1x26(a, b, s, depth, accumulate);
+  else if (columns < 64) tw_7ec33d48b6eb3cf2_6x26(a, b, s, depth, accumulate);
+  else if (rows < 6) tw_7ec33d48b6eb3cf2_1x64(a, b, s, depth, accumulate);
+  else tw_7ec33d48b6eb3cf2_6x64(a, b, s, depth, accumulate, next);
 }
-static __attribute__((noinline)) void tw_2524d739bb2cfc9e_finish(const float *s, unsigned short *c, const unsigned short *e_bias, const unsigned short *e_scale, long rows, long columns) {
+static __attribute__((noinline)) void tw_7ec33d48b6eb3cf2_finish(const float *s, unsigned short *c, const unsigned short *e_bias, const unsigned short *e_scale, long rows, long columns) {
   for (long i0 = 0, i0_most = rows, i0_end = i0_most < 6 ? i0_most : 6; i0 < i0_end; i0++) {
     for (long i1 = 0, i1_most = (columns + 15) / 16, i1_end = i1_most < 4 ? i1_most : 4; i1 < i1_end; i1++) {
       const long left = columns - (16 * i1);
@@ -334,7 +334,7 @@ static __attribute__((noinline)) void tw_2524d739bb2cfc9e_finish(const float *s,
     }
   }
 }
-static void tw_2524d739bb2cfc9e_work(void *context, int worker) {
+static void tw_7ec33d48b6eb3cf2_work(void *context, int worker) {
   const tw_call *call = context;
   const unsigned short *l = call->buffers[0];
   const tw_pair *r = call->buffers[1];
@@ -352,24 +352,24 @@ if (0 < chunk_columns) {
     const long j = 0, k = (160 * b0);
     const long columns = tw_least(chunk_columns - j, 128);
     const long depth = tw_least(300 - k, 160);
-    tw_2524d739bb2cfc9e_right(r + k + 300 * column0 + 300 * j, pr, depth, columns);
+    tw_7ec33d48b6eb3cf2_right(r + k + 300 * column0 + 300 * j, pr, depth, columns);
     const unsigned short *next = (const unsigned short *)r + (300 - k - depth > 0 ? 2 * k + 600 * column0 + 600 * j + 320 : 600 * column0 + 600 * j + 76800);
     for (long r0 = 0, r0_most = (chunk_rows + 17) / 18, r0_end = r0_most < 2 ? r0_most : 2; r0 < r0_end; r0++) {
       const long i = (18 * r0);
       const long rows = tw_least(chunk_rows - i, 18);
-      tw_2524d739bb2cfc9e_left(l + row0 + i + 122 * k, pl, rows, depth);
+      tw_7ec33d48b6eb3cf2_left(l + row0 + i + 122 * k, pl, rows, depth);
       for (long t0 = 0, t0_most = (rows + 5) / 6, t0_end = t0_most < 3 ? t0_most : 3; t0 < t0_end; t0++) {
         for (long t1 = 0, t1_most = (columns + 63) / 64, t1_end = t1_most < 2 ? t1_most : 2; t1 < t1_end; t1++) {
-          tw_2524d739bb2cfc9e_tile(pl + 960 * t0, pr + 10240 * t1, sums + 128 * i + 768 * t0 + j + 64 * t1, rows - (6 * t0), columns - (64 * t1), depth, k > 0, next + 38400 * t1 + (i + 6 * t0) / 6 * 64 / 6 * 600);
-          if (k + depth == 300) tw_2524d739bb2cfc9e_finish(sums + 128 * i + 768 * t0 + j + 64 * t1, c + 90 * row0 + 90 * i + 540 * t0 + column0 + j + 64 * t1, e_bias + column0 + j + 64 * t1, e_scale + 0, rows - (6 * t0), columns - (64 * t1));
+          tw_7ec33d48b6eb3cf2_tile(pl + 960 * t0, pr + 10240 * t1, sums + 128 * i + 768 * t0 + j + 64 * t1, rows - (6 * t0), columns - (64 * t1), depth, k > 0, next + 38400 * t1 + (i + 6 * t0) / 6 * 64 / 6 * 600);
+          if (k + depth == 300) tw_7ec33d48b6eb3cf2_finish(sums + 128 * i + 768 * t0 + j + 64 * t1, c + 90 * row0 + 90 * i + 540 * t0 + column0 + j + 64 * t1, e_bias + column0 + j + 64 * t1, e_scale + 0, rows - (6 * t0), columns - (64 * t1));
         }
       }
     }
   }
 }
 }
-void tw_2524d739bb2cfc9e(
+void tw_7ec33d48b6eb3cf2(
     void *const *buffers, void *workspace, const tw_runtime *runtime) {
   tw_call call = {buffers, workspace};
-  runtime->parallel(runtime->pool, 2, tw_2524d739bb2cfc9e_work, &call);
+  runtime->parallel(runtime->pool, 2, tw_7ec33d48b6eb3cf2_work, &call);
 }
