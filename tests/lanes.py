@@ -14,6 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 LANES = {
     "damaged input": ("tests/fuzz/",),  # before all others, see its conftest.py
     "whole machine": (
+        "tests/examples/",
         "tests/measure/cluster/",
         "tests/measure/cpu/",
         "tests/measure/databases/test_hammer.py",

@@ -1,0 +1,81 @@
+"""Add a template of your own: running sums along rows, in C, with two decisions and a rule.
+
+A template is a family of kernels. Tilewright searches its space, holds each kernel to float64,
+and times it, as it does with its own templates. ``spaces.testing.template`` has its contract test.
+"""
+
+import os
+
+import numpy as np
+
+from scheduler.verification import measure
+from spaces.cpu.abi import ABI_PRELUDE
+from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.quantities import QUANTITIES
+from spaces.registry import register_template, space_for
+from spaces.template import Decision, Rule, Template
+from tilewright import best, detect_target, tune, workload
+
+TRIALS = int(os.environ.get("TILEWRIGHT_EXAMPLE_TRIALS", "16"))
+TEXT = "where k <= j; y[i, j] = sum[k](x[i, k])"
+
+
+class RunningSums(Template):
+    """Adds along several rows at once, for the additions of one row wait for one another."""
+
+    name = "running_sums"
+    decisions = (Decision("rows", (1, 2, 4, 8)), Decision("unroll", (1, 2, 4)))
+    rules = (
+        Rule(
+            "registers",
+            reads=("rows", "unroll"),
+            holds=lambda c: c["rows"] * c["unroll"] <= 16,
+            explain=lambda v: f"{v['rows']} rows x {v['unroll']} columns exceed 16 registers",
+        ),
+    )
+
+    @classmethod
+    def refuses(cls, work, target):
+        """Why this template does not serve a workload; None if it does."""
+        i, j = work.outputs[0].shape if len(work.outputs[0].shape) == 2 else (1, 1)
+        return None if work == workload(TEXT, i=i, j=j, k=j) else "needs running sums along rows"
+
+    def quantities(self, columns):
+        """What a cost model learns from; 1 stands for what is alike in all schedules."""
+        alike = {name: np.ones(len(columns["rows"])) for name in QUANTITIES}
+        traffic = np.full(len(columns["rows"]), float(self.workload.least_bytes))
+        return alike | {"main_bytes": traffic, "independent_chains": columns["rows"]}
+
+    def lower(self, schedule):
+        """The kernel of one schedule."""
+        i, j = self.workload.outputs[0].shape
+        body = f"""
+void {self.entry(schedule)}(void *const *buffers, void *workspace, const tw_runtime *runtime) {{
+  const float *x = buffers[0]; float *y = buffers[1];
+  for (long first = 0; first < {i}; first += {schedule["rows"]}) {{
+    double sums[{schedule["rows"]}] = {{0}};
+    long rows = tw_least({schedule["rows"]}, {i} - first);
+    #pragma GCC unroll {schedule["unroll"]}
+    for (long j = 0; j < {j}; j++)
+      for (long r = 0; r < rows; r++) {{
+        long place = (first + r) * {j} + j;
+        y[place] = sums[r] += x[place];
+      }}
+  }}
+}}"""
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        return Kernel(Source("c", ABI_PRELUDE, body), Call(self.entry(schedule), given))
+
+
+register_template("cpu", RunningSums)
+work, target = workload(TEXT, i=60, j=200, k=200), detect_target("cpu")
+space = space_for(work, target)
+schedules = list(space.enumerate())
+print("templates:", *space.templates, "- valid schedules:", len(schedules))
+assert all(verdict.right for verdict in measure(space, schedules[:4]))
+
+tune(work, target, "tuning.db", trials=TRIALS, seconds=60)
+function = best(work, target, "tuning.db")
+x = np.random.default_rng(0).standard_normal((60, 200), dtype=np.float32)
+assert np.allclose(function(x), np.cumsum(x, axis=1), atol=1e-4)
+print(function.provenance, function.schedule)

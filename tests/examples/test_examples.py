@@ -1,0 +1,87 @@
+"""Every example runs, with few trials, and stays short; every notebook runs from top to bottom."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pages import ROOT, environment
+
+FOLDER = ROOT / "examples"
+PROGRAMS = sorted(FOLDER.glob("*.py"))
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+NEEDS = {
+    "cluster": ["ray"],
+    "dataframe": ["pandas"],
+    "plots": ["pandas", "matplotlib"],
+    "read_a_run": ["pandas", "matplotlib"],
+}
+WRITES = {"plots": "course.svg", "cost_model": "model.json", "suite": "layers.toml"}
+LONGEST = 85  # lines
+
+
+def cells(notebook: Path) -> list[dict]:
+    """The cells of code, none of which has an output."""
+    content = json.loads(notebook.read_text())
+    assert (content["nbformat"], content["nbformat_minor"]) == (4, 5)
+    return [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+
+
+def run(source: str, folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    for module in NEEDS.get(name, ()):
+        pytest.importorskip(module)
+    place = folder / "place"
+    place.mkdir()
+    script = folder / f"{name}.py"
+    script.write_text(source)
+    few = {"TILEWRIGHT_EXAMPLE_TRIALS": "4", "MPLBACKEND": "agg"}
+    variables = environment(folder) | few | {"PYTHONWARNINGS": "error::DeprecationWarning:__main__"}
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, cwd=place, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    if name in WRITES:
+        assert os.path.getsize(place / WRITES[name]) > 0
+    assert done.stdout
+    return done
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_runs(program, tmp_path):
+    run(program.read_text(), tmp_path, program.stem)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_cell_by_cell(notebook, tmp_path):
+    found = ["".join(cell["source"]) for cell in cells(notebook)]
+    run("\n\n".join(found), tmp_path, notebook.stem)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_without_outputs(notebook):
+    for cell in cells(notebook):
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+        ast.parse("".join(cell["source"]))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_is_short_and_says_what_it_shows(program):
+    text = program.read_text()
+    assert len(text.splitlines()) <= LONGEST
+    assert ast.get_docstring(ast.parse(text)).split("\n")[0].endswith((".", ","))
+
+
+def test_there_are_twelve_programs_and_two_notebooks_and_a_line_for_each():
+    assert (len(PROGRAMS), len(NOTEBOOKS)) == (12, 2)
+    page = (FOLDER / "README.md").read_text()
+    named = {line.split("](")[1].split(")")[0] for line in page.splitlines() if "](" in line}
+    assert named == {path.name for path in (*PROGRAMS, *NOTEBOOKS)}
