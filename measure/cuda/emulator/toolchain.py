@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import shutil
+import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -40,6 +41,15 @@ def compiler() -> str:
     if platform.machine() not in ("x86_64", "AMD64"):
         raise InputError(f"emulating CUDA kernels needs x86-64; this is {platform.machine()}")
     return path
+
+
+@cache
+def _poison() -> tuple[str, ...]:
+    """Registers that nobody has written are huge numbers, not what was there before: from GCC 12
+    on."""
+    found = subprocess.run([compiler(), "-dumpversion"], capture_output=True, text=True, check=True)
+    major = int(found.stdout.split(".")[0])
+    return ("-ftrivial-auto-var-init=pattern",) if major >= 12 else ()
 
 
 @cache
@@ -95,7 +105,7 @@ def compile_library(kernels: Sequence[Kernel], folder: Path, compilations: Compi
     source, library = folder / f"{name}.cpp", folder / f"{name}.so"
     if not library.exists():
         source.write_text(text)
-        command = [compiler(), *_STANDARD, OPTIMIZATION, "-shared", "-fPIC"]
+        command = [compiler(), *_STANDARD, OPTIMIZATION, *_poison(), "-shared", "-fPIC"]
         command += ["-o", str(library), str(source)]
         built = compilations.run(command, folder, TIME_LIMIT)
         if not built.ok:

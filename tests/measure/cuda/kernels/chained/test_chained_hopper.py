@@ -55,6 +55,11 @@ BUGS = {
         r"(tw::mbarrier_wait\(keys_full \+ 8 \* stage, phase\);)",
         r"\1 if (lane == 0) tw::mbarrier_arrive(keys_empty + 8 * stage);",
     ),
+    "the last weights are not packed": (
+        "plain",
+        r"i < 16; i\+\+\)(\s+weights\[)",
+        r"i < 15; i++)\1",
+    ),
     "a turn is not given on": ("plain", r"(tw::arrive_named\(1 \+ \(group)", r"if (0) \1"),
     "another head of keys": ("grouped heads", r"(&keys_map, .*?), b1", r"\1, b2"),
     "a key too many": ("apart", r"at < to\[h\]", "at <= to[h]"),
