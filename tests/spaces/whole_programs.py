@@ -157,6 +157,8 @@ def products(draw) -> str:
 def attention(draw) -> str:
     atoms = draw(st.sampled_from([("j", "i"), ("j", "i", "t[j]", "t[i]"), ("p[i]", "p[j]", "j")]))
     own = draw(condition(*atoms))
+    if draw(st.booleans()):
+        own = draw(st.sampled_from(["j - t[i] > 2", "j + t[i] * 2 < 30", "t[i] * 3 - j > t[i]"]))
     score = "sum[k](q[i,k] * u[j,k])"
     if draw(st.booleans()):
         return f"where {own}; y[i,e] = sum[j](softmax[j]({score}) * v[j,e])"

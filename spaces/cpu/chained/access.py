@@ -31,7 +31,8 @@ class Access:
     def forms(self) -> FormText:
         """Forms of the parts as C."""
         chained = self.chained
-        return FormText(chained.program, chained.indexing, self.names, self.buffers)
+        clamps = chained.has_far_bounds
+        return FormText(chained.program, chained.indexing, self.names, self.buffers, clamps=clamps)
 
     def of_row(self, node: Expression) -> str | None:
         """What is the same along a row, in all lanes."""

@@ -73,6 +73,7 @@ class Access:
             self.integer,
             "" if self.integer == "int" else "LL",
             "tw::load_global({buffer} + {place})",
+            self.chained.has_far_bounds,
         )
 
     def leaf(self, node: Expression) -> str | None:

@@ -14,7 +14,7 @@ from spaces.language.program import Program
 class FormText:
     """``variables`` are the C variables of parts; ``buffers`` those of integer operands. Numbers
     are of the C type ``integer``, literals end with ``suffix``; ``entry`` reads an element of a
-    table as such a number."""
+    table as such a number. Where ``clamps``, keys that bounds give may be beyond 32 bits."""
 
     program: Program
     indexing: Indexing
@@ -23,6 +23,7 @@ class FormText:
     integer: str = "long"
     suffix: str = "L"
     entry: str = "(long){buffer}[{place}]"
+    clamps: bool = False
 
     def text(self, form: Form) -> str:
         """C text of a whole number of any sign, in parentheses."""
@@ -47,6 +48,9 @@ class FormText:
                 lines.append(f"{high} = tw_least({high}, {last} + 1);")
             else:
                 lines.append(f"if ({self.text(rest)} < 0) {high} = 0;")
+        if self.clamps:
+            lines.append(f"{low} = tw_least({low}, {key.extent});")
+            lines.append(f"{high} = tw_most({high}, 0);")
         return lines
 
     def _atom(self, atom: Atom) -> str:

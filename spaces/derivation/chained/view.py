@@ -24,6 +24,7 @@ from spaces.derivation.chains.chain import chain
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.products.forms import Form, axes_of, entries, variable
 from spaces.derivation.products.places import Place, place
+from spaces.derivation.products.reach import Reach
 from spaces.derivation.products.roles import Roles, roles_of
 from spaces.derivation.products.splitting import Indexing, Part, Split
 from spaces.derivation.rows.passes import Expander, counting, online_passes
@@ -114,6 +115,13 @@ class Chained:
     def reductions(self) -> tuple[ChainReduction, ...]:
         """All reductions over the keys."""
         return (*self.scalars, *(weighing.reduction for weighing in self.weighings))
+
+    @cached_property
+    def has_far_bounds(self) -> bool:
+        """Whether 32 bits do not hold the keys that bounds give, before these are cut to those that
+        there are."""
+        reach = Reach(self.program, self.indexing.limits)
+        return not reach.are_narrow(self.bounds)
 
     @property
     def expressions(self) -> Iterator[Expression]:
