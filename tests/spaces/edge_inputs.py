@@ -12,6 +12,7 @@ from spaces.language import evaluation
 from spaces.language.functions import REDUCERS
 from spaces.language.program import Operand, Program, Stage
 
+Arrays = Mapping[str, np.ndarray]
 Fill = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 LEAST, INF, NAN = float(np.finfo(np.float32).min), np.inf, np.nan
 
@@ -134,14 +135,15 @@ def _single(value: Any) -> Any:
 
 def in_single(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The outputs as float32 has them but for rounding; NaN where a sum may overflow on the way."""
-    values = {o.name: evaluation._wide(np.asarray(inputs[o.name])) for o in program.operands}
+    exact = evaluation.evaluate_stages(program, inputs)
+    values = {o.name: exact[o.name] for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
-            values[stage.name] = _stage_in_single(program, stage, values)
+            values[stage.name] = _stage_in_single(program, stage, values, exact)
     return {o.name: values[o.name] for o in program.outputs}
 
 
-def _stage_in_single(program: Program, stage: Stage, values: Mapping[str, np.ndarray]) -> Any:
+def _stage_in_single(program: Program, stage: Stage, values: Arrays, exact: Arrays) -> np.ndarray:
     grid = evaluation._grid(program, (*stage.axes, *stage.over), {})
     meaning = _Single(values, grid, {}, bounded=bool(program.bounding(stage)))
     body = np.broadcast_to(
@@ -156,6 +158,10 @@ def _stage_in_single(program: Program, stage: Stage, values: Mapping[str, np.nda
         mask = held if mask is None else mask & held
     kept = len(stage.axes)
     found = evaluation._reduced(REDUCERS[stage.reducer], body, mask, kept)
+    if REDUCERS[stage.reducer].argument and body.dtype.kind == "f":
+        meant = stage.body.fold(evaluation._Exact(exact, grid, {}, bounded=mask is not None))
+        other = _kind(np.broadcast_to(meant, body.shape)) != _kind(body)
+        return np.where(other.reshape((*body.shape[:kept], -1)).any(axis=-1), NAN, found)
     if stage.reducer == "sum" and body.dtype.kind == "f":
         terms = stage.body.fold(evaluation._Exact(values, grid, {}, bounded=mask is not None))
         sizes = np.abs(np.broadcast_to(terms, body.shape))
@@ -173,8 +179,9 @@ def wrong(
     or by operations in float32; all else is from ``low`` to ``high``."""
     stored = np.asarray(found)
     value = stored.astype(np.float64)
-    with np.errstate(all="ignore"):
-        exact, single = (x.astype(stored.dtype).astype(np.float64) for x in (exact, single))
+    if stored.dtype.kind not in "iu":
+        with np.errstate(all="ignore"):
+            exact, single = (x.astype(stored.dtype).astype(np.float64) for x in (exact, single))
     meant, rounded, kind = map(_kind, (exact, single, value))
     free = (low == -np.inf) & (high == np.inf)
     between = (low <= value) & (value <= high)

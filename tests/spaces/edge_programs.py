@@ -45,6 +45,9 @@ ROWS = [
     "y[r,c] = x[r,c] * rsqrt(mean[c](x[r,c] * x[r,c]) + 0.00001)",
     "y[r] = sum[c](({0}) * w[r,c])",
     "y[r] = sum[c](softmax[c]({0}) * w[r,c])",
+    "y[r] = sum[c,g](x[r,c] * v[g] + u[c,g])",
+    "y[r] = max[c,g](x[r,c] * v[g])",
+    "y[r] = logsumexp[c,g](x[r,c] + v[g])",
     "m[r] = max[c](abs({0})); y[r,c] = x[r,c] / (m[r] + 0.001)",
 ]
 COLUMNS = [
@@ -78,6 +81,10 @@ PRODUCTS = [
     "s[i,j] = sum[k](a[i,k] * b[k,j]); y[i,j] = softmax[j](s[i,j])",
     "s[i,j] = sum[k](a[i,k] * b[k,j]); y[i] = max[j](s[i,j])",
     "y: int32; y[i] = argmax[j](sum[k](a[i,k] * b[j,k]))",
+    "s[i,j] = sum[k](a[i,k] * b[k,j]); m[i] = max[j](s[i,j] * s[i,j]); "
+    "y[i,j] = s[i,j] / (1 + m[i]); -> m, y",
+    "p[i,j] = softmax[j](w[i,j]); y[i,k] = sum[j](p[i,j] * b[j,k])",
+    "y[i,j] = silu(sum[k](a[i,k] * b[k,j])) * sum[k](a[i,k] * c[k,j])",
 ]
 DOT = "sum[d](q[h,i,d] * k[h,j,d])"
 BOUNDS = [
@@ -124,19 +131,21 @@ MAPS = [
     "y[j,i] = {1}(x[i,j])",
 ]
 SIZES = [1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 64, 70]
+LONG = [*SIZES, 129, 200, 333, 700, 1100]
 FEW = [1, 2, 3, 5, 8, 13]
 STORED = ["float32"] * 3 + ["bfloat16"]
 
 
 def row_cases(generator: random.Random) -> tuple[str, dict[str, int]]:
     text = generator.choice(ROWS + COLUMNS).format(generator.choice(SCORES))
-    r, c = generator.choice(FEW), generator.choice(SIZES)
+    r, c = generator.choice(FEW), generator.choice(LONG)
     if generator.randint(0, 3) == 0:
         r, c = c, r
+    sizes = {"r": r, "c": c} | ({"g": generator.choice(FEW)} if "g]" in text else {})
     text = _declared(text, {"t": f"int32[r](index < {r})", "l": f"int32[r](index < {c})"})
     if generator.randint(0, 7) == 0 and "t[r]" not in text and "l[r]" not in text:
-        return f"x: float64[r,c]\n{text}", {"r": r, "c": c}
-    return f"x: {generator.choice(STORED)}[r,c]\n{text}", {"r": r, "c": c}
+        return f"x: float64[r,c]\n{text}", sizes
+    return f"x: {generator.choice(STORED)}[r,c]\n{text}", sizes
 
 
 def window_cases(generator: random.Random) -> tuple[str, dict[str, int]]:
@@ -171,13 +180,13 @@ def attention_cases(generator: random.Random) -> tuple[str, dict[str, int]]:
     sizes = {
         "h": generator.choice(FEW),
         "i": generator.choice(SIZES),
-        "j": generator.choice(SIZES),
+        "j": generator.choice(LONG),
         "d": generator.choice(SIZES),
         "e": generator.choice(SIZES),
     }
     bound = generator.choice(BOUNDS).format(j1=sizes["j"] + 1)
     if generator.randint(0, 4) == 0:
-        sizes["j"] = 8 * generator.randint(1, 6)
+        sizes["j"] = 8 * generator.choice([1, 2, 3, 6, 20, 41])
         bound = generator.choice(["", f"n: int32[h](index < {sizes['j'] + 1})\nwhere j < n[h]\n"])
         pages = sizes["j"] // 8
         return PAGED.format(pages=pages, count=pages + 2, bound=bound, **sizes), sizes

@@ -21,6 +21,7 @@ from spaces.cpu.vectors.reducers import (
     identity,
     joined_operand,
     scaled_by,
+    states_of,
 )
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
@@ -204,12 +205,13 @@ class RowChain:
         """The C variable of a correction's factor; 1, and not computed, where no state moved."""
         if correction not in self.factors:
             name = self.factors[correction] = f"f{len(self.factors)}"
-            before, after = old.text(correction.exponent), new.text(correction.exponent)
+            states = states_of(correction.exponent, new)
+            moved = f"{new.text(states)} - {old.text(states)}"
+            by = scaled_by(correction, new, f"moved_{name}")
             self.lines += [
-                f"const vf by_{name} = {after} - {before};",
+                f"const vf moved_{name} = {moved};",
                 f"vf {name} = tw_set(1.0f);",
-                f"if (seen[r] && by_{name}[0] != 0.0f) "
-                f"{name} = {scaled_by(correction, f'by_{name}')};",
+                f"if (seen[r] && moved_{name}[0] != 0.0f) {name} = {by};",
             ]
         return self.factors[correction]
 

@@ -18,6 +18,7 @@ from spaces.cpu.vectors.reducers import (
     identity,
     joined_operand,
     scaled_by,
+    states_of,
     sum_of_products,
 )
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -75,10 +76,11 @@ class Reducing:
 
     @property
     def _scaled(self) -> dict[int, Expression]:
-        """The exponents of those that are scaled. Blocks before are scaled where a block ends; the
-        variable ``h`` is their exponent."""
+        """The states in the exponents of those that are scaled. Blocks before are scaled where a
+        block ends; the variable ``h`` has the states that they are of."""
+        known = VectorScope("", self._raw("s"))
         corrections = ((i, self.pass_[i].correction) for i in self._long)
-        return {i: c.exponent for i, c in corrections if isinstance(c, Scaling)}
+        return {i: states_of(c.exponent, known) for i, c in corrections if isinstance(c, Scaling)}
 
     @property
     def _long_states(self) -> list[str]:
@@ -119,8 +121,7 @@ class Reducing:
         """What blocks before are to be multiplied by."""
         correction = self.pass_[i].correction
         assert isinstance(correction, Scaling)
-        moved = f"{now.text(correction.exponent)} - {self._name('h', i)}"
-        return scaled_by(correction, moved)
+        return scaled_by(correction, now, f"{now.text(self._scaled[i])} - {self._name('h', i)}")
 
     # -- results -----------------------------------------------------------------------------
 

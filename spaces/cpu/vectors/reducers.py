@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spaces.derivation.chains.chain_reduction import Scaling, Series
 from spaces.derivation.scopes import Scope, combined
-from spaces.language.tree import Binary, Expression
+from spaces.language.tree import Binary, Expression, Negation
 
 IDENTITIES = {
     "sum": "0.0f",
@@ -66,13 +66,39 @@ def begun(reducer: str, state: str) -> str:
 def factor(correction: Scaling, new: Scope, old: Scope) -> str:
     """What a state is multiplied by where results move from ``old`` to ``new``: finite, for a state
     of zero stays zero whatever it began with."""
-    moved = f"{new.text(correction.exponent)} - {old.text(correction.exponent)}"
-    return scaled_by(correction, moved)
+    states = states_of(correction.exponent, new)
+    return scaled_by(correction, new, f"{new.text(states)} - {old.text(states)}")
 
 
-def scaled_by(correction: Scaling, moved: str) -> str:
-    """The factor of an exponent that ``moved`` so far."""
-    return f"tw_lesser(tw_set(TW_LARGEST), tw_{correction.function}({moved}))"
+def scaled_by(correction: Scaling, new: Scope, moved: str) -> str:
+    """The factor where the states of the exponent ``moved`` so far."""
+    distance = scaled(correction.exponent, new, moved)
+    return f"tw_lesser(tw_set(TW_LARGEST), tw_{correction.function}({distance}))"
+
+
+def states_of(exponent: Expression, scope: Scope) -> Expression:
+    """An exponent without the factors that no state of ``scope`` is in."""
+    match exponent:
+        case Negation(inner):
+            return states_of(inner, scope)
+        case Binary("*" | "/", left, right) if not scope.holds(right):
+            return states_of(left, scope)
+        case Binary("*", left, right) if not scope.holds(left):
+            return states_of(right, scope)
+    return exponent
+
+
+def scaled(exponent: Expression, scope: Scope, moved: str) -> str:
+    """How far an exponent moves whose :func:`states_of` ``moved`` so far: their difference is exact
+    and finite where that of large exponents is neither."""
+    match exponent:
+        case Negation(inner):
+            return f"-{scaled(inner, scope, moved)}"
+        case Binary("*" | "/" as operator, left, right) if not scope.holds(right):
+            return f"{scaled(left, scope, moved)} {operator} {scope.text(right)}"
+        case Binary("*", left, right) if not scope.holds(left):
+            return f"{scaled(right, scope, moved)} * {scope.text(left)}"
+    return f"({moved})"
 
 
 def ended(correction: Scaling | Series | None, results: Scope) -> str:
@@ -80,5 +106,5 @@ def ended(correction: Scaling | Series | None, results: Scope) -> str:
     infinite, for what was zero of parts is not of the whole row."""
     if not isinstance(correction, Scaling):
         return ""
-    exponent = results.text(correction.exponent)
-    return f" + ({exponent} - {exponent})"
+    states = results.text(states_of(correction.exponent, results))
+    return f" + ({states} - {states})"

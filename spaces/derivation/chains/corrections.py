@@ -80,7 +80,8 @@ class Derivation:
             function, u, q = groups.pop()
             correction = None if function is None or u == ZERO else Scaling(function, u)
             self._check_leaving(own, q, scaled=correction is not None)
-            total = _total(map(element, terms))
+            # A factor that stays is as the program has it: of a difference it is not of both sides.
+            total = own.element if q == ONE else _total(map(element, terms))
             return replace(own, element=total, correction=correction, result=times(own.state, q))
         if any(t.function for t in terms):
             raise UnderivableError(

@@ -102,6 +102,23 @@ KNOWN = {
         {"r": 3, "c": 1000},
         {"x": "-inf until the end"},
     ),
+    "a temperature far from zero": (
+        "m[r] = max[c](x[r,c]); q[r] = sum[c](exp((x[r,c] - m[r]) * 3.5)); "
+        "y[r,c] = exp((x[r,c] - m[r]) * 3.5) / q[r]",
+        {"r": 6, "c": 300},
+        {"x": "far from zero"},
+    ),
+    "a temperature of the largest": (
+        "m[r] = max[c](x[r,c]); y[r] = sum[c](exp((x[r,c] - m[r]) * 3.5))",
+        {"r": 6, "c": 300},
+        {"x": "large"},
+    ),
+    "attention with a temperature of the largest": (
+        "p[i,j] = sum[d](q[i,d] * k[j,d]) + b[j]\nm[i] = max[j](p[i,j])\n"
+        "y[i,e] = sum[j](exp((p[i,j] - m[i]) * 3.5) * v[j,e])",
+        {"i": 6, "j": 300, "d": 8, "e": 20},
+        {"b": "large"},
+    ),
     "a base of two, distributed": (
         "m[r] = max[c](x[r,c]); y[r] = sum[c](exp2(x[r,c] * 1.5 - m[r] * 1.5))",
         {"r": 3, "c": 1000},
