@@ -3,6 +3,8 @@
     python -m experiments.verification [--schedules 200] [--minutes 2.5] [--at-once 4]
         [--template NAME ...] [--only PATTERN] [--out FILE]
 
+    python -m experiments.verification --edges [--target cpu|cuda|cuda:sm_90a] ...
+
 Writes the results after every group of schedules, and a table beside them. A further call with the
 same file draws others, until every template has had so many. Ends with 1 if any is wrong.
 """
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.resuming import resume, write
+from experiments.verification import edges
 from experiments.verification.cases import CASES
 from experiments.verification.judging import judge
 from experiments.verification.outcomes import table, totals
@@ -38,6 +41,8 @@ ONCE = TimingProtocol(budget=0.0, samples=1, contender_samples=1, sample_seconds
 
 def main() -> int:
     options = _options()
+    if options.edges:
+        return edges.run(options)
     try:
         target = detect_target("cuda")
     except InputError as error:
@@ -71,6 +76,10 @@ def main() -> int:
 
 def _options() -> Any:
     parser = argparse.ArgumentParser(prog="python -m experiments.verification")
+    parser.add_argument(
+        "--edges", action="store_true", help="edge inputs alone, and planted faults"
+    )
+    parser.add_argument("--target", default="cuda", help="of --edges; a named GPU is emulated")
     parser.add_argument("--schedules", type=int, default=200, help="of each template")
     parser.add_argument("--minutes", type=float, default=2.5, help="for all of it")
     parser.add_argument("--at-once", type=int, default=4, help="groups, each with its own runner")

@@ -161,5 +161,27 @@ LARGE = {
     "large norm": "rmsnorm_matmul m=4096 n=2048 k=4096 dtype=bfloat16",
 }
 """Of models as they are: many blocks, many tiles of each, and offsets beyond small ones."""
+SCORED = "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d]) * 0.2"
+EDGES = {
+    "softmax, edges": "softmax r=64 c=1000",
+    "softmax of 16 bits, edges": "softmax r=40 c=600 dtype=bfloat16",
+    "logsumexp, edges": '"y[r] = logsumexp[c](x[r,c])" r=40 c=1000',
+    "layernorm, edges": "layernorm r=40 c=1000",
+    "variance, edges": '"y[r] = var[c](x[r,c])" r=40 c=1000',
+    "variance of columns, edges": '"y[c] = var[r](x[r,c])" r=300 c=40',
+    "loss, edges": "cross_entropy r=64 c=1000",
+    "largest, edges": "argmax shape=64x300 over=1",
+    "pooling, edges": "max_pool2d n=2 c=8 h=20 w=20 r=3 stride=2 padding=1",
+    "words, edges": "embedding t=40 d=30 words=50",
+    "gates, edges": "swiglu r=33 c=103",
+    "normalised, edges": "rmsnorm_matmul m=40 n=72 k=64 dtype=bfloat16",
+    "causal, edges": "attention b=1 h=2 i=70 j=100 d=64 mask=causal dtype=bfloat16",
+    "decode, edges": "attention b=2 h=4 kv=2 i=1 j=300 d=64 dtype=float16",
+    "mask, edges": f'"{SCORED} + m[i,j]) * v[j,e])" i=70 j=100 d=64 e=64 dtype=float16',
+    "lengths, edges": '"n: int32[b](index < 201); where j < n[b]; y[b,h,e] = sum[j](softmax[j]('
+    'sum[d](q[b,h,d] * k[b,j,d])) * v[b,j,e])" b=3 h=4 j=200 d=64 e=64 dtype=bfloat16',
+    "causal of 32 bits, edges": "attention b=1 h=2 i=70 j=100 d=32 mask=causal",
+}
+"""Small ones for edge inputs, which a CPU and the emulator take, too."""
 CASES: Mapping[str, str] = PRODUCTS | FEW_ROWS | CHAINS | ROWS | KEPT | MAPS | STAGES | LARGE
 """Texts of workloads by name."""

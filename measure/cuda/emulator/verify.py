@@ -67,7 +67,8 @@ def _difference(outputs: Mapping[str, np.ndarray], allowed: Mapping[str, Bounds]
 
 
 def _worst(name: str, found: np.ndarray, bad: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
-    far = np.where(bad, np.maximum(low - found, found - high), -1.0)
+    with np.errstate(invalid="ignore"):
+        far = np.where(bad, np.maximum(low - found, found - high), -1.0)
     worst = np.unravel_index(np.argmax(np.where(np.isnan(far), np.inf, far)), far.shape)
     where = ", ".join(str(int(i)) for i in worst)
     return (

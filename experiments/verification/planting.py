@@ -1,0 +1,58 @@
+"""Faults that show at the edge alone, planted into the text of kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.space import Space
+
+_TOTAL = r"tw_set\(tw_across_max\((s0_\d)\)\)"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A ``name`` of what is wrong, what is replaced in a kernel's text, and by what."""
+
+    name: str
+    pattern: str
+    replacement: str
+
+    def planted(self, kernel: Kernel) -> Kernel | None:
+        """The kernel with the fault; None if it has no place for it."""
+        body, places = re.subn(self.pattern, self.replacement, kernel.source.body)
+        return replace(kernel, source=replace(kernel.source, body=body)) if places else None
+
+
+FAULTS = (
+    Fault("no maximum (CPU)", _TOTAL, "tw_set(0.0f)"),
+    Fault("one lane's maximum (CPU)", _TOTAL, r"tw_set(\1[0])"),
+    Fault("a correction of 2 % more (CPU)", r"tw_exp\((n\w+ - o\w+)\)", r"tw_exp((\1) * 1.02f)"),
+    Fault("a count of 1 % less (CPU)", r"n0_0 / n0_1", "n0_0 / (n0_1 * 0.99f)"),
+    Fault("the last element for the maximum", r"tw::max_nan\(s0\[k\], v0\[i\]\)", "v0[i]"),
+    Fault("lanes do not merge maxima", r"s0\[k\] = tw::max_nan\(a0, b0\)", "s0[k] = a0"),
+    Fault("no maximum", r"tw::max_nan\(part0\[h\], state0\[r\]\)", "0.0f"),
+    Fault("half of a maximum", r"tw::max_nan\(part0\[h\], part0\[h \+ 2\]\)", "part0[h]"),
+    Fault("a correction of 2 % more", r"(change0\[h\] = .*\* )1\.44269504\w+", r"\g<1>1.4715f"),
+)
+
+
+class Planted(Space):
+    """A space whose kernels have a fault."""
+
+    def __init__(self, space: Space, fault: Fault) -> None:
+        super().__init__(space.workload, space.target, tuple(space.templates.values()))
+        self._fault = fault
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """A kernel of :meth:`served` schedules, with the fault."""
+        kernel = self._fault.planted(super().lower(schedule))
+        assert kernel is not None
+        return kernel
+
+    def served(self, schedules: Sequence[Schedule]) -> list[Schedule]:
+        """Those whose kernels have a place for the fault."""
+        return [s for s in schedules if self._fault.planted(super(Planted, self).lower(s))]
