@@ -53,6 +53,7 @@ class Plan:
             (name, kind): work
             for name, work in workloads.items()
             for kind in templates_for(target)
+            if not kind.last_resort or kind.name in only
             if (not only or kind.name in only) and kind.refuses(work, target) is None
         }
         self._ahead = dict.fromkeys(self._served, 0)  # drawn, and not judged yet

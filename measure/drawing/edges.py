@@ -206,15 +206,16 @@ def _with_huge(program: Program) -> set[str]:
 def _values(program: Program, operand: Operand) -> list[Kind]:
     """Rows out of the ordinary, those first that matter most."""
     element, name = operand.element, operand.name
-    most = largest(element)
+    most, huge = largest(element), operand.name in _with_huge(program)
+    tiny = max(1e-37 if huge else 1e-30, 4 * least(element))
     kinds: list[Kind] = [
         _as_ever,
         lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
         lambda rows, _: np.full_like(rows, EQUAL),
-        lambda rows, _: rows * max(1e-37, 4 * least(element)),
+        lambda rows, _: rows * tiny,
         lambda rows, _: rows + min(1e4, most / 8),
     ]
-    if name in _with_huge(program):
+    if huge:
         kinds.append(lambda rows, _: rows * min(1e38, most / 4))
     values = [nan] if name in _with_nan(program) else []
     values += [inf, -inf] if name in _with_infinity(program) else []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import isfinite, log
+from math import isfinite, log, nan
 
 import numpy as np
 
@@ -48,7 +48,9 @@ class Scores:
         middle = np.asarray(low, np.float64) / 2 + np.asarray(high, np.float64) / 2
         rows = middle.reshape((*middle.shape[: middle.ndim - self.over], -1))
         with np.errstate(all="ignore"):
-            return float(np.nanmedian(rows.std(axis=-1)))
+            found = rows.std(axis=-1)
+        known = found[np.isfinite(found)]
+        return float(np.median(known)) if known.size else nan
 
 
 def scores_of(program: Program) -> Scores | None:

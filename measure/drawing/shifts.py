@@ -17,6 +17,8 @@ MEAN = 100.0
 """A large mean of values that are apart by about one."""
 GROWN = np.sqrt(0.5), np.sqrt(8.0)
 """What values are multiplied by at the beginning and at the end of what is reduced."""
+APART = 3.0
+"""What an element is multiplied by that is apart from all others."""
 WHOLE = 2
 """Operands at most that have a large mean, one after the other."""
 
@@ -25,7 +27,7 @@ WHOLE = 2
 class Shift:
     """A change of one operand: values are multiplied by ``scale`` and have a ``mean``. By ``rows``
     in turn that is added, left alone and subtracted. If values ``grow``, it is along this
-    dimension."""
+    dimension. They are zero at all but ``one`` place along a dimension, if there is one."""
 
     name: str
     operand: Operand
@@ -33,6 +35,7 @@ class Shift:
     mean: float = 0.0
     rows: int | None = None
     grow: int | None = None
+    one: tuple[int, int] | None = None
 
     def applied(
         self, inputs: Mapping[str, np.ndarray], known: Mapping[str, Places] | None = None
@@ -45,6 +48,9 @@ class Shift:
         if self.grow is not None:
             place = self._places(self.grow, values, known) / self.operand.shape[self.grow]
             scale = scale * (GROWN[0] + (GROWN[1] - GROWN[0]) * place)
+        if self.one is not None:
+            dimension, at = self.one
+            scale = scale * (self._places(dimension, values, known) == at)
         with np.errstate(all="ignore"):
             return {self.operand.name: self._cast(values.astype(np.float64) * scale + mean)}
 
@@ -76,6 +82,8 @@ def shifts(program: Program, usual: Spread, steep: Spread | None) -> Iterator[Sh
         yield Shift(f"a mean of {MEAN:g} in {own.operand.name}", own.operand, mean=MEAN)
     for own in every[:1]:
         yield from _by_place(own)
+    for own in every[:WHOLE][-1:] if steep else ():
+        yield from _apart(own)
 
 
 def _by_place(own: Slices) -> Iterator[Shift]:
@@ -85,6 +93,15 @@ def _by_place(own: Slices) -> Iterator[Shift]:
         yield Shift(f"means by row in {operand.name}", operand, mean=MEAN, rows=own.along[-1])
     if inner:
         yield Shift(f"values that grow in {operand.name}", operand, grow=inner[0])
+
+
+def _apart(own: Slices) -> Iterator[Shift]:
+    """One element apart from many equal ones, which together weigh as much: the first, or last."""
+    inner = [d for d in range(len(own.operand.shape)) if d not in own.along]
+    for dimension in inner[:1]:
+        for place, name in ((0, "first"), (own.operand.shape[dimension] - 1, "last")):
+            title = f"all but the {name} in {own.operand.name} equal"
+            yield Shift(title, own.operand, APART, one=(dimension, place))
 
 
 def cancelling_operands(program: Program) -> set[str]:
