@@ -48,7 +48,8 @@ CASES = {
 def spaces(w: Workload, threads: int) -> list[Space]:
     """A space of each template that serves ``w``."""
     target = dataclasses.replace(detect_cpu(), threads=threads)
-    serving: list[type[Template]] = [t for t in templates_for(target) if not t.refuses(w, target)]
+    usual = [template for template in templates_for(target) if not template.last_resort]
+    serving: list[type[Template]] = [t for t in usual if not t.refuses(w, target)]
     assert serving
     return [Space(w, target, [template(w, target)]) for template in serving]
 
