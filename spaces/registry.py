@@ -67,7 +67,7 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
     allowed = [
         template
         for template in templates_for(target)
-        if numerics is Numerics.FAST or not template.is_weak(workload)
+        if numerics is Numerics.FAST or template.numerics_of(workload) is Numerics.STRICT
     ]
     forms = [workload]
     usual, last = ([t for t in allowed if t.last_resort == is_last] for is_last in (False, True))
@@ -113,8 +113,8 @@ def note_on(template: str, target: Target) -> str:
     return next((t.note for t in templates_for(target) if t.name == template), "")
 
 
-def numerics_of(template: str, target: Target) -> Numerics:
+def numerics_of(template: str, workload: Workload, target: Target) -> Numerics:
     """The promise about errors that the template of that name keeps; ``STRICT`` of one that is not
     known here."""
-    known = {each.name: each.numerics for each in templates_for(target)}
-    return known.get(template, Numerics.STRICT)
+    known = (each for each in templates_for(target) if each.name == template)
+    return next((each.numerics_of(workload) for each in known), Numerics.STRICT)

@@ -54,14 +54,12 @@ class Template(ABC):
     """A family of kernels for one workload on one target.
 
     ``decisions`` and ``rules`` span its space; ``version`` rises when the same schedule would
-    lower to another kernel, so that old measurements are told apart. ``numerics`` is ``FAST`` where
-    the bounds on errors are weaker than those of the program as it is written. A ``last_resort``
-    serves only where no template before it does; ``note`` is what people are told then.
+    lower to another kernel, so that old measurements are told apart. A ``last_resort`` serves only
+    where no template before it does; ``note`` is what people are told then.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.STRICT
     last_resort: ClassVar[bool] = False
     note: ClassVar[str] = ""
     decisions: tuple[Decision, ...]
@@ -86,9 +84,10 @@ class Template(ABC):
         return f"{self.name}.{self.version}"
 
     @classmethod
-    def is_weak(cls, workload: Workload) -> bool:
-        """Whether ``numerics="strict"`` does not allow the template for a workload."""
-        return cls.numerics is Numerics.FAST
+    def numerics_of(cls, workload: Workload) -> Numerics:
+        """The promise about errors that kernels of a workload keep: ``FAST`` where their bounds are
+        weaker than those of the program as it is written."""
+        return Numerics.STRICT
 
     @property
     def functions(self) -> frozenset[str]:

@@ -82,7 +82,7 @@ OF_RECORDS = (
         Kind.TEXT,
         "",
         "strict, or fast: an algorithm with weaker bounds on errors",
-        lambda r: str(numerics_of(r.schedule.template, r.target)),
+        lambda r: str(numerics_of(r.schedule.template, r.workload, r.target)),
     ),
     Told(
         "status",

@@ -55,7 +55,7 @@ class Space:
 
     def numerics_of(self, schedule: Schedule) -> Numerics:
         """The promise about errors that this schedule's kernel keeps."""
-        return self.templates[schedule.template].numerics
+        return self.templates[schedule.template].numerics_of(self.workload)
 
     @property
     def versions(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from math import prod
 
 from spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
 from spaces.language.program import Program
+from spaces.numerics.mode import Numerics
 from spaces.target import Target
 from spaces.template import Template
 from spaces.workloads.array import Array
@@ -105,15 +106,16 @@ def _effort(program: Program) -> int:
 
 
 def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:
-    """The first of some templates that does not refuse; else why the very first one does."""
+    """The first of some templates that does not refuse, and whose numerics are strict; else why the
+    very first one does."""
 
     def serving(workload: Workload) -> type[Template] | str:
         reasons = []
         for template in templates:
             reason = template.refuses(workload, target)
-            if reason is None:
+            if reason is None and template.numerics_of(workload) is Numerics.STRICT:
                 return template
-            reasons.append(reason)
+            reasons.append(reason or f"{template.name} needs numerics=fast")
         return reasons[0]
 
     return serving

@@ -37,14 +37,16 @@ def show_command(
     from spaces.derivation.facts import describe
     from spaces.numerics.mode import Numerics
     from spaces.target import detect_target
-    from spaces.workloads.served import served
+    from spaces.workloads.served import served, workload_of
 
     machine = detect_target(target, threads)
     put(f"{made}\n\nidentity: {made.digest}")
     put("\n".join(["", *describe(made).lines, "", f"templates on {machine.summary}:"]))
+    workload = workload_of(made)
     for template, reason in served(made, machine):
-        numerics = " with numerics=fast" if template.numerics is Numerics.FAST else ""
-        put(f"  {template.name}: {reason or f'serves it{numerics}'}")
+        is_fast = template.numerics_of(workload) is Numerics.FAST
+        serves = "serves it with numerics=fast" if is_fast else "serves it"
+        put(f"  {template.name}: {reason or serves}")
 
 
 def operators_command(format: AnswerFormat = Format.TABLE) -> None:

@@ -32,6 +32,7 @@ from spaces.derivation.chains.chain import is_weak
 from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.kernel import Kernel
 from spaces.language.magnitude import magnitudes
+from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -68,9 +69,10 @@ class ChainedTemplate(Template):
         self.rules = chained_rules(self)
 
     @classmethod
-    def is_weak(cls, workload: Workload) -> bool:
-        """Whether the chain has a correction that a strict one has not."""
-        return isinstance(workload, Computation) and is_weak(workload.program)
+    def numerics_of(cls, workload: Workload) -> Numerics:
+        """``FAST`` if the chain has a correction that a strict one has not."""
+        weak = isinstance(workload, Computation) and is_weak(workload.program)
+        return Numerics.FAST if weak else Numerics.STRICT
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

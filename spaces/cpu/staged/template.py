@@ -14,7 +14,6 @@ from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors import wide
 from spaces.kernel import Kernel
 from spaces.language.program import Program
-from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.staged.arrays import named
 from spaces.staged.partition import Part, Serving, eased, first_of, partition
@@ -81,11 +80,5 @@ def _eased(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
 def _serving(target: CpuTarget) -> Serving:
     from spaces.cpu.templates import TEMPLATES  # which have these ones
 
-    others = [
-        template
-        for template in TEMPLATES
-        if template is not StagedTemplate
-        and not template.last_resort
-        and template.numerics is Numerics.STRICT
-    ]
+    others = [t for t in TEMPLATES if t is not StagedTemplate and not t.last_resort]
     return first_of(others, target)

@@ -43,7 +43,6 @@ class WinogradTemplate(Template):
     """``output[p, q, n] = value(sum_{r,s,c} left[p + r, q + s, c] * right[r, s, c, n])``."""
 
     name: ClassVar[str] = "winograd"
-    numerics: ClassVar[Numerics] = Numerics.FAST
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -56,6 +55,11 @@ class WinogradTemplate(Template):
         self.lanes = target.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = winograd_rules(view, target, self.decisions)
+
+    @classmethod
+    def numerics_of(cls, workload: Workload) -> Numerics:
+        """``FAST``, see the module."""
+        return Numerics.FAST
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

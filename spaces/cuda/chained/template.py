@@ -33,6 +33,7 @@ from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.derivation.chains.chain import is_weak
 from spaces.kernel import Kernel, arguments
+from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template
@@ -64,9 +65,10 @@ class CudaChained(Template):
         self.rules = self._rules()
 
     @classmethod
-    def is_weak(cls, workload: Workload) -> bool:
-        """Whether the chain has a correction that a strict one has not."""
-        return isinstance(workload, Computation) and is_weak(workload.program)
+    def numerics_of(cls, workload: Workload) -> Numerics:
+        """``FAST`` if the chain has a correction that a strict one has not."""
+        weak = isinstance(workload, Computation) and is_weak(workload.program)
+        return Numerics.FAST if weak else Numerics.STRICT
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

@@ -38,6 +38,7 @@ from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.derivation.chains.chain import is_weak
 from spaces.kernel import Kernel, arguments
+from spaces.numerics.mode import Numerics
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -67,9 +68,10 @@ class ChainedHopper(Template):
         self.rules = chained_rules(self.sizes, target, self.decisions)
 
     @classmethod
-    def is_weak(cls, workload: Workload) -> bool:
-        """Whether the chain has a correction that a strict one has not."""
-        return isinstance(workload, Computation) and is_weak(workload.program)
+    def numerics_of(cls, workload: Workload) -> Numerics:
+        """``FAST`` if the chain has a correction that a strict one has not."""
+        weak = isinstance(workload, Computation) and is_weak(workload.program)
+        return Numerics.FAST if weak else Numerics.STRICT
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
