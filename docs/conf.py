@@ -30,7 +30,6 @@ copybutton_prompt_text = "$ "
 
 html_theme = "furo"
 html_title = f"Tilewright {version}"
-html_static_path = ["_static"]
 
 
 def setup(app: Any) -> None:
