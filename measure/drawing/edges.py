@@ -207,7 +207,7 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
     """Rows out of the ordinary, those first that matter most."""
     element, name = operand.element, operand.name
     most, huge = largest(element), operand.name in _with_huge(program)
-    tiny = max(1e-37 if huge else 1e-30, 4 * least(element))
+    tiny = max(1e-37 if huge else 1e-30, 256 * least(element))  # sums of halves underflow below
     kinds: list[Kind] = [
         _as_ever,
         lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
