@@ -37,8 +37,11 @@ class RunningSums(Template):
     @classmethod
     def refuses(cls, work, target):
         """Why this template does not serve a workload; None if it does."""
-        i, j = work.outputs[0].shape if len(work.outputs[0].shape) == 2 else (1, 1)
-        return None if work == workload(TEXT, i=i, j=j, k=j) else "needs running sums along rows"
+        shape = work.outputs[0].shape
+        if len(shape) != 2 or shape[0] < 8:
+            return "needs a matrix of at least 8 rows"
+        running_sums = workload(TEXT, i=shape[0], j=shape[1], k=shape[1])
+        return None if work == running_sums else "needs running sums along rows"
 
     def quantities(self, columns):
         """What a cost model learns from; 1 stands for what is alike in all schedules."""
@@ -48,19 +51,17 @@ class RunningSums(Template):
 
     def lower(self, schedule):
         """The kernel of one schedule."""
-        i, j = self.workload.outputs[0].shape
+        (i, j), rows = self.workload.outputs[0].shape, schedule["rows"]
         body = f"""
 void {self.entry(schedule)}(void *const *buffers, void *workspace, const tw_runtime *runtime) {{
-  const float *x = buffers[0]; float *y = buffers[1];
-  for (long first = 0; first < {i}; first += {schedule["rows"]}) {{
-    double sums[{schedule["rows"]}] = {{0}};
-    long rows = tw_least({schedule["rows"]}, {i} - first);
+  const float *restrict x = buffers[0]; float *restrict y = buffers[1];
+  for (long block = 0; block < {i}; block += {rows}) {{
+    long first = tw_least(block, {i} - {rows});  // the last block may repeat some rows
+    double sums[{rows}] = {{0}};
     #pragma GCC unroll {schedule["unroll"]}
     for (long j = 0; j < {j}; j++)
-      for (long r = 0; r < rows; r++) {{
-        long place = (first + r) * {j} + j;
-        y[place] = sums[r] += x[place];
-      }}
+      for (long r = 0; r < {rows}; r++)
+        y[(first + r) * {j} + j] = sums[r] += x[(first + r) * {j} + j];
   }}
 }}"""
         given = arguments(self.workload.inputs, self.workload.outputs)
