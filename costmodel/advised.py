@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from costmodel.dataset import SpaceFor
-from costmodel.features import Column
-from costmodel.interfaces import Predictor
-from costmodel.model import Settings, XGBoostModel
-from spaces.space import Population, Space
+from tilewright.costmodel.dataset import SpaceFor
+from tilewright.costmodel.features import Column
+from tilewright.costmodel.interfaces import Predictor
+from tilewright.costmodel.model import Settings, XGBoostModel
+from tilewright.spaces.space import Population, Space
 
 ADVICE = "advice.score"
 """The feature that is the adviser's score."""

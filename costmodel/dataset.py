@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from costmodel.interfaces import Example
-from spaces.errors import InputError
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.interfaces import Example
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 SpaceFor = Callable[[Workload, Target], Space]
 Place = Callable[[Space, Schedule], np.ndarray | None]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from costmodel.interfaces import Predictor
-from costmodel.roofs.analytic import AnalyticModel
-from spaces.space import Population, Space
+from tilewright.costmodel.interfaces import Predictor
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.spaces.space import Population, Space
 
 CANDIDATES = 4096
 """That a learned model ranks: of 100,000, in a fraction of the time that it takes for all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.quantities import QUANTITIES
+from tilewright.spaces.quantities import QUANTITIES
 
 PER_FLOP = "_per_flop"
 COMPRESSED = "log2(1 + n)"

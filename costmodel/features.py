@@ -17,15 +17,15 @@ from math import log2, prod
 
 import numpy as np
 
-from costmodel.roofs.peaks import peaks_for
-from costmodel.roofs.roofline import ideal_seconds, roofline_seconds
-from spaces.backends import backend, kinds
-from spaces.quantities import QUANTITIES
-from spaces.space import Population, Space
-from spaces.target import Target
-from spaces.validation.text import is_plain
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.roofs.peaks import peaks_for
+from tilewright.costmodel.roofs.roofline import ideal_seconds, roofline_seconds
+from tilewright.spaces.backends import backend, kinds
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.validation.text import is_plain
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.workload import Workload
 
 FEATURE_VERSION = 1
 """Rises when a name comes to mean something else: older models are then refused."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from costmodel.dataset import Group
+    from tilewright.costmodel.dataset import Group
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 
 def load_xgboost() -> ModuleType:

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from costmodel.dataset import Group, SpaceFor, group_examples, place
-from costmodel.features import Column, as_matrix, features
-from costmodel.interfaces import Example
-from costmodel.library import load_xgboost
-from costmodel.roofs.analytic import AnalyticModel
-from costmodel.storage import read_model, write_model
-from costmodel.validity import learn_validity, validity
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Population, Space
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.dataset import Group, SpaceFor, group_examples, place
+from tilewright.costmodel.features import Column, as_matrix, features
+from tilewright.costmodel.interfaces import Example
+from tilewright.costmodel.library import load_xgboost
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.costmodel.storage import read_model, write_model
+from tilewright.costmodel.validity import learn_validity, validity
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     import xgboost

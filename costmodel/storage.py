@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from costmodel.features import FEATURE_VERSION, is_feature
-from costmodel.library import load_xgboost
-from costmodel.trees import booster_of, plain_trees
-from spaces.errors import InputError, shown
-from spaces.validation.canonical import canonical_json
-from spaces.validation.files import check_place, write_whole
-from spaces.validation.text import is_plain
+from tilewright.costmodel.features import FEATURE_VERSION, is_feature
+from tilewright.costmodel.library import load_xgboost
+from tilewright.costmodel.trees import booster_of, plain_trees
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.validation.canonical import canonical_json
+from tilewright.spaces.validation.files import check_place, write_whole
+from tilewright.spaces.validation.text import is_plain
 
 if TYPE_CHECKING:
     import xgboost

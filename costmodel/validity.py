@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costmodel.library import load_xgboost
+from tilewright.costmodel.library import load_xgboost
 
 if TYPE_CHECKING:
     import xgboost

@@ -23,7 +23,7 @@ def write(folder: Path) -> None:
 
 def functions() -> Iterator[str]:
     """The functions, casts and reducers of the language, with their bounds on errors."""
-    from spaces.language.functions import FUNCTIONS, REDUCERS
+    from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS
 
     yield from ("# Functions and reducers", "")
     yield "Generated code computes functions in float32. The bound on its error is relative plus"
@@ -46,8 +46,8 @@ def functions() -> Iterator[str]:
 
 def operators() -> Iterator[str]:
     """The operators that have a name, with the program of an example each."""
-    from spaces.named import named, names, operator
-    from spaces.operators import parameters_of
+    from tilewright.spaces.named import named, names, operator
+    from tilewright.spaces.operators import parameters_of
 
     yield from ("# Operators", "")
     yield "Each named operator is a short program. `tilewright show OPERATOR ...` prints it."
@@ -68,7 +68,7 @@ def command_line() -> Iterator[str]:
     """The commands with their arguments, options and examples."""
     import typer
 
-    from scheduler.cli.app import app
+    from tilewright.scheduler.cli.app import app
 
     root: Any = typer.main.get_command(app(()))
     yield from ("# Command line", "", f"`tilewright` {__version__}. Bad input gives one line on")

@@ -7,8 +7,8 @@ already. Its workers build and measure; only this process writes to the database
 import os
 from contextlib import closing
 
-from measure.cluster.executor import RayExecutor
 from tilewright import tune
+from tilewright.measure.cluster.executor import RayExecutor
 
 TRIALS = int(os.environ.get("TILEWRIGHT_EXAMPLE_TRIALS", "48"))
 

@@ -7,8 +7,8 @@ either is executed when it is read.
 import os
 from pathlib import Path
 
-from scheduler.training import train
 from tilewright import Database, query, tune
+from tilewright.scheduler.training import train
 
 TRIALS = max(8, int(os.environ.get("TILEWRIGHT_EXAMPLE_TRIALS", "48")))
 

@@ -7,12 +7,12 @@ compilers, clocks and databases. ``scheduler.testing.search`` has a contract tes
 import os
 from collections.abc import Sequence
 
-from scheduler.strategies.history import History
-from scheduler.strategies.search import Proposed
-from scheduler.tuning.tuner import Tuner
-from spaces.registry import space_for
-from spaces.space import Space
 from tilewright import Database, Schedule, detect_target, workload
+from tilewright.scheduler.strategies.history import History
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
 
 TRIALS = int(os.environ.get("TILEWRIGHT_EXAMPLE_TRIALS", "48"))
 

@@ -8,13 +8,13 @@ import os
 
 import numpy as np
 
-from scheduler.verification import measure
-from spaces.cpu.abi import ABI_PRELUDE
-from spaces.kernel import Call, Kernel, Source, arguments
-from spaces.quantities import QUANTITIES
-from spaces.registry import register_template, space_for
-from spaces.template import Decision, Rule, Template
 from tilewright import best, detect_target, tune, workload
+from tilewright.scheduler.verification import measure
+from tilewright.spaces.cpu.abi import ABI_PRELUDE
+from tilewright.spaces.kernel import Call, Kernel, Source, arguments
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.registry import register_template, space_for
+from tilewright.spaces.template import Decision, Rule, Template
 
 TRIALS = int(os.environ.get("TILEWRIGHT_EXAMPLE_TRIALS", "16"))
 TEXT = "where k <= j; y[i, j] = sum[k](x[i, k])"

@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 from statistics import mean
 
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.run import replay
-from scheduler.strategies.registry import factory
 from tilewright import Database, tune
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.run import replay
+from tilewright.scheduler.strategies.registry import factory
 
 TRIALS = int(os.environ.get("TILEWRIGHT_EXAMPLE_TRIALS", "64"))
 REPEATS = 5

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.compiler import find_compiler
 
 ANSWER = "int mkl_serv_intel_cpu_true(void) { return 1; }\n"
 OPENED = "EXPERIMENTS_MKL_OPENED"

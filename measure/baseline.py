@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from measure.cpu.keeper import kept
-from spaces.operators import workload_from_json
-from spaces.workloads.workload import Workload
+from tilewright.measure.cpu.keeper import kept
+from tilewright.spaces.operators import workload_from_json
+from tilewright.spaces.workloads.workload import Workload
 
 SECONDS = 0.3  # least time spent measuring
 SAMPLE_SECONDS = 1e-4  # least time between two looks at a clock, which may stand still for a while
@@ -55,7 +55,7 @@ def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> f
         return None
     try:
         done = subprocess.run(
-            kept([sys.executable, "-P", "-m", "measure.baseline", str(threads)]),
+            kept([sys.executable, "-P", "-m", "tilewright.measure.baseline", str(threads)]),
             input=json.dumps(workload.to_json()),
             env=environment(threads),
             capture_output=True,

@@ -11,7 +11,7 @@ from math import isfinite
 from statistics import quantiles
 from typing import Any
 
-from measure.records.measurement import Measurement
+from tilewright.measure.records.measurement import Measurement
 
 BUSY, WAITED, LOAD, CORES = "busy", "waited", "load", "cores"
 """What the info of a measurement has: these words; the share of its time in which some process

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Argument, Buffer, Call, Launch, Role
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernel import Argument, Buffer, Call, Launch, Role
+from tilewright.spaces.workloads.workload import Workload
 
 
 def call_to_json(call: Call) -> dict[str, Any]:

@@ -15,19 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import update
 
-from measure.records.fields import prose
-from measure.records.jsonl import write_lines
-from measure.records.record import Record
-from measure.records.run import Run
-from measure.tables.best_known import best_row, rankings
-from measure.tables.engine import engines, for_one_query, for_writing, transaction, usable
-from measure.tables.importing import take
-from measure.tables.inserting import beat, insert, pieces
-from measure.tables.likeness.nearest import nearest_pairs
-from measure.tables.likeness.related import related_pairs, sibling_pairs, thread_pairs
-from measure.tables.opening import open_engine
-from measure.tables.patience import patient
-from measure.tables.queries import (
+from tilewright.measure.records.fields import prose
+from tilewright.measure.records.jsonl import write_lines
+from tilewright.measure.records.record import Record
+from tilewright.measure.records.run import Run
+from tilewright.measure.tables.best_known import best_row, rankings
+from tilewright.measure.tables.engine import (
+    engines,
+    for_one_query,
+    for_writing,
+    transaction,
+    usable,
+)
+from tilewright.measure.tables.importing import take
+from tilewright.measure.tables.inserting import beat, insert, pieces
+from tilewright.measure.tables.likeness.nearest import nearest_pairs
+from tilewright.measure.tables.likeness.related import related_pairs, sibling_pairs, thread_pairs
+from tilewright.measure.tables.opening import open_engine
+from tilewright.measure.tables.patience import patient
+from tilewright.measure.tables.queries import (
     TRIALS_OF_RUN,
     pairs_query,
     records_query,
@@ -36,15 +42,15 @@ from measure.tables.queries import (
     trials,
     versions_query,
 )
-from measure.tables.reading import Reader
-from measure.tables.rows import as_read
-from measure.tables.schema import measurements, runs
-from measure.tables.summary import Summary
-from measure.tables.upkeep import Stats, stats, vacuum
-from spaces.target import Target
+from tilewright.measure.tables.reading import Reader
+from tilewright.measure.tables.rows import as_read
+from tilewright.measure.tables.schema import measurements, runs
+from tilewright.measure.tables.summary import Summary
+from tilewright.measure.tables.upkeep import Stats, stats, vacuum
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 
 class Database:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from measure.busy import WAITED, noted, waiting, waits
-from measure.records.measurement import Measurement
-from measure.timing import (
+from tilewright.measure.busy import WAITED, noted, waiting, waits
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.timing import (
     Statistic,
     score,
     score_on_cpu,

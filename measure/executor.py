@@ -7,15 +7,15 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from measure import retrying
-from measure.cpu.cores import usable_cpus
-from measure.drawing.draw import check_telling
-from measure.interfaces import Builder, Built, Runner
-from measure.outcomes import Outcomes
-from measure.records.measurement import Candidate, Job, Result
-from measure.registry import builder_for, runner_for
-from spaces.errors import InputError
-from spaces.target import Target
+from tilewright.measure import retrying
+from tilewright.measure.cpu.cores import usable_cpus
+from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.interfaces import Builder, Built, Runner
+from tilewright.measure.outcomes import Outcomes
+from tilewright.measure.records.measurement import Candidate, Job, Result
+from tilewright.measure.registry import builder_for, runner_for
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
 
 RUN_TOGETHER = 16  # candidates that are timed in turns
 LAST_WAIT = 0.5  # seconds for a thread that computes a reference, which nothing interrupts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from measure.records.measurement import ErrorKind, Status
+from tilewright.measure.records.measurement import ErrorKind, Status
 
 MACHINE = frozenset(
     {

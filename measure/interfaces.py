@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from measure.failures import MACHINE
-from measure.records.measurement import (
+from tilewright.measure.failures import MACHINE
+from tilewright.measure.records.measurement import (
     Candidate,
     ErrorKind,
     Job,
@@ -23,7 +23,7 @@ from measure.records.measurement import (
     Result,
     Status,
 )
-from spaces.target import Target
+from tilewright.spaces.target import Target
 
 
 @dataclass(frozen=True)

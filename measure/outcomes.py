@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence, Set
 
-from measure.records.measurement import Job, Result
+from tilewright.measure.records.measurement import Job, Result
 
 
 class Outcomes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from measure.interfaces import Builder, Runner
-from spaces.backends import backend
-from spaces.target import Target
+from tilewright.measure.interfaces import Builder, Runner
+from tilewright.spaces.backends import backend
+from tilewright.spaces.target import Target
 
 
 def builder_for(target: Target, jobs: int) -> Builder:

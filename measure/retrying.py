@@ -11,8 +11,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from measure.interfaces import Builder, Built
-from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from tilewright.measure.interfaces import Builder, Built
+from tilewright.measure.records.measurement import (
+    Candidate,
+    ErrorKind,
+    Job,
+    Measurement,
+    Result,
+    Status,
+)
 
 LOSSES_ALONE = 2  # losses of a candidate alone, after which the failure is the schedule's own
 STARTS = 3  # attempts at a batch on a machine that fails before any of it runs

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from measure.host.directories import RunDirectory
-from measure.interfaces import Built
+from tilewright.measure.host.directories import RunDirectory
+from tilewright.measure.interfaces import Built
 
 
 @contextmanager

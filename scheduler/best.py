@@ -9,22 +9,22 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from costmodel.interfaces import CostModel
-from scheduler.functions.kernel_function import RefusedKernelError
-from scheduler.limits import check_memory
-from scheduler.query import Answer, Provenance, answers
-from spaces.backends import backend
-from spaces.errors import InputError
-from spaces.numerics.mode import Numerics
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.scheduler.functions.kernel_function import RefusedKernelError
+from tilewright.scheduler.limits import check_memory
+from tilewright.scheduler.query import Answer, Provenance, answers
+from tilewright.spaces.backends import backend
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
-    from scheduler.functions.cpu_function import CpuFunction
-    from scheduler.functions.cuda_function import CudaFunction
-    from spaces.language import Program
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.functions.cpu_function import CpuFunction
+    from tilewright.scheduler.functions.cuda_function import CudaFunction
+    from tilewright.spaces.language import Program
 
 
 def best(
@@ -80,7 +80,7 @@ def _first_built(found: Iterator[Answer], check_indices: bool | None) -> CpuFunc
 
 def _first_right(found: Iterator[Answer]) -> Answer:
     """The first answer whose kernel computes what it should."""
-    from scheduler.verification import measure
+    from tilewright.scheduler.verification import measure
 
     tried: set[Schedule] = set()
     for answer in found:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("spaces", "measure", "costmodel", "scheduler", "tilewright", "experiments")

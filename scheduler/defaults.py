@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from costmodel.dataset import SpaceFor
-from costmodel.interfaces import CostModel, Learner, Predictor
-from costmodel.library import load_xgboost
-from measure.interfaces import Executor
-from scheduler.machine import roofline
-from scheduler.strategies.search import Search
-from scheduler.tuning.pace import LEAST_BATCH, LEAST_BATCHES, Pace, Pacing
-from scheduler.tuning.transfer import Transfer
-from spaces.backends import backend
-from spaces.cpu.target import CpuTarget
-from spaces.errors import InputError
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import Target
+from tilewright.costmodel.dataset import SpaceFor
+from tilewright.costmodel.interfaces import CostModel, Learner, Predictor
+from tilewright.costmodel.library import load_xgboost
+from tilewright.measure.interfaces import Executor
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.tuning.pace import LEAST_BATCH, LEAST_BATCHES, Pace, Pacing
+from tilewright.scheduler.tuning.transfer import Transfer
+from tilewright.spaces.backends import backend
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from costmodel.predictors.blend import Blend
+    from tilewright.costmodel.predictors.blend import Blend
 
 
 def _load_early() -> None:
@@ -41,8 +41,12 @@ def default_search(
     """Evolution under a model that learns; until it has, under the roofline, or under ``model`` if
     one is given, or one of what is ``known`` of other shapes, with a search that begins with
     nothing for a second opinion."""
-    from scheduler.strategies.evolutionary import OF_OTHER_SHAPES, WARM, EvolutionarySearch
-    from scheduler.strategies.second_opinion import SECOND, SecondOpinion
+    from tilewright.scheduler.strategies.evolutionary import (
+        OF_OTHER_SHAPES,
+        WARM,
+        EvolutionarySearch,
+    )
+    from tilewright.scheduler.strategies.second_opinion import SECOND, SecondOpinion
 
     guess = roofline(space.target, only(space))
     prior: Predictor | None = model or (known.model if known else None)
@@ -63,8 +67,8 @@ def default_search(
 def learned_model(space: Space, adviser: Predictor | None = None) -> Learner:
     """A model that learns from what is measured of ``space`` alone, and, if there is an adviser,
     where that is right."""
-    from costmodel.advised import AdvisedModel
-    from costmodel.model import Settings, XGBoostModel
+    from tilewright.costmodel.advised import AdvisedModel
+    from tilewright.costmodel.model import Settings, XGBoostModel
 
     # Half a second of imports, needed only once the first batch is measured.
     threading.Thread(target=_load_early, daemon=True).start()
@@ -76,7 +80,7 @@ def learned_model(space: Space, adviser: Predictor | None = None) -> Learner:
 def blended_model(space: Space) -> Blend:
     """The same where nothing else is known: with a Gaussian process beside the trees, which is
     right about what lies near."""
-    from costmodel.predictors.blend import Blend
+    from tilewright.costmodel.predictors.blend import Blend
 
     return Blend(learned_model(space))
 
@@ -109,13 +113,13 @@ def build_helpers(target: Target) -> float:
     took. They are none of a run's: it may have ten, and a busy machine takes as many for that."""
     if not isinstance(target, CpuTarget):
         return 0.0
-    from measure.cpu.binaries import build_helpers
+    from tilewright.measure.cpu.binaries import build_helpers
 
     return build_helpers()
 
 
 def local_executor(target: Target) -> Executor:
     """An executor of this machine."""
-    from measure.executor import LocalExecutor
+    from tilewright.measure.executor import LocalExecutor
 
     return LocalExecutor(target)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
 
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.errors import InputError
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.errors import InputError
 
 
 class State(StrEnum):
@@ -59,8 +59,8 @@ def diagnose(threads: int = 1) -> Iterator[Finding]:
 
 
 def _cpu(target: CpuTarget) -> Iterator[Finding]:
-    from measure.cpu.peak import measure_peaks
-    from spaces.cpu.compiler import find_compiler
+    from tilewright.measure.cpu.peak import measure_peaks
+    from tilewright.spaces.cpu.compiler import find_compiler
 
     compiler = find_compiler()
     yield Finding("compiler", f"{compiler.name} {compiler.version} at {compiler.path}")
@@ -126,7 +126,7 @@ def _package(name: str, extra: str) -> Finding:
 
 
 def _cache() -> Finding:
-    from measure.host.directories import cache_directory
+    from tilewright.measure.host.directories import cache_directory
 
     try:
         path = cache_directory("").resolve()

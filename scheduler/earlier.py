@@ -11,9 +11,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from measure.records.record import Record
-    from spaces.schedule import Schedule
-    from spaces.space import Space
+    from tilewright.measure.records.record import Record
+    from tilewright.spaces.schedule import Schedule
+    from tilewright.spaces.space import Space
 
 STARTS = 4
 """Schedules of earlier records that are measured first, at most."""

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costmodel.dataset import Group, group_examples
-from costmodel.explaining.explanation import CLEAR, Explanation, explain
-from costmodel.explaining.levels import Level, levels
-from costmodel.explaining.separation import Separation, separations
-from costmodel.feature_names import describe
-from costmodel.model import XGBoostModel
-from scheduler.machine import measured_peaks
-from scheduler.training import examples
-from spaces.errors import InputError
-from spaces.registry import space_for
-from spaces.rules.rejection import Rejections, rejections
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.dataset import Group, group_examples
+from tilewright.costmodel.explaining.explanation import CLEAR, Explanation, explain
+from tilewright.costmodel.explaining.levels import Level, levels
+from tilewright.costmodel.explaining.separation import Separation, separations
+from tilewright.costmodel.feature_names import describe
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.scheduler.machine import measured_peaks
+from tilewright.scheduler.training import examples
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.rules.rejection import Rejections, rejections
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 MOST_ROWS = 256  # schedules that a model is explained on: of a large one each takes 50 ms
 

@@ -8,10 +8,10 @@ from textwrap import fill
 
 import numpy as np
 
-from costmodel.explaining.explanation import Explanation
-from scheduler.extras import extra
-from spaces.errors import InputError, shown
-from spaces.validation.files import check_place, write_whole
+from tilewright.costmodel.explaining.explanation import Explanation
+from tilewright.scheduler.extras import extra
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.validation.files import check_place, write_whole
 
 KINDS = (".svg", ".png")
 MOST_FEATURES = 20

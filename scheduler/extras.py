@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 
 def extra(module: str, name: str, purpose: str) -> ModuleType:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spaces.errors import InputError
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 def check_memory(workload: Workload, target: Target, limit: int | None = None) -> None:
@@ -15,8 +15,8 @@ def check_memory(workload: Workload, target: Target, limit: int | None = None) -
     """
     if target.kind != "cpu":
         return
-    from measure.cpu.memory import needed_bytes
-    from measure.memory import memory_limit
+    from tilewright.measure.cpu.memory import needed_bytes
+    from tilewright.measure.memory import memory_limit
 
     there_is = memory_limit() if limit is None else limit
     if (needed := needed_bytes(workload)) > there_is:

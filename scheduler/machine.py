@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from costmodel.dataset import SpaceFor
-from costmodel.roofs.analytic import AnalyticModel
-from costmodel.roofs.peaks import MeasuredPeaks
-from spaces.cpu.target import CpuTarget
-from spaces.registry import space_for
-from spaces.target import Target
+from tilewright.costmodel.dataset import SpaceFor
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.costmodel.roofs.peaks import MeasuredPeaks
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target
 
 GIGA = 1e9
 
@@ -25,7 +25,7 @@ def measured_peaks(target: Target) -> MeasuredPeaks | None:
     """What this machine was seen to reach, if it is ``target`` and was measured before."""
     if not isinstance(target, CpuTarget):
         return None
-    from measure.cpu.peak import known_peaks
+    from tilewright.measure.cpu.peak import known_peaks
 
     peaks = known_peaks(target)
     if peaks is None:

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from costmodel.interfaces import CostModel
-from spaces.errors import InputError, shown
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.spaces.errors import InputError, shown
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def opened(given: Database | str | Path, create: bool = True) -> Iterator[Databa
     One that is missing is made if ``create`` is true. Raises :class:`InputError` otherwise, and
     for what is neither a database nor the name of one.
     """
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
     if isinstance(given, Database):
         yield given
@@ -35,7 +35,7 @@ def opened(given: Database | str | Path, create: bool = True) -> Iterator[Databa
 def as_model(given: CostModel | str | Path) -> CostModel:
     """``given`` itself, or the model at that path; :class:`InputError` if there is none."""
     if isinstance(given, str | Path):
-        from costmodel.model import XGBoostModel
+        from tilewright.costmodel.model import XGBoostModel
 
         return XGBoostModel.load(Path(given))
     if not hasattr(given, "predict"):

@@ -22,27 +22,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costmodel.draft import drafted
-from costmodel.interfaces import CostModel
-from measure.busy import why_busy
-from measure.estimates import Estimate, latency
-from scheduler.earlier import count_earlier, remark
-from scheduler.machine import roofline
-from scheduler.opening import as_model, opened
-from scheduler.strategies.history import distinct
-from spaces.errors import InputError
-from spaces.numerics.mode import Numerics, as_numerics
-from spaces.operators import as_workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import Target, as_target
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.draft import drafted
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.measure.busy import why_busy
+from tilewright.measure.estimates import Estimate, latency
+from tilewright.scheduler.earlier import count_earlier, remark
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.opening import as_model, opened
+from tilewright.scheduler.strategies.history import distinct
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.mode import Numerics, as_numerics
+from tilewright.spaces.operators import as_workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target, as_target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
-    from measure.records.record import Record
-    from spaces.language import Program
+    from tilewright.measure.database import Database
+    from tilewright.measure.records.record import Record
+    from tilewright.spaces.language import Program
 
 SAMPLES = 4096
 PREDICTED = 16
@@ -186,7 +186,7 @@ def answers(
     if database is None:
         yield from _predicted(space, 0, ranks)
         return
-    from measure.tables.opening import EmptyDatabaseError
+    from tilewright.measure.tables.opening import EmptyDatabaseError
 
     try:
         with opened(database, create=False) as known:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costmodel.dataset import group_examples
-from costmodel.evaluating.evaluation import Evaluation
-from costmodel.evaluating.evaluation import evaluate as evaluate_model
-from costmodel.evaluating.parts import Split, device_of
-from costmodel.interfaces import Example
-from costmodel.model import LEAST_ROWS, XGBoostModel
-from spaces.errors import InputError
-from spaces.registry import space_for
-from spaces.target import Target
-from spaces.validation.files import check_place
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.dataset import group_examples
+from tilewright.costmodel.evaluating.evaluation import Evaluation
+from tilewright.costmodel.evaluating.evaluation import evaluate as evaluate_model
+from tilewright.costmodel.evaluating.parts import Split, device_of
+from tilewright.costmodel.interfaces import Example
+from tilewright.costmodel.model import LEAST_ROWS, XGBoostModel
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target
+from tilewright.spaces.validation.files import check_place
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 
 @dataclass(frozen=True)

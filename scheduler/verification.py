@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from measure.drawing.draw import check_telling
-from measure.failures import MACHINE
-from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
-from spaces.errors import InputError
-from spaces.operators import workload as make_workload
-from spaces.schedule import Schedule
-from spaces.space import NO_PREFERENCE, Space
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.product import product_of
-from spaces.workloads.workload import Workload
+from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.failures import MACHINE
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload as make_workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import NO_PREFERENCE, Space
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.product import product_of
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.cuda.emulator import Interleaving
-    from measure.interfaces import Executor
+    from tilewright.measure.cuda.emulator import Interleaving
+    from tilewright.measure.interfaces import Executor
 
 BATCH = 8  # kernels of one library: compiling one alone costs several times as much
 LARGEST = 2**26  # multiply-adds emulated for one schedule: some 2 s, over all interleavings
@@ -135,7 +135,7 @@ def emulate(
     Each kernel runs on random inputs by ``seed`` once in each of ``interleavings`` (default:
     eager, lazy and two random ones); ``jobs`` processes at a time (default: one a core).
     """
-    from measure.cuda.emulator import INTERLEAVINGS, Emulator, verify
+    from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, verify
 
     orders = INTERLEAVINGS if interleavings is None else interleavings
     groups = [schedules[i : i + BATCH] for i in range(0, len(schedules), BATCH)]
@@ -165,7 +165,7 @@ def measure(
 
     ``executor`` defaults to one of this machine, which must be the space's target.
     """
-    from measure.executor import LocalExecutor
+    from tilewright.measure.executor import LocalExecutor
 
     check_telling(space.workload)  # or else refused before anything is measured
     job = Job(new_job_id(), space.workload, space.target, thorough=True)

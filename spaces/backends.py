@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -65,28 +65,28 @@ def kinds() -> tuple[str, ...]:
 register(
     Backend(
         kind="cpu",
-        target="spaces.cpu.target:CpuTarget",
-        detect="spaces.cpu.target:detect",
-        variants="spaces.cpu.target:VARIANTS",
-        templates="spaces.cpu.templates:TEMPLATES",
-        rates="costmodel.roofs.peaks:cpu_rates",
-        builder="measure.cpu.builder:CBuilder",
-        runner="measure.cpu.runner:runner",
-        pacing="scheduler.tuning.pace:CPU",
-        function="scheduler.functions.cpu_function:CpuFunction",
+        target="tilewright.spaces.cpu.target:CpuTarget",
+        detect="tilewright.spaces.cpu.target:detect",
+        variants="tilewright.spaces.cpu.target:VARIANTS",
+        templates="tilewright.spaces.cpu.templates:TEMPLATES",
+        rates="tilewright.costmodel.roofs.peaks:cpu_rates",
+        builder="tilewright.measure.cpu.builder:CBuilder",
+        runner="tilewright.measure.cpu.runner:runner",
+        pacing="tilewright.scheduler.tuning.pace:CPU",
+        function="tilewright.scheduler.functions.cpu_function:CpuFunction",
     )
 )
 register(
     Backend(
         kind="cuda",
-        target="spaces.cuda.target:CudaTarget",
-        detect="spaces.cuda.target:detect",
-        variants="spaces.cuda.target:ARCHITECTURES",
-        templates="spaces.cuda.templates:TEMPLATES",
-        rates="costmodel.roofs.peaks:gpu_rates",
-        builder="measure.cuda.nvrtc:NvrtcBuilder",
-        runner="measure.cuda.runner:runner",
-        pacing="scheduler.tuning.pace:CUDA",
-        function="scheduler.functions.cuda_function:CudaFunction",
+        target="tilewright.spaces.cuda.target:CudaTarget",
+        detect="tilewright.spaces.cuda.target:detect",
+        variants="tilewright.spaces.cuda.target:ARCHITECTURES",
+        templates="tilewright.spaces.cuda.templates:TEMPLATES",
+        rates="tilewright.costmodel.roofs.peaks:gpu_rates",
+        builder="tilewright.measure.cuda.nvrtc:NvrtcBuilder",
+        runner="tilewright.measure.cuda.runner:runner",
+        pacing="tilewright.scheduler.tuning.pace:CUDA",
+        function="tilewright.scheduler.functions.cuda_function:CudaFunction",
     )
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spaces.cuda.tensor_map import TensorMapSpec
-    from spaces.workloads.array import Array
+    from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+    from tilewright.spaces.workloads.array import Array
 
 
 class Role(StrEnum):

@@ -12,15 +12,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from spaces.epilogue.scalars import check_scalars, without_brackets
-from spaces.errors import InputError, shown
-from spaces.validation.signature import values
-from spaces.validation.text import is_plain
-from spaces.workloads.matmul import matmul
-from spaces.workloads.workload import Workload
+from tilewright.spaces.epilogue.scalars import check_scalars, without_brackets
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.validation.signature import values
+from tilewright.spaces.validation.text import is_plain
+from tilewright.spaces.workloads.matmul import matmul
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from spaces.language.program import Program
+    from tilewright.spaces.language.program import Program
 
 _PROGRAM = re.compile(r"\s*(#|axes\b|where\b|\w+\s*[\[:]|\w+\s*=.*[\[@])")
 """How a program's text begins, unlike an operator's name; the last form is a scalar's stage."""
@@ -58,10 +58,12 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
 
 def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
     """The workload of a program's text with these extents, see :mod:`spaces.language`."""
-    from spaces.language import program
-    from spaces.language.reading.source import statements
-    from spaces.workloads.computation import PROGRAM
-    from spaces.workloads.served import workload_of  # which makes workloads of the operators here
+    from tilewright.spaces.language import program
+    from tilewright.spaces.language.reading.source import statements
+    from tilewright.spaces.workloads.computation import PROGRAM
+    from tilewright.spaces.workloads.served import (
+        workload_of,  # which makes workloads of the operators here
+    )
 
     made = program(text, **extents)
     line = "; ".join(statement.text for statement in statements(text))
@@ -70,8 +72,8 @@ def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
 
 
 def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:
-    from spaces.named import named
-    from spaces.workloads.served import workload_of
+    from tilewright.spaces.named import named
+    from tilewright.spaces.workloads.served import workload_of
 
     found = named(operator)
     values = found.values(parameters)
@@ -81,8 +83,10 @@ def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:
 def as_workload(given: Workload | Program | str) -> Workload:
     """``given`` itself, or the workload of a program, or that the text names, see
     :func:`workload`."""
-    from spaces.language.program import Program
-    from spaces.workloads.served import workload_of  # which makes workloads of the operators here
+    from tilewright.spaces.language.program import Program
+    from tilewright.spaces.workloads.served import (
+        workload_of,  # which makes workloads of the operators here
+    )
 
     if isinstance(given, Program):
         return workload_of(given)
@@ -118,8 +122,8 @@ def workload_from_json(data: Mapping[str, Any]) -> Workload:
 def _computation(operator: str, parameters: Mapping[str, Any], lines: object) -> Workload:
     """The program of these lines; the operator and its parameters are names for people, who get
     them in the operator's order, or the program's."""
-    from spaces.language import program
-    from spaces.workloads.served import workload_of
+    from tilewright.spaces.language import program
+    from tilewright.spaces.workloads.served import workload_of
 
     plain = all(isinstance(value, (int, float, str)) for value in parameters.values())
     if not isinstance(lines, list) or not plain or set(map(type, lines)) != {str}:
@@ -132,7 +136,7 @@ def _computation(operator: str, parameters: Mapping[str, Any], lines: object) ->
 
 def _parameters(operator: str) -> Sequence[str]:
     """The names of an operator's parameters in their order; none of what is no operator."""
-    from spaces.named import named, names
+    from tilewright.spaces.named import named, names
 
     return list(named(operator).parameters) if operator in names() else []
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.backends import backend
-from spaces.errors import InputError
-from spaces.numerics.mode import Numerics
-from spaces.space import Space
-from spaces.target import Target
-from spaces.template import Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.backends import backend
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.workload import Workload
 
 _REGISTERED: dict[str, list[type[Template]]] = {}
 
@@ -88,9 +88,9 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
 
 def _other_form(workload: Workload) -> Workload | None:
     """An equal workload of the same arrays, if there is another one."""
-    from spaces.derivation.rewriting import rewritten
-    from spaces.workloads.computation import Computation
-    from spaces.workloads.served import workload_of  # which asks for templates here
+    from tilewright.spaces.derivation.rewriting import rewritten
+    from tilewright.spaces.workloads.computation import Computation
+    from tilewright.spaces.workloads.served import workload_of  # which asks for templates here
 
     made = rewritten(workload.program) if isinstance(workload, Computation) else None
     found = made and workload_of(made)

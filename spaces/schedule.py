@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.errors import InputError
-from spaces.validation.canonical import canonical_json
-from spaces.validation.text import is_plain
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.canonical import canonical_json
+from tilewright.spaces.validation.text import is_plain
 
 Value = int | str | bool
 

@@ -17,13 +17,13 @@ from typing import (
     get_type_hints,
 )
 
-from spaces.backends import backend, kinds
-from spaces.errors import InputError, shown
-from spaces.validation.canonical import canonical_json
-from spaces.validation.limits import check
+from tilewright.spaces.backends import backend, kinds
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.validation.canonical import canonical_json
+from tilewright.spaces.validation.limits import check
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 NAMES = "cpu, cuda, cuda:sm_80 ... cuda:sm_90a, cpu:threads=2"
 

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from spaces.kernel import Kernel
-from spaces.numerics.mode import Numerics
-from spaces.schedule import Schedule, Value
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 Columns = Mapping[str, np.ndarray]
 """Decision name to an array of values; arrays broadcast against each other."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
-from measure.cpu.peak import measure_peaks
-from spaces.target import detect_target
+from tilewright.measure.cpu.peak import measure_peaks
+from tilewright.spaces.target import detect_target
 
 KINDS = ("binaries", "peaks", "emulator")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 for package in ("spaces", "measure", "costmodel", "scheduler"):
-    pytest.register_assert_rewrite(f"{package}.testing")
+    pytest.register_assert_rewrite(f"tilewright.{package}.testing")
 
 # Before NumPy is loaded: its BLAS's threads wait by spinning, on the cores that other tests need.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

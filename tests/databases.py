@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from measure.database import Database
+from tilewright.measure.database import Database
 
 
 def empty(folder: Path) -> Path:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from spaces.cpu.compiler import ARCHITECTURE, find_compiler
-from spaces.cpu.isa import detect_isa
+from tilewright.spaces.cpu.compiler import ARCHITECTURE, find_compiler
+from tilewright.spaces.cpu.isa import detect_isa
 
 NEEDED = {"avx512": {"avx512f", "avx512bw", "avx512vl", "fma"}, "avx2": {"avx2", "fma"}}
 """What the system calls the instructions of a set."""
@@ -35,8 +35,8 @@ def skip_what_cannot_run(patch: pytest.MonkeyPatch) -> None:
     missing = lacking(isa, path.read_text())
     if not missing:
         return
-    from measure.cpu.runner import CRunner
-    from measure.host import loading
+    from tilewright.measure.cpu.runner import CRunner
+    from tilewright.measure.host import loading
 
     def skip(*_: Any, **__: Any) -> Any:
         pytest.skip(f"made for {isa}, and not run: this machine lacks {', '.join(sorted(missing))}")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.workloads.array import Array
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.workloads.array import Array
 
 
 def written(

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from costmodel.dataset import Group, SpaceFor
-from costmodel.evaluating.bootstrap import LEAST_GROUPS, interval
-from costmodel.evaluating.metrics import METRICS, Metric, Ranking, pairwise_accuracy
-from costmodel.evaluating.parts import Split
-from costmodel.evaluating.splits import FOLDS, MOST_ROWS, PROTOCOLS, HeldOut, held_out
-from costmodel.model import XGBoostModel
-from costmodel.roofs.analytic import AnalyticModel
-from spaces.registry import space_for
+from tilewright.costmodel.dataset import Group, SpaceFor
+from tilewright.costmodel.evaluating.bootstrap import LEAST_GROUPS, interval
+from tilewright.costmodel.evaluating.metrics import METRICS, Metric, Ranking, pairwise_accuracy
+from tilewright.costmodel.evaluating.parts import Split
+from tilewright.costmodel.evaluating.splits import FOLDS, MOST_ROWS, PROTOCOLS, HeldOut, held_out
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.spaces.registry import space_for
 
 CHANCE = 0.5  # pairwise accuracy of guesses
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 class Split(StrEnum):

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from costmodel.dataset import Group, SpaceFor
-from costmodel.evaluating.metrics import Ranking
-from costmodel.evaluating.parts import Split, part_of
-from costmodel.model import XGBoostModel
-from spaces.errors import InputError, shown
+from tilewright.costmodel.dataset import Group, SpaceFor
+from tilewright.costmodel.evaluating.metrics import Ranking
+from tilewright.costmodel.evaluating.parts import Split, part_of
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.spaces.errors import InputError, shown
 
 HELD_OUT, LEFT_OUT, FOLDS = "held out", "left out", "folds"
 PROTOCOLS = {

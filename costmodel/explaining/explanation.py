@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from costmodel.features import feature_matrix
-from costmodel.library import load_xgboost
-from costmodel.model import XGBoostModel
-from costmodel.trees import weighted_by
-from spaces.errors import InputError
-from spaces.space import Population, Space
+from tilewright.costmodel.features import feature_matrix
+from tilewright.costmodel.library import load_xgboost
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.costmodel.trees import weighted_by
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.space import Population, Space
 
 if TYPE_CHECKING:
     import xgboost

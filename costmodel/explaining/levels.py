@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from costmodel.roofs.peaks import MeasuredPeaks, peaks_for
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.costmodel.roofs.peaks import MeasuredPeaks, peaks_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 ROOFS = (
     ("useful arithmetic", "useful_flops", "flops", "FLOP"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from costmodel.dataset import Group
-from spaces.schedule import Schedule, Value
+from tilewright.costmodel.dataset import Group
+from tilewright.spaces.schedule import Schedule, Value
 
 FASTEST = 0.1
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from costmodel.dataset import Group
-from costmodel.interfaces import Learner
-from costmodel.model import LEAST_ROWS
-from costmodel.predictors.gaussian_process import GaussianProcess
-from spaces.space import Population, Space
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.interfaces import Learner
+from tilewright.costmodel.model import LEAST_ROWS
+from tilewright.costmodel.predictors.gaussian_process import GaussianProcess
+from tilewright.spaces.space import Population, Space
 
 MOST_ROWS = 512
 """Of more outcomes the trees alone know as much, and a fit of the process takes too long."""

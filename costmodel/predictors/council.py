@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from costmodel.dataset import Group
-from costmodel.model import LEAST_ROWS, XGBoostModel
-from spaces.space import Population, Space
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.model import LEAST_ROWS, XGBoostModel
+from tilewright.spaces.space import Population, Space
 
 
 class Council:

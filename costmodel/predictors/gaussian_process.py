@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from costmodel.library import one_thread
-from costmodel.sizes import is_size, odd_part
-from spaces.schedule import Value
-from spaces.space import Population, Space
+from tilewright.costmodel.library import one_thread
+from tilewright.costmodel.sizes import is_size, odd_part
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.space import Population, Space
 
 SHAPE_ROWS = 128
 """Outcomes that weights and noise are learned from, of more those spread evenly over the scores."""

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from costmodel.dataset import SpaceFor, group_examples
-from costmodel.interfaces import Example
-from costmodel.roofs.peaks import MeasuredPeaks, peaks_for
-from costmodel.roofs.roofline import ideal_seconds, roofline_seconds
-from costmodel.sizes import evenness
-from spaces.errors import InputError
-from spaces.registry import space_for
-from spaces.space import Population, Space
+from tilewright.costmodel.dataset import SpaceFor, group_examples
+from tilewright.costmodel.interfaces import Example
+from tilewright.costmodel.roofs.peaks import MeasuredPeaks, peaks_for
+from tilewright.costmodel.roofs.roofline import ideal_seconds, roofline_seconds
+from tilewright.costmodel.sizes import evenness
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Population, Space
 
 FORMAT = "tilewright-analytic-model"
 UNKNOWN = 0.5  # uncertainty where a template reports no quantities, and the most a score can be

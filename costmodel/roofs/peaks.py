@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from spaces.backends import backend, kinds
-from spaces.dtypes import dtype
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.spaces.backends import backend, kinds
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 CPU_CLOCK = 3.0e9
 CPU_BANDWIDTH = 100.0e9

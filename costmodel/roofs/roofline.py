@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from costmodel.roofs.peaks import Peaks
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.roofs.peaks import Peaks
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.workload import Workload
 
 OVERLAP = 3.0  # p of the p-norm: 1 adds the times up, infinity takes the longest
 SPILL_COST = 4.0  # slowdown for each file of registers more than there is

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from costmodel.interfaces import CostModel
-from costmodel.testing.toys import examples, points, product, toy_space, true_latency
-from spaces.errors import InputError
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.costmodel.testing.toys import examples, points, product, toy_space, true_latency
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 class CostModelContract:

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from costmodel.interfaces import Example
-from spaces.kernel import Kernel
-from spaces.operators import workload
-from spaces.quantities import QUANTITIES
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
-from spaces.target import Target
-from spaces.template import Columns, Decision, Rule, Template
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.interfaces import Example
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Rule, Template
+from tilewright.spaces.workloads.workload import Workload
 
 
 class TileTemplate(Template):

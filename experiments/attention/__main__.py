@@ -29,7 +29,7 @@ from experiments.attention.tensors import drawn, exact
 from experiments.attention.trying import Trial, serving
 from experiments.gpu_matmul.timing import interleave
 from experiments.resuming import remaining, resume, write
-from spaces.target import detect_target
+from tilewright.spaces.target import detect_target
 
 FINALISTS = 2
 """Schedules of each template that are compared with rivals."""

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.template import Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.workload import Workload
 
 WINDOW = 1024
 PAGE = 16

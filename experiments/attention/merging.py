@@ -23,8 +23,8 @@ from experiments.attention.cases import AttentionCase
 from experiments.attention.side_by_side import trial_of
 from experiments.gpu_matmul.timing import interleave
 from experiments.resuming import resume, write
-from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
-from spaces.schedule import Value
+from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
+from tilewright.spaces.schedule import Value
 
 Values = Mapping[str, Value]
 ALL = (*MERGES, EARLY, CLUSTER)

@@ -23,8 +23,8 @@ from experiments.attention.trying import Trial, serving
 from experiments.gpu_matmul.timing import interleave
 from experiments.operators.summary import OURS
 from experiments.resuming import write
-from spaces.schedule import Value
-from spaces.target import detect_target
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.target import detect_target
 
 
 def trial_of(case: AttentionCase, template: str) -> Trial:

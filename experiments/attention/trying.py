@@ -12,14 +12,14 @@ import torch
 
 from experiments.attention.cases import FIXED, AttentionCase, completed
 from experiments.operators.exploring.explore import WORKERS, Explorer
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.records.measurement import Candidate, Job, new_job_id
-from spaces.cuda.target import CudaTarget
-from spaces.registry import templates_for
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.target import Target
-from spaces.template import Template
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.records.measurement import Candidate, Job, new_job_id
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.registry import templates_for
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
 
 MOST_ERROR = 6e-3
 """Of the output's norm: weights and results are rounded to eight bits or more."""

@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from experiments.cluster.dispatching import dispatch_rate
-from measure.cluster.executor import RayExecutor
-from measure.database import Database
-from measure.executor import LocalExecutor
-from measure.interfaces import Executor
-from scheduler.defaults import default_search
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.search import Search
-from scheduler.testing.landscape import hills
-from scheduler.tuning.tuner import Tuner
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.database import Database
+from tilewright.measure.executor import LocalExecutor
+from tilewright.measure.interfaces import Executor
+from tilewright.scheduler.defaults import default_search
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 HERE = Path(__file__).parent
 ALL_CODE = (*CODE, str(HERE / "devices.py"))

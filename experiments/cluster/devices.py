@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from simulated import Gpus, Simulated, SimulatedBuilder, SimulatedRunner, gpu
 
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, Job, Measurement
-from spaces.cuda.target import cuda_target
-from spaces.target import Target
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, Job, Measurement
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.target import Target
 
 SLEEP = 0.05  # seconds that a candidate takes where it takes any
 CORES = 20  # cores of a host with GPUs

@@ -8,11 +8,11 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from measure.cluster.driving.dispatcher import Dispatcher
-from measure.cluster.driving.plan import Needs
-from measure.records.measurement import Job
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate
+from tilewright.measure.cluster.driving.dispatcher import Dispatcher
+from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.records.measurement import Job
 
 PER_WORKER, LEAST = 16, 2048
 

@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.suites.winners import Runs, compared_winners, described, medians, weighted_sums
-from measure.cluster.driving.plan import Needs
-from measure.cluster.executor import RayExecutor
-from measure.database import Database
-from scheduler.suites.progress import SuiteProgress, SuiteResult
-from scheduler.suites.suite import Suite, read_suite
-from scheduler.suites.tuner import SuiteTuner
-from spaces.target import detect_target
 from tests.measure.cluster.nodes import CODE, cluster
+from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.database import Database
+from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+from tilewright.scheduler.suites.suite import Suite, read_suite
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.spaces.target import detect_target
 
 HERE = Path(__file__).parent
 TRIALS = 1_000_000  # more than there is time for

@@ -28,11 +28,11 @@ from experiments.cpu_matmul.baselines import Call, as_tensor, baselines
 from experiments.cpu_matmul.cases import Case, all_cases
 from experiments.cpu_matmul.plot import draw
 from experiments.cpu_matmul.timing import interleave
-from measure.cpu.peak import measure_peaks, readers
-from measure.database import Database
-from scheduler.best import best
-from scheduler.tuning.tuner import tune
-from spaces.target import detect_target
+from tilewright.measure.cpu.peak import measure_peaks, readers
+from tilewright.measure.database import Database
+from tilewright.scheduler.best import best
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.target import detect_target
 
 HERE = Path(__file__).parent
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 SQUARES = [(512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (2039, 2039, 2039)]
 LAYERS = [(128, 768, 768), (128, 3072, 768), (128, 768, 3072)]

@@ -26,7 +26,7 @@ from typing import Any
 from experiments.database.figures import figures
 from experiments.database.filling import prepared
 from experiments.database.places import postgres, sqlite
-from spaces.cpu.machine import cpu_model
+from tilewright.spaces.cpu.machine import cpu_model
 
 HERE = Path(__file__).parent
 KINDS = {"sqlite": sqlite, "postgresql": postgres}

@@ -12,9 +12,9 @@ from typing import Any
 
 from experiments.database.filling import FILLED, Prepared, attempts, shape
 from experiments.database.places import Place
-from measure.database import Database
-from measure.records.record import Record
-from measure.testing.made_up import TARGET
+from tilewright.measure.database import Database
+from tilewright.measure.records.record import Record
+from tilewright.measure.testing.made_up import TARGET
 
 ASKED = 1000
 BATCHES = 200

@@ -18,19 +18,19 @@ from pathlib import Path
 from sqlalchemy import Engine, inspect, text
 
 from experiments.database.places import Place
-from measure.database import Database
-from measure.records.jsonl import write_lines
-from measure.records.measurement import ErrorKind, Measurement, Status
-from measure.records.record import Record
-from measure.records.run import Proposal, Run
-from measure.tables.engine import engines, for_writing
-from measure.tables.opening import open_engine
-from measure.tables.schema import measurements
-from measure.testing.made_up import TARGET
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.measure.database import Database
+from tilewright.measure.records.jsonl import write_lines
+from tilewright.measure.records.measurement import ErrorKind, Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.measure.records.run import Proposal, Run
+from tilewright.measure.tables.engine import engines, for_writing
+from tilewright.measure.tables.opening import open_engine
+from tilewright.measure.tables.schema import measurements
+from tilewright.measure.testing.made_up import TARGET
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 FILLED = "filled"
 """The name of the database."""

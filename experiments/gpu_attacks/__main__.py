@@ -24,13 +24,13 @@ from contextlib import suppress
 from typing import Any
 
 from experiments.gpu_attacks.kernels import GOOD, HARMFUL, WRONG, Attack
-from measure import retrying
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.interfaces import Builder
-from measure.records.measurement import Measurement
-from spaces.cuda.target import CudaTarget
-from spaces.target import detect_target
+from tilewright.measure import retrying
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.interfaces import Builder
+from tilewright.measure.records.measurement import Measurement
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.target import detect_target
 
 HANG_SECONDS = 3.0  # a call that takes longer hangs: the right ones take microseconds
 

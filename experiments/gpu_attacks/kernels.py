@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from measure.cuda.session import CHECKED
-from measure.records.measurement import Candidate, ErrorKind, Job
-from spaces.cuda.abi import parameters
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.schedule import Schedule
-from spaces.target import Target
+from tilewright.measure.cuda.session import CHECKED
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Job
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
 
 WORK = CHECKED
 ROWS, WARP = 67, 32

@@ -26,13 +26,13 @@ from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.machine import machine, today, visible_gpus
 from experiments.gpu_matmul.summary import FASTEST, RIVALS, draw, in_turn, ratio, summarise
-from measure.database import Database
-from scheduler.verification import draw as draw_schedules
-from scheduler.verification import measure
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import Target, detect_target
+from tilewright.measure.database import Database
+from tilewright.scheduler.verification import draw as draw_schedules
+from tilewright.scheduler.verification import measure
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target, detect_target
 
 VERIFIED = (
     {"m": 1000, "n": 1032, "k": 520, "dtype": "bfloat16", "epilogue": "gelu(x + bias[n])"},

@@ -11,12 +11,12 @@ from typing import Any
 
 from experiments.gpu_matmul.cases import Case
 from experiments.gpu_matmul.summary import READING, RIVALS
-from measure.database import Database
-from measure.executor import LocalExecutor
-from scheduler.functions.cuda_function import CudaFunction
-from scheduler.tuning.tuner import tune
-from spaces.registry import space_for
-from spaces.target import Target, detect_target
+from tilewright.measure.database import Database
+from tilewright.measure.executor import LocalExecutor
+from tilewright.scheduler.functions.cuda_function import CudaFunction
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target, detect_target
 
 
 @dataclass

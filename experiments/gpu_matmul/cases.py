@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 LAYERS = (
     (6144, 4096),

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from experiments.gpu_matmul.cases import Case
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from spaces.registry import space_for
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.target import Target
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
 
 EARLIER: Mapping[str, Value] = {"streams": False}
 """Values of decisions that recorded schedules did not have yet: of the same kernels."""

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-from scheduler.best import best
-from spaces.operators import workload
+from tilewright.scheduler.best import best
+from tilewright.spaces.operators import workload
 
 CALLS = 400  # fewer than the driver queues, so that none waits for the GPU
 ROUNDS = 50

@@ -8,9 +8,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from measure.cuda.launching import bindings, checked
-from scheduler.doctor import diagnose
-from spaces.target import Target
+from tilewright.measure.cuda.launching import bindings, checked
+from tilewright.scheduler.doctor import diagnose
+from tilewright.spaces.target import Target
 
 DRIVER = Path("/proc/driver/nvidia/version")
 

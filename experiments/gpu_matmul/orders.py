@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.gpu_matmul.reading import VECTOR, reading_call, reading_kernel
-from spaces.kernel import Kernel
-from spaces.target import detect_target
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.target import detect_target
 
 THREADS, VECTORS = 1024, 2
 BLOCK = THREADS * VECTORS * VECTOR * 4

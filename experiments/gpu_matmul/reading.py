@@ -10,12 +10,12 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.launching import entry_point, load_functions, prepare
-from spaces.cuda.intrinsics import device_text
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.target import Target
-from spaces.workloads.contraction import Operand
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.launching import entry_point, load_functions, prepare
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.contraction import Operand
 
 Queue = Callable[[], object]
 

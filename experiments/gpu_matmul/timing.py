@@ -9,7 +9,7 @@ from functools import cache
 
 import torch
 
-from measure.cuda.session import COOLING_CALL
+from tilewright.measure.cuda.session import COOLING_CALL
 
 Call = Callable[[], object]
 

@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from measure.cuda.buffers import Buffers
-from measure.cuda.device import Device
-from measure.cuda.problems import POINTS
-from measure.cuda.trusted import oracle
-from measure.cuda.trusted.evaluating import evaluate
-from measure.drawing.interfaces import Bounds
-from measure.drawing.programs import SEARCH_POINTS, ProgramDraw, ProgramInputs
-from measure.drawing.sampling import points, sample
-from spaces.operators import workload
-from spaces.workloads.computation import Computation
+from tilewright.measure.cuda.buffers import Buffers
+from tilewright.measure.cuda.device import Device
+from tilewright.measure.cuda.problems import POINTS
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.cuda.trusted.evaluating import evaluate
+from tilewright.measure.drawing.interfaces import Bounds
+from tilewright.measure.drawing.programs import SEARCH_POINTS, ProgramDraw, ProgramInputs
+from tilewright.measure.drawing.sampling import points, sample
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.computation import Computation
 
 HERE = Path(__file__).parent
 BLOCKS = 4
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[""])
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     options = parser.parse_args()
-    from measure.cuda.driver import open_device
+    from tilewright.measure.cuda.driver import open_device
 
     device = open_device(0)
     cases = [text for text in CASES if any(word in text for word in options.only)]

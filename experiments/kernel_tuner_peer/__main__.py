@@ -21,15 +21,15 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from measure.cluster.executor import RayExecutor
-from measure.executor import LocalExecutor
-from measure.interfaces import Executor
-from measure.records.measurement import Candidate, Job
-from spaces.cpu.abi import ABI_PRELUDE
-from spaces.kernel import Call, Kernel, Source, arguments
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.target import detect_target
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.executor import LocalExecutor
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.spaces.cpu.abi import ABI_PRELUDE
+from tilewright.spaces.kernel import Call, Kernel, Source, arguments
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target
 
 HERE = Path(__file__).parent
 WAYS, WRONG = 8, 5

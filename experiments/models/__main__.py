@@ -28,11 +28,11 @@ from experiments.models.known import Known, known_of
 from experiments.models.networks import MODELS, distinct
 from experiments.models.summary import line, summarise, table
 from experiments.resuming import resume, write
-from spaces.cuda.target import CudaTarget
-from spaces.errors import InputError
-from spaces.registry import space_for
-from spaces.target import Target, detect_target
-from spaces.validation.checks import whole
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.validation.checks import whole
 
 DTYPES = {"cpu": "float32", "cuda": "float16"}
 Rows = Iterator[tuple[Any, dict[str, Any]]]

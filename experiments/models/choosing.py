@@ -16,16 +16,16 @@ from functools import lru_cache
 import numpy as np
 
 from experiments.models.known import Known
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, Job, new_job_id
-from scheduler.machine import roofline
-from scheduler.query import answers
-from spaces.cuda.target import CudaTarget
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.workload import Workload
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, Job, new_job_id
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.query import answers
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 SAMPLED = 1024
 """Random schedules of which the roofline chooses the first ones."""

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from costmodel.roofs.peaks import peaks_for
-from costmodel.roofs.roofline import ideal_seconds
 from experiments.operators import cpu
-from scheduler.machine import measured_peaks
-from spaces.target import Target
+from tilewright.costmodel.roofs.peaks import peaks_for
+from tilewright.costmodel.roofs.roofline import ideal_seconds
+from tilewright.scheduler.machine import measured_peaks
+from tilewright.spaces.target import Target
 
 SETTLING = 2.5
 """Seconds that an operator takes beside its search: its compiled rival, and timing."""

@@ -23,9 +23,9 @@ from experiments.operators.exploring import finals
 from experiments.operators.exploring.explore import Explorer
 from experiments.operators.exploring.tensors import inputs_like
 from experiments.rivals import compiled, usable
-from measure.interfaces import Built
-from spaces.cuda.target import CudaTarget
-from spaces.registry import space_for
+from tilewright.measure.interfaces import Built
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.registry import space_for
 
 FIRST, FURTHER, PARENTS = 12, 8, 3
 """Schedules of an operator that are tried at first, and at each further turn; of how many fast ones

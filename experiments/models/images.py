@@ -13,9 +13,9 @@ from functools import cached_property, partial
 from math import prod
 from typing import Any
 
-from spaces.operators import workload
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.workload import Workload
 
 ACTIVATIONS = {"": "{}", "relu": "relu({})", "relu6": "min(max({}, 0), 6)"}
 """What follows a sum, as the text of a program."""

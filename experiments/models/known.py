@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spaces.schedule import Schedule
+from tilewright.spaces.schedule import Schedule
 
 OWN = 4
 """Schedules of an earlier run of an operator."""

@@ -10,8 +10,8 @@ from typing import Any
 from experiments.models.images import Call, Rivals, Tensors
 from experiments.operators.families.case import Case
 from experiments.operators.references import references
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 EPILOGUES: Mapping[str, str] = {
     "": "",

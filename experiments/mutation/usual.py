@@ -21,7 +21,7 @@ PACKAGES = ("spaces", "measure", "costmodel", "scheduler")
 MOST_SLOWDOWN = 4  # times as long as usual that a test may take, beside its breath
 START = 60.0  # seconds before the first test
 LONGEST = 600.0  # seconds, of one test when nothing is changed
-EMULATOR = "from measure.cuda.emulator.toolchain import process; process()"
+EMULATOR = "from tilewright.measure.cuda.emulator.toolchain import process; process()"
 """Builds what a busy machine may take longer to build than a test has."""
 
 

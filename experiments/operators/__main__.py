@@ -23,7 +23,7 @@ from experiments.operators.exploring.known import add_known
 from experiments.operators.families.cases import FAMILIES
 from experiments.operators.summary import line, summarise, table
 from experiments.resuming import remaining, resume, write
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 TARGETS = {"cpu": "experiments.operators.cpu", "cuda": "experiments.operators.gpu"}
 """Modules by the kind of target: ``target(threads)``, ``facts(target)`` for the results, and

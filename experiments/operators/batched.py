@@ -28,15 +28,15 @@ from typing import Any
 from experiments.operators.exploring.verifying import verify
 from experiments.operators.summary import OURS, figures, line, table
 from experiments.resuming import remaining, resume, write
-from measure.database import Database
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from scheduler.tuning.tuner import tune
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.target import Target, detect_target
-from spaces.workloads.workload import Workload
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 Call = Callable[[], object]
 
@@ -145,7 +145,7 @@ def on_cpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
     import torch
 
     from experiments.cpu_matmul.timing import interleave
-    from scheduler.functions.cpu_function import CpuFunction
+    from tilewright.scheduler.functions.cpu_function import CpuFunction
 
     torch.set_num_threads(case.threads)
     ours = CpuFunction(space_for(case.workload, target), schedule, "tuned")
@@ -171,7 +171,7 @@ def on_gpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
     import torch
 
     from experiments.gpu_matmul.timing import interleave
-    from scheduler.functions.cuda_function import CudaFunction
+    from tilewright.scheduler.functions.cuda_function import CudaFunction
 
     ours = CudaFunction(space_for(case.workload, target), schedule, "tuned")
     kind = getattr(torch, case.dtype)

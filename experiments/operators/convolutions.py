@@ -25,8 +25,8 @@ from typing import Any
 from experiments.operators.exploring.known import add_known, known_schedules
 from experiments.operators.summary import COPY, line, table
 from experiments.resuming import remaining, resume, write
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 EPILOGUES = {
     "plain": "",
@@ -130,7 +130,7 @@ VERIFIED = (
 def main() -> None:
     options = _options()
     from experiments.operators.exploring.verifying import verify
-    from spaces.target import detect_target
+    from tilewright.spaces.target import detect_target
 
     end, path = time.monotonic() + 60 * options.minutes, options.out
     target = detect_target("cuda")
@@ -188,8 +188,8 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
 def explorer_of(layer: Layer, target: Any) -> Any:
     """What looks for the layer's kernels, on random inputs, exact outputs being torch's."""
     from experiments.operators.exploring.explore import Explorer
-    from scheduler.machine import roofline
-    from spaces.registry import space_for
+    from tilewright.scheduler.machine import roofline
+    from tilewright.spaces.registry import space_for
 
     made, tensors = layer.workload, _tensors(layer)
     given = {a.name: t for a, t in zip(made.inputs, tensors.values(), strict=True)}

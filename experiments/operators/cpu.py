@@ -26,15 +26,15 @@ from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, COPY_OF_ARRAYS, OF_ARRAYS, OURS, UNTUNED, spread
 from experiments.rivals import compiled, usable
-from measure.cpu.elsewhere import bytes_elsewhere
-from measure.cpu.peak import measure_peaks
-from measure.database import Database
-from scheduler.best import best
-from scheduler.tuning.tuner import tune
-from spaces.cpu.target import CpuTarget
-from spaces.target import Target, detect_target
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.workload import Workload
+from tilewright.measure.cpu.elsewhere import bytes_elsewhere
+from tilewright.measure.cpu.peak import measure_peaks
+from tilewright.measure.database import Database
+from tilewright.scheduler.best import best
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.workload import Workload
 
 TRIALS = 4096
 """More than most spaces have schedules: the seconds end a search, or the space does."""

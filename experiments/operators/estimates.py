@@ -25,11 +25,11 @@ from pathlib import Path
 import numpy as np
 
 from experiments.operators.timed import Problem, Timed, problems, timed, valid
-from scheduler.machine import roofline
-from scheduler.query import query
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.target import Target, target_from_json
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.query import query
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target, target_from_json
 
 RESULTS = Path(__file__).parents[1]
 FILES = (

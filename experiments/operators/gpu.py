@@ -17,10 +17,10 @@ from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, UNTUNED
 from experiments.rivals import compiled, gpu_copy, usable
-from scheduler.machine import roofline
-from scheduler.query import answers
-from spaces.registry import space_for
-from spaces.target import Target, detect_target
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.query import answers
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target, detect_target
 
 
 def target(threads: int) -> Target:

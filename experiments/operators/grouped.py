@@ -30,8 +30,8 @@ from experiments.operators.families.segments import LAWS, table
 from experiments.operators.summary import line
 from experiments.operators.summary import table as summary_table
 from experiments.resuming import remaining, resume, write
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ EPILOGUE = "gelu(x + bias[expert[t], n]) * gate[t, n]"
 def main() -> None:
     options = _options()
     from experiments.operators.exploring.verifying import verify
-    from spaces.target import detect_target
+    from tilewright.spaces.target import detect_target
 
     end, path = time.monotonic() + 60 * options.minutes, options.out
     target = detect_target("cuda")
@@ -123,8 +123,8 @@ def measure(case: Case, target: Any, seconds: float, known: Sequence[Path]) -> d
 def explorer_of(case: Case, target: Any) -> Any:
     """What looks for the case's kernels, with its table; exact outputs are torch's in float64."""
     from experiments.operators.exploring.explore import Explorer
-    from scheduler.machine import roofline
-    from spaces.registry import space_for
+    from tilewright.scheduler.machine import roofline
+    from tilewright.spaces.registry import space_for
 
     tensors = _tensors(case)
     exact = by_groups(case, tensors["A"], tensors["B"], wide=True)

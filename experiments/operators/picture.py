@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.operators.summary import NO_RIVALS, OURS, gflops, of_copy
-from spaces.cuda.target import CudaTarget
-from spaces.target import target_from_json
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.target import target_from_json
 
 LINE = 0.17
 """Inches of a case."""

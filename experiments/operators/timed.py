@@ -17,9 +17,9 @@ from experiments.gpu_matmul.cases import all_cases
 from experiments.operators import convolutions
 from experiments.operators.summary import OURS, UNTUNED
 from experiments.operators.untuned import entries
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.workload import Workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,13 @@ from experiments.operators.exploring.finals import summary
 from experiments.operators.families.cases import FAMILIES
 from experiments.operators.summary import OURS, UNTUNED, of_tuned
 from experiments.resuming import remaining, resume, write
-from measure.database import Database
-from measure.interfaces import Built
-from scheduler.tuning.tuner import tune
-from spaces.algebra.sequences import in_turn
-from spaces.schedule import Schedule
-from spaces.target import detect_target
-from spaces.workloads.workload import Workload
+from tilewright.measure.database import Database
+from tilewright.measure.interfaces import Built
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.algebra.sequences import in_turn
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 TIMING: Mapping[str, Any] = {"rounds": 16, "seconds": 0.3, "lead": 48, "heat": 0.05}
 TUNED = "by tune"

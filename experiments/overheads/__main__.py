@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from measure.database import Database
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from scheduler.defaults import local_executor
-from scheduler.query import query
-from scheduler.tuning.tuner import Tuner, tune
-from spaces.cpu.target import detect_cpu
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.workloads.workload import Workload
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.defaults import local_executor
+from tilewright.scheduler.query import query
+from tilewright.scheduler.tuning.tuner import Tuner, tune
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.workload import Workload
 
 OUT = Path(__file__).with_name("results.json")
 BUDGETS = (("m=512 n=512 k=512", 5), ("m=1 n=4096 k=4096", 8), ("m=2039 n=2039 k=2039", 15))

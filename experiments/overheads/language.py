@@ -25,16 +25,21 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from spaces.cuda.target import cuda_target
-from spaces.derivation.facts import describe
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.named import named, names, operator
-from spaces.operators import workload
-from spaces.registry import space_for
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.derivation.facts import describe
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.named import named, names, operator
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 HERE = Path(__file__).parent
-PACKAGES = ("tilewright", "spaces.operators", "measure.database", "costmodel.model")
+PACKAGES = (
+    "tilewright",
+    "tilewright.spaces.operators",
+    "tilewright.measure.database",
+    "tilewright.costmodel.model",
+)
 TIMED = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
 
 

@@ -10,17 +10,17 @@ import sys
 import time
 from typing import Any
 
-from measure.cpu.builder import CBuilder
-from measure.cpu.runner import CRunner
-from spaces.cpu.target import detect_cpu
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
+from tilewright.measure.cpu.builder import CBuilder
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
 
 try:
-    from measure.records.measurement import Candidate, Job
+    from tilewright.measure.records.measurement import Candidate, Job
 except ImportError:  # where they were earlier
-    from measure.measurement import Candidate, Job
+    from tilewright.measure.measurement import Candidate, Job
 
 
 def main() -> None:

@@ -23,10 +23,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from scheduler.verification import draw
-from spaces.cpu.target import detect_cpu
-from spaces.operators import workload
-from spaces.registry import space_for
+from tilewright.scheduler.verification import draw
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-PREFIX = "tilewright." if util.find_spec("spaces") is None else ""
+PREFIX = "tilewright." if util.find_spec("tilewright.spaces") else ""
 """Where the packages are: checkouts before 0.1.0 have them at the top level."""
 
 

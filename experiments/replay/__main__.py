@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from costmodel.evaluating.metrics import pairwise_accuracy, recall, top
-from costmodel.interfaces import Example
-from costmodel.model import XGBoostModel
-from costmodel.roofs.analytic import AnalyticModel
 from experiments.replay.objectives import OBJECTIVES
-from scheduler.defaults import only
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.recording import Recording
-from scheduler.replay.run import replay
-from scheduler.replay.scores import Replays
-from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.search import Search
+from tilewright.costmodel.evaluating.metrics import pairwise_accuracy, recall, top
+from tilewright.costmodel.interfaces import Example
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.scheduler.defaults import only
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.recording import Recording
+from tilewright.scheduler.replay.run import replay
+from tilewright.scheduler.replay.scores import Replays
+from tilewright.scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.search import Search
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[2] / "shared" / "data" / "gpu-spaces"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from costmodel.model import XGBoostModel
+from tilewright.costmodel.model import XGBoostModel
 
 
 class Unweighted(XGBoostModel):

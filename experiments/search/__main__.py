@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.recording import Outcome, Recording
-from scheduler.replay.repeats import Settings
-from scheduler.replay.report import as_json
-from scheduler.replay.run import Run, run_of
-from scheduler.replay.scores import Replays, measures
-from spaces.schedule import Schedule
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.recording import Outcome, Recording
+from tilewright.scheduler.replay.repeats import Settings
+from tilewright.scheduler.replay.report import as_json
+from tilewright.scheduler.replay.run import Run, run_of
+from tilewright.scheduler.replay.scores import Replays, measures
+from tilewright.spaces.schedule import Schedule
 
 HERE = Path(__file__).parent
 STRATEGIES = (

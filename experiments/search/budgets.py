@@ -28,15 +28,15 @@ from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.machine import machine, visible_gpus
 from experiments.resuming import remaining, resume, write
-from measure.database import Database
-from measure.executor import LocalExecutor
-from scheduler.functions.cuda_function import CudaFunction
-from scheduler.tuning.progress import TuningResult
-from scheduler.tuning.tuner import tune
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.target import detect_target, target_from_json
-from spaces.workloads.workload import Workload
+from tilewright.measure.database import Database
+from tilewright.measure.executor import LocalExecutor
+from tilewright.scheduler.functions.cuda_function import CudaFunction
+from tilewright.scheduler.tuning.progress import TuningResult
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target, target_from_json
+from tilewright.spaces.workloads.workload import Workload
 
 TRIALS = 1 << 16
 COMPARING = 15.0  # seconds of a case beside its searches

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from costmodel.dataset import Group
-from costmodel.draft import drafted
 from experiments.search.results import RESULTS, write
-from scheduler.defaults import blended_model, default_search, only
-from scheduler.machine import roofline
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
-from spaces.target import detect_target
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.draft import drafted
+from tilewright.scheduler.defaults import blended_model, default_search, only
+from tilewright.scheduler.machine import roofline
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import detect_target
 
 WORKLOAD = "matmul m=128 n=768 k=3072"
 CANDIDATES = 100_000

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from measure.cpu.builder import CBuilder
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, Job, new_job_id
-from spaces.cpu.target import CpuTarget
-from spaces.kernel import Kernel
-from spaces.space import Space
+from tilewright.measure.cpu.builder import CBuilder
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, Job, new_job_id
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.space import Space
 
 TOGETHER = 64
 """Kernels that are built before they are entered into the index."""

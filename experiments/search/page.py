@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from experiments.search.results import RESULTS, Found, curve, lines_of, read
-from scheduler.replay.intervals import TAIL, mean
+from tilewright.scheduler.replay.intervals import TAIL, mean
 
 POINTS = (16, 64, 128, 256)
 RUNS = {

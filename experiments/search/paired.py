@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.replay.intervals import mean
+from tilewright.scheduler.replay.intervals import mean
 
 TRIALS = (16, 64, 128, 256)
 REACHED = 0.99  # share of the fastest schedule's speed that counts as reached

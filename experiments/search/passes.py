@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import spearmanr
 
-from measure.cpu.runner import CRunner
-from measure.interfaces import Built
-from measure.records.measurement import Measurement
-from measure.timing import TimingProtocol, usual_score
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.timing import TimingProtocol, usual_score
 
 FULL_PASSES = 3
 LEADERS = 200

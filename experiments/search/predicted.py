@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from costmodel.dataset import Group
 from experiments.search.results import RESULTS
-from scheduler.defaults import blended_model
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.recording import Recording
+from tilewright.costmodel.dataset import Group
+from tilewright.scheduler.defaults import blended_model
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.recording import Recording
 
 
 def main() -> None:

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from costmodel.dataset import Group
-from costmodel.evaluating.metrics import pairwise_accuracy, recall, top
 from experiments.search.results import RESULTS, estimate, write
-from scheduler.defaults import blended_model
-from scheduler.replay.forked import shared_out
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.recording import Recording
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.evaluating.metrics import pairwise_accuracy, recall, top
+from tilewright.scheduler.defaults import blended_model
+from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.recording import Recording
 
 COMPARED = 2048  # schedules whose pairs are compared
 NAMES = ("pairwise", "top1", "recall1")

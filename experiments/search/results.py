@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.replay.intervals import mean
+from tilewright.scheduler.replay.intervals import mean
 
 RESULTS = Path(__file__).parent / "results"
 SHARE_OF_FASTEST = 0.99

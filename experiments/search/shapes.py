@@ -19,14 +19,14 @@ import numpy as np
 from experiments.search.results import RESULTS, write
 from experiments.search.subspaces import SUBSPACES
 from experiments.search.warm import summary
-from measure.database import Database
-from scheduler.defaults import default_search
-from scheduler.replay.forked import shared_out
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.recording import Recording
-from scheduler.replay.run import replay
-from scheduler.tuning.transfer import Transfer, transfer
-from spaces.errors import InputError
+from tilewright.measure.database import Database
+from tilewright.scheduler.defaults import default_search
+from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.recording import Recording
+from tilewright.scheduler.replay.run import replay
+from tilewright.scheduler.tuning.transfer import Transfer, transfer
+from tilewright.spaces.errors import InputError
 
 TRIALS = (16, 48, 64, 128)
 BATCH = 8

@@ -20,15 +20,15 @@ from time import time
 from experiments.search.kernels import Kernels
 from experiments.search.passes import PROTOCOL, timed
 from experiments.search.results import RESULTS
-from measure.cpu.runner import CRunner
-from measure.records.jsonl import write_lines
-from measure.records.record import Record
-from spaces.cpu.target import CpuTarget
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Value
-from spaces.space import Space
-from spaces.target import Target, detect_target
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.records.jsonl import write_lines
+from tilewright.measure.records.record import Record
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target, detect_target
 
 Values = Mapping[str, tuple[Value, ...]]
 """The values of some decisions that are tried; the others have those of the space."""

@@ -20,26 +20,26 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from costmodel.advised import AdvisedModel
-from costmodel.model import Settings as TreeSettings
-from costmodel.model import XGBoostModel
-from costmodel.predictors.blend import Blend
 from experiments.search.paired import REACHED, TRIALS, compared
 from experiments.search.warm import is_sibling, transferred
-from scheduler.defaults import only
-from scheduler.machine import roofline
-from scheduler.replay.forked import shared_out
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.recording import Recording
-from scheduler.replay.repeats import Settings
-from scheduler.replay.report import as_json
-from scheduler.replay.run import Run, replay
-from scheduler.replay.scores import Replays, measures
-from scheduler.strategies.evolutionary import WARM, Evolution, EvolutionarySearch
-from scheduler.strategies.search import Search
-from scheduler.strategies.second_opinion import SECOND, SecondOpinion
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.costmodel.advised import AdvisedModel
+from tilewright.costmodel.model import Settings as TreeSettings
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.costmodel.predictors.blend import Blend
+from tilewright.scheduler.defaults import only
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.recording import Recording
+from tilewright.scheduler.replay.repeats import Settings
+from tilewright.scheduler.replay.report import as_json
+from tilewright.scheduler.replay.run import Run, replay
+from tilewright.scheduler.replay.scores import Replays, measures
+from tilewright.scheduler.strategies.evolutionary import WARM, Evolution, EvolutionarySearch
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.strategies.second_opinion import SECOND, SecondOpinion
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 Kind = TypeVar("Kind", Evolution, TreeSettings)
 

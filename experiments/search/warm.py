@@ -15,17 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
-from costmodel.dataset import Group
-from costmodel.predictors.council import council
 from experiments.search.results import RESULTS, estimate, write
-from scheduler.defaults import default_search
-from scheduler.replay.forked import shared_out
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.recording import Recording
-from scheduler.replay.run import replay
-from scheduler.strategies.search import Search
-from scheduler.tuning.transfer import LEADERS, Transfer
-from spaces.algebra.sequences import in_turn
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.predictors.council import council
+from tilewright.scheduler.defaults import default_search
+from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.recording import Recording
+from tilewright.scheduler.replay.run import replay
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.tuning.transfer import LEADERS, Transfer
+from tilewright.spaces.algebra.sequences import in_turn
 
 TRIALS = (16, 64)
 BATCH = 8

@@ -15,7 +15,7 @@ from pathlib import Path
 from experiments.suites.comparison import CONTENDERS, compare
 from experiments.suites.places import Processes, everywhere, side_by_side
 from experiments.suites.report import Report, tell
-from scheduler.suites.suite import read_suite
+from tilewright.scheduler.suites.suite import read_suite
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ from experiments.suites.winners import (
     standard_error,
     weighted_sums,
 )
-from measure.database import Database
-from scheduler.defaults import local_executor
-from scheduler.suites.allocation import (
+from tilewright.measure.database import Database
+from tilewright.scheduler.defaults import local_executor
+from tilewright.scheduler.suites.allocation import (
     Allocation,
     Worths,
     by_gradient,
@@ -27,9 +27,9 @@ from scheduler.suites.allocation import (
     equally,
     in_turn,
 )
-from scheduler.suites.suite import Suite
-from scheduler.suites.tuner import SuiteTuner
-from spaces.target import detect_target
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.spaces.target import detect_target
 
 TRIALS = 1_000_000  # more than there is time for
 LATER_SEEDS = 1000  # difference between the seeds of runs in the second half and in the first

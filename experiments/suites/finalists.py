@@ -22,16 +22,16 @@ from pathlib import Path
 
 import numpy as np
 
-from measure.database import Database
-from measure.interfaces import Executor
-from measure.records.measurement import Candidate, Job, new_job_id
-from scheduler.defaults import local_executor
-from scheduler.suites.suite import read_suite
-from scheduler.tuning.tuner import tune
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.target import Target, detect_target
-from spaces.workloads.workload import Workload
+from tilewright.measure.database import Database
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import Candidate, Job, new_job_id
+from tilewright.scheduler.defaults import local_executor
+from tilewright.scheduler.suites.suite import read_suite
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 FEW = (8, 20)
 STATISTICS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaces.algebra.sequences import in_turn
+from tilewright.spaces.algebra.sequences import in_turn
 
 SCHEDULES, BATCH = 900, 16
 SCALE, POWER = 0.18, 1 / 3

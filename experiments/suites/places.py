@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 
-from measure.cluster.topology import Domain, domains
+from tilewright.measure.cluster.topology import Domain, domains
 
 Place = Sequence[int]
 """Numbers of the processors that one run may use."""

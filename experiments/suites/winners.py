@@ -7,15 +7,15 @@ from contextlib import closing
 from statistics import median, stdev
 from typing import Any
 
-from measure.interfaces import Executor
-from measure.records.measurement import Candidate, Job, new_job_id
-from scheduler.defaults import local_executor
-from scheduler.suites.progress import SuiteResult
-from scheduler.suites.suite import Suite
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import Candidate, Job, new_job_id
+from tilewright.scheduler.defaults import local_executor
+from tilewright.scheduler.suites.progress import SuiteResult
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 Runs = Mapping[str, Mapping[str, Any]]
 """What :func:`described` gives, by the names of the runs."""

@@ -27,14 +27,14 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from measure.cpu.builder import CBuilder
-from measure.cpu.runner import CRunner
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, Job, new_job_id
-from measure.timing import FINAL
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.operators import workload
-from spaces.registry import space_for
+from tilewright.measure.cpu.builder import CBuilder
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, Job, new_job_id
+from tilewright.measure.timing import FINAL
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 WORKLOAD = workload("matmul", m=512, n=512, k=512)
 WINDOWS = (1, 3, 5, 9)

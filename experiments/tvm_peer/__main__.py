@@ -27,10 +27,10 @@ import threadpoolctl
 
 from experiments.cpu_matmul.timing import interleave
 from experiments.tvm_peer import theirs
-from scheduler.best import best
-from scheduler.tuning.tuner import tune
-from spaces.operators import workload
-from spaces.target import detect_target
+from tilewright.scheduler.best import best
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 RESULTS = Path(__file__).parent / "results.json"
 

@@ -23,11 +23,11 @@ import numpy as np
 
 from experiments.cpu_matmul.timing import interleave
 from experiments.tvm_peer import theirs
-from scheduler.best import best
-from scheduler.tuning.tuner import tune
-from spaces.operators import workload
-from spaces.target import Target, detect_target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.best import best
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 Call = Callable[[], object]
 RESULTS = Path(__file__).parent / "operators.json"

@@ -27,13 +27,13 @@ from experiments.verification.cases import CASES
 from experiments.verification.judging import judge
 from experiments.verification.outcomes import table, totals
 from experiments.verification.plan import Group, Plan
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.timing import TimingProtocol
-from scheduler.verification import Verdict
-from spaces.cuda.target import CudaTarget
-from spaces.errors import InputError
-from spaces.target import detect_target
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.timing import TimingProtocol
+from tilewright.scheduler.verification import Verdict
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import detect_target
 
 ONCE = TimingProtocol(budget=0.0, samples=1, contender_samples=1, sample_seconds=1e-4)
 """Schedules are judged here, and hardly timed."""

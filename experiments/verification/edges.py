@@ -19,14 +19,14 @@ from experiments.resuming import resume, write
 from experiments.verification.cases import CASES, EDGES, LARGE
 from experiments.verification.outcomes import count, table, totals
 from experiments.verification.planting import FAULTS, Planted
-from measure.executor import LocalExecutor
-from scheduler.verification import Verdict, draw, emulate, measure
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import Target, detect_target
+from tilewright.measure.executor import LocalExecutor
+from tilewright.scheduler.verification import Verdict, draw, emulate, measure
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target, detect_target
 
 Judge = Callable[[Space, Sequence[Schedule]], Iterator[Verdict]]
 

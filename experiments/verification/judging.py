@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 
 from experiments.verification.plan import Group
-from measure import retrying
-from measure.interfaces import Builder, Built, Runner
-from measure.records.measurement import Candidate, Job, Measurement, new_job_id
-from scheduler.verification import Verdict
+from tilewright.measure import retrying
+from tilewright.measure.interfaces import Builder, Built, Runner
+from tilewright.measure.records.measurement import Candidate, Job, Measurement, new_job_id
+from tilewright.scheduler.verification import Verdict
 
 Take = Callable[[Group, Sequence[Verdict]], None]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from scheduler.verification import Verdict
+from tilewright.scheduler.verification import Verdict
 
 JUDGED = ("right", "wrong")
 """Outcomes that say something of a kernel; one that is refused never ran to its end."""

@@ -9,13 +9,13 @@ from functools import cache
 from typing import Any
 
 from experiments.verification.outcomes import JUDGED, OUTCOMES, count, seen
-from scheduler.verification import Verdict, draw
-from spaces.operators import workload
-from spaces.registry import templates_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import Target
-from spaces.template import Template
+from tilewright.scheduler.verification import Verdict, draw
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import templates_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
 
 Pair = tuple[str, type[Template]]
 """A case's name and a template that serves it."""

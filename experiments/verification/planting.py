@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spaces.kernel import Kernel
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 _TOTAL = r"tw_set\(tw_across_max\((s0_\d)\)\)"
 

@@ -14,17 +14,17 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from measure.cluster.driving.dispatcher import Dispatcher, LostClusterError
-from measure.cluster.driving.plan import Needs
-from measure.cluster.outfit import HOST
-from measure.cluster.speaking.link import Link
-from measure.cluster.status import DriverStatus
-from measure.drawing.draw import check_telling
-from measure.executor import RUN_TOGETHER
-from measure.outcomes import Outcomes
-from measure.records.measurement import Candidate, Job, Result
-from spaces.errors import InputError
-from spaces.target import Target
+from tilewright.measure.cluster.driving.dispatcher import Dispatcher, LostClusterError
+from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.outfit import HOST
+from tilewright.measure.cluster.speaking.link import Link
+from tilewright.measure.cluster.status import DriverStatus
+from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.executor import RUN_TOGETHER
+from tilewright.measure.outcomes import Outcomes
+from tilewright.measure.records.measurement import Candidate, Job, Result
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
 
 START_SECONDS = 120.0  # time the first workers have to begin
 _NONE_BEGAN = f"none began in {START_SECONDS:g} s; others have all devices, or the cluster is busy"

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from measure.cluster.outfit import fits, load_outfit
-from measure.cluster.topology import Domain
-from measure.records.fields import Fields
-from measure.records.jsonl import parse_json
-from spaces.errors import InputError
-from spaces.target import Target, target_from_json
-from spaces.validation.canonical import canonical_json
-from spaces.version import VERSION
+from tilewright.measure.cluster.outfit import fits, load_outfit
+from tilewright.measure.cluster.topology import Domain
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target, target_from_json
+from tilewright.spaces.validation.canonical import canonical_json
+from tilewright.spaces.version import VERSION
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from measure.cluster.driving.dispatcher import LostClusterError
-from measure.cluster.outfit import HOST
-from measure.cluster.speaking.link import Link
-from measure.cluster.status import DriverStatus, read_status
-from spaces.errors import InputError
+from tilewright.measure.cluster.driving.dispatcher import LostClusterError
+from tilewright.measure.cluster.outfit import HOST
+from tilewright.measure.cluster.speaking.link import Link
+from tilewright.measure.cluster.status import DriverStatus, read_status
+from tilewright.spaces.errors import InputError
 
 
 def drivers_at(address: str, insecure: bool = False) -> list[DriverStatus]:

@@ -11,13 +11,13 @@ from dataclasses import replace
 from importlib import import_module, metadata
 from typing import Protocol, cast
 
-from measure.cluster.topology import Domain, domains
-from measure.interfaces import Builder, Runner
-from measure.registry import builder_for, runner_for
-from spaces.cpu.target import CpuTarget
-from spaces.target import Target, detect_target
+from tilewright.measure.cluster.topology import Domain, domains
+from tilewright.measure.interfaces import Builder, Runner
+from tilewright.measure.registry import builder_for, runner_for
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.target import Target, detect_target
 
-HOST = "measure.cluster.outfit:Host"
+HOST = "tilewright.measure.cluster.outfit:Host"
 """The outfit of real hosts."""
 
 

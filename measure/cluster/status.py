@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from measure.records.fields import Fields
-from measure.records.jsonl import parse_json
-from measure.records.measurement import Job, Result
-from spaces.errors import InputError
-from spaces.validation.canonical import canonical_json
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.measure.records.measurement import Job, Result
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.canonical import canonical_json
 
 RATE_SECONDS = 30.0  # interval over which candidates a second are counted
 LOST_SECONDS = 30.0  # silence after which a driver is taken for lost

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from spaces.cpu.machine import CPU_ROOT
+from tilewright.spaces.cpu.machine import CPU_ROOT
 
 Core = tuple[int, ...]
 """Numbers of the CPUs that are one core's hardware threads, in order."""

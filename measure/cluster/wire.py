@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from measure.calls import call_from_json, call_to_json
-from measure.interfaces import Built
-from measure.records.fields import Fields
-from measure.records.jsonl import parse_json
-from measure.records.measurement import Candidate, Job, Measurement
-from measure.records.plausibility import why_implausible
-from measure.records.record import Record, measurement_from_json, measurement_to_json
-from measure.tables.described import described_target, described_workload
-from spaces.errors import InputError
-from spaces.kernel import Kernel, Source
-from spaces.schedule import Schedule
-from spaces.validation.canonical import canonical_json
+from tilewright.measure.calls import call_from_json, call_to_json
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.measure.records.measurement import Candidate, Job, Measurement
+from tilewright.measure.records.plausibility import why_implausible
+from tilewright.measure.records.record import Record, measurement_from_json, measurement_to_json
+from tilewright.measure.tables.described import described_target, described_workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel, Source
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.validation.canonical import canonical_json
 
 NO_SOURCE = Source("", "", "")
 """Of a kernel that arrives as a binary."""

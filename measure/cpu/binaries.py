@@ -15,14 +15,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from measure.cpu.compilation import SHARED, Compilation, Compilations
-from measure.host.cache import CachedFile
-from measure.host.directories import ELSEWHERE, RunDirectory
-from measure.host.loading import sealed_file
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.target import CpuTarget
-from spaces.errors import InputError
-from spaces.kernel import Source
+from tilewright.measure.cpu.compilation import SHARED, Compilation, Compilations
+from tilewright.measure.host.cache import CachedFile
+from tilewright.measure.host.directories import ELSEWHERE, RunDirectory
+from tilewright.measure.host.loading import sealed_file
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Source
 
 HERE = Path(__file__).parent / "native"
 OPTIMISED = ("-O3", "-pthread")

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from measure.cpu.compilation import SHARED, Compilation, Compilations, divided
-from measure.failures import compile_failure
-from measure.host.directories import RunDirectory
-from measure.interfaces import Built
-from measure.records.measurement import Candidate
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.target import CpuTarget
-from spaces.kernel import Kernel
+from tilewright.measure.cpu.compilation import SHARED, Compilation, Compilations, divided
+from tilewright.measure.failures import compile_failure
+from tilewright.measure.host.directories import RunDirectory
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.kernel import Kernel
 
 UNIT_SIZE = 16
 

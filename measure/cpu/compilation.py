@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure.cpu.keeper import end, kept
-from spaces.errors import InputError
-from spaces.kernel import Kernel
+from tilewright.measure.cpu.keeper import end, kept
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
 
 MEMORY_BYTES = 4 << 30
 SHARED = ("-shared", "-fPIC", "-w", "-Wl,-z,defs")

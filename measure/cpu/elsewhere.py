@@ -7,7 +7,7 @@ some kernels would now and then find what they wrote the last time, and rank fir
 
 from __future__ import annotations
 
-from spaces.workloads.workload import Workload
+from tilewright.spaces.workloads.workload import Workload
 
 LARGE = 8 << 20  # bytes of all arrays: more than what a core has to itself
 MOST = 128 << 20

@@ -15,7 +15,9 @@ def kept(command: Sequence[Word], memory_bytes: int = 0, cpu_seconds: int = 0) -
 
     The limits are for each process; 0 is none.
     """
-    from measure.cpu.binaries import keeper_binary  # which is itself built by a compiler's run
+    from tilewright.measure.cpu.binaries import (
+        keeper_binary,  # which is itself built by a compiler's run
+    )
 
     return [keeper_binary(), str(os.getpid()), str(memory_bytes), str(cpu_seconds), *command]
 

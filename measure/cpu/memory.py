@@ -7,12 +7,12 @@ each candidate an output and a workspace of its own. Between calls others may wr
 
 from __future__ import annotations
 
-from measure.cpu.elsewhere import bytes_elsewhere
-from measure.memory import memory_limit
-from spaces.numerics.allowance import bounds_dtype
-from spaces.workloads.computation import Computation
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.workload import Workload
+from tilewright.measure.cpu.elsewhere import bytes_elsewhere
+from tilewright.measure.memory import memory_limit
+from tilewright.spaces.numerics.allowance import bounds_dtype
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.workload import Workload
 
 PROGRAM_BYTES = 300 << 20  # memory of the tuner and a compiler, with their libraries
 BUFFER_BYTES = 2 << 30  # outputs and workspaces of the candidates of one server, at most
@@ -68,7 +68,7 @@ def _drawing_bytes(workload: Workload) -> int:
     """While inputs are drawn: those of the draw, the file, and of a product magnitudes, sums and
     signs; of another program a piece of it while that is evaluated."""
     if isinstance(workload, Computation):
-        from measure.drawing.programs import evaluation_bytes
+        from tilewright.measure.drawing.programs import evaluation_bytes
 
         drawn = _inputs_bytes(workload) + _file_bytes(workload)
         return drawn + evaluation_bytes(workload.program)

@@ -15,15 +15,15 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from measure.cpu.binaries import kernel_library
-from measure.cpu.cores import one_cpu_per_core, pinned_to
-from measure.cpu.pool import load_pool
-from measure.host.cache import CachedFile
-from spaces.cpu.abi import ABI_PRELUDE
-from spaces.cpu.isa import BFLOAT16_DOT
-from spaces.cpu.target import CpuTarget
-from spaces.errors import InputError
-from spaces.kernel import Source
+from tilewright.measure.cpu.binaries import kernel_library
+from tilewright.measure.cpu.cores import one_cpu_per_core, pinned_to
+from tilewright.measure.cpu.pool import load_pool
+from tilewright.measure.host.cache import CachedFile
+from tilewright.spaces.cpu.abi import ABI_PRELUDE
+from tilewright.spaces.cpu.isa import BFLOAT16_DOT
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Source
 
 VERSION = 3  # rises when the same machine would get other numbers
 DTYPES = ("float32", "float64", "bfloat16")

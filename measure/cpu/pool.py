@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-from measure.cpu.binaries import pool_library
+from tilewright.measure.cpu.binaries import pool_library
 
 
 @cache

@@ -10,10 +10,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from measure.drawing.interfaces import Draw
-from spaces.numerics.allowance import bounds_dtype
-from spaces.workloads.array import Array
-from spaces.workloads.workload import Workload
+from tilewright.measure.drawing.interfaces import Draw
+from tilewright.spaces.numerics.allowance import bounds_dtype
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.workload import Workload
 
 # As compare.h numbers them; other types of 1 and 2 bytes are read through a table of their values.
 KINDS = {"float64": 0, "float32": 1, "int32": 2, "bfloat16": 5}

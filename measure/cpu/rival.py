@@ -20,11 +20,11 @@ from contextlib import suppress
 
 import numpy as np
 
-from measure.baseline import environment, matrices, serves
-from measure.cpu.keeper import end, kept
-from measure.records.measurement import NUMPY, Job
-from spaces.operators import workload_from_json
-from spaces.workloads.workload import Workload
+from tilewright.measure.baseline import environment, matrices, serves
+from tilewright.measure.cpu.keeper import end, kept
+from tilewright.measure.records.measurement import NUMPY, Job
+from tilewright.spaces.operators import workload_from_json
+from tilewright.spaces.workloads.workload import Workload
 
 START_SECONDS = 10.0  # it may take to start, on a busy machine
 LINE_BYTES = 64
@@ -48,7 +48,9 @@ class Rival:
         with theirs:
             numbers = (theirs.fileno(), int(wall), elsewhere, *(cpus if threads > 1 else ()))
             self._keeper = subprocess.Popen(
-                kept([sys.executable, "-P", "-m", "measure.cpu.rival", *map(str, numbers)]),
+                kept(
+                    [sys.executable, "-P", "-m", "tilewright.measure.cpu.rival", *map(str, numbers)]
+                ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

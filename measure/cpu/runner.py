@@ -13,32 +13,32 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from measure.busy import CORES, LOAD, WAITED
-from measure.cpu.binaries import server_binary
-from measure.cpu.cores import one_cpu_per_core, usable_cpus
-from measure.cpu.elsewhere import bytes_elsewhere
-from measure.cpu.keeper import end, kept
-from measure.cpu.memory import buffer_bytes, outputs_bytes
-from measure.cpu.problem import Problem, index_of
-from measure.cpu.rival import Rivals
-from measure.cpu.session import Record, Session, lines
-from measure.drawing.draw import are_for, fresh_inputs
-from measure.drawing.interfaces import Draw, FreshInputs
-from measure.drawing.others import has_others, with_others
-from measure.estimates import rivals_info
-from measure.host.pressure import Pressure
-from measure.interfaces import Built
-from measure.records.measurement import NUMPY, Job, Measurement, Place
-from measure.timing import (
+from tilewright.measure.busy import CORES, LOAD, WAITED
+from tilewright.measure.cpu.binaries import server_binary
+from tilewright.measure.cpu.cores import one_cpu_per_core, usable_cpus
+from tilewright.measure.cpu.elsewhere import bytes_elsewhere
+from tilewright.measure.cpu.keeper import end, kept
+from tilewright.measure.cpu.memory import buffer_bytes, outputs_bytes
+from tilewright.measure.cpu.problem import Problem, index_of
+from tilewright.measure.cpu.rival import Rivals
+from tilewright.measure.cpu.session import Record, Session, lines
+from tilewright.measure.drawing.draw import are_for, fresh_inputs
+from tilewright.measure.drawing.interfaces import Draw, FreshInputs
+from tilewright.measure.drawing.others import has_others, with_others
+from tilewright.measure.estimates import rivals_info
+from tilewright.measure.host.pressure import Pressure
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import NUMPY, Job, Measurement, Place
+from tilewright.measure.timing import (
     VERIFICATION,
     TimingProtocol,
     call_limit,
     protocol_for,
     score_on_cpu,
 )
-from measure.unpacking import unpacked
-from spaces.cpu.target import CpuTarget
-from spaces.workloads.workload import Workload
+from tilewright.measure.unpacking import unpacked
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.workloads.workload import Workload
 
 MEMORY_BYTES = 512 << 20  # memory a candidate may allocate beside its buffers
 MAX_CANDIDATES = 256  # candidates of one server, as in plan.h

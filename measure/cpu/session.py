@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from measure.records.measurement import ErrorKind, Status
+from tilewright.measure.records.measurement import ErrorKind, Status
 
 
 @dataclass

@@ -7,11 +7,11 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 
-from measure.cpu.problem import array_in
-from measure.cuda.device import Device, DeviceError, Prepared
-from measure.cuda.trusted import oracle
-from spaces.kernel import WORKSPACE, Kernel
-from spaces.workloads.array import Array
+from tilewright.measure.cpu.problem import array_in
+from tilewright.measure.cuda.device import Device, DeviceError, Prepared
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.spaces.kernel import WORKSPACE, Kernel
+from tilewright.spaces.workloads.array import Array
 
 GUARD = 4096  # bytes before and after every buffer that no kernel may touch
 GUARD_BYTE = 0xA5

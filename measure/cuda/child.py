@@ -21,7 +21,7 @@ from typing import Any
 STARTING_SECONDS = 120.0
 """How long a child may take to import, to open the device and to compile its own kernels."""
 _ROOT = Path(__file__).parents[2]
-_SERVER = (sys.executable, "-P", "-m", "measure.cuda.server")
+_SERVER = (sys.executable, "-P", "-m", "tilewright.measure.cuda.server")
 
 Event = dict[str, Any]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 FLAGS = ("--std=c++17", "--minimal", "--fmad=false", "--ptxas-options=-v")
 """Options of every compilation; the architecture comes on top. A value that is computed twice is to

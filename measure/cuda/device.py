@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from spaces.kernel import Call, Source
+from tilewright.spaces.kernel import Call, Source
 
 Prepared = Callable[[], None]
 """Puts one call of a kernel on the device's queue."""

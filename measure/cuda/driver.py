@@ -7,13 +7,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepared
-from measure.cuda.launching import bindings, checked, load_functions, prepare
-from measure.cuda.trusted import oracle
-from spaces.cuda.intrinsics import device_text
-from spaces.cuda.target import architecture_of
-from spaces.kernel import Call, Source
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepared
+from tilewright.measure.cuda.launching import bindings, checked, load_functions, prepare
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.cuda.target import architecture_of
+from tilewright.spaces.kernel import Call, Source
 
 COMPILE_SECONDS = 60.0
 MOST_KEPT = 64  # cubins of our own kernels

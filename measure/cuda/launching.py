@@ -11,10 +11,10 @@ from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
-from measure.cuda.device import DeviceError, LoadError
-from spaces.algebra.integers import round_up
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Call, Launch
+from tilewright.measure.cuda.device import DeviceError, LoadError
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernel import Call, Launch
 
 PLAIN_SHARED_BYTES = 48 * 1024  # dynamic shared memory that a kernel gets without asking
 PLAIN_CLUSTER = 8  # blocks of a cluster that a kernel gets without asking

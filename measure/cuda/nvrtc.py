@@ -13,18 +13,18 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from measure.cuda.compilation import FLAGS, Compilation, compile_cubin, compiler_version
-from measure.cuda.cubin import Cubin, read_cubin
-from measure.failures import compile_failure
-from measure.host.cache import CachedFile
-from measure.host.directories import RunDirectory
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, ErrorKind
-from spaces.algebra.integers import round_up
-from spaces.cuda.intrinsics import device_text
-from spaces.cuda.target import CudaTarget
-from spaces.errors import InputError
-from spaces.kernel import Call
+from tilewright.measure.cuda.compilation import FLAGS, Compilation, compile_cubin, compiler_version
+from tilewright.measure.cuda.cubin import Cubin, read_cubin
+from tilewright.measure.failures import compile_failure
+from tilewright.measure.host.cache import CachedFile
+from tilewright.measure.host.directories import RunDirectory
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, ErrorKind
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Call
 
 LEAST_BATCH = 16
 PER_JOB = 3  # kernels of a batch: one takes several times as long as another to compile

@@ -13,24 +13,24 @@ from typing import TypeGuard
 
 import numpy as np
 
-from measure.cuda.buffers import Buffers
-from measure.cuda.device import Prepared
-from measure.cuda.trusted import oracle
-from measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
-from measure.cuda.trusted.products import expect
-from measure.cuda.trusted.programs import fits
-from measure.drawing.draw import are_for, fresh_inputs
-from measure.drawing.interfaces import Bounds, Draw
-from measure.drawing.others import with_others
-from measure.drawing.product_telling import is_telling, telling
-from measure.drawing.products import ATTEMPTS
-from measure.drawing.programs import Points, ProgramDraw, ProgramInputs
-from measure.drawing.tables import SHARE
-from spaces.workloads.array import Array
-from spaces.workloads.computation import Computation
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.product import product_of
-from spaces.workloads.workload import Workload
+from tilewright.measure.cuda.buffers import Buffers
+from tilewright.measure.cuda.device import Prepared
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
+from tilewright.measure.cuda.trusted.products import expect
+from tilewright.measure.cuda.trusted.programs import fits
+from tilewright.measure.drawing.draw import are_for, fresh_inputs
+from tilewright.measure.drawing.interfaces import Bounds, Draw
+from tilewright.measure.drawing.others import with_others
+from tilewright.measure.drawing.product_telling import is_telling, telling
+from tilewright.measure.drawing.products import ATTEMPTS
+from tilewright.measure.drawing.programs import Points, ProgramDraw, ProgramInputs
+from tilewright.measure.drawing.tables import SHARE
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.product import product_of
+from tilewright.spaces.workloads.workload import Workload
 
 POINTS = Points(search=1 << 26, final=1 << 34, one_axis=True)
 """Points of a program that a device evaluates: some milliseconds, and a second."""

@@ -15,14 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from measure.cuda.child import Child
-from measure.cuda.server import DRIVER, request
-from measure.interfaces import Built
-from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
-from measure.timing import FINAL, SEARCH, TimingProtocol, steady_score
-from measure.unpacking import unpacked
-from spaces.cuda.target import CudaTarget
-from spaces.errors import InputError
+from tilewright.measure.cuda.child import Child
+from tilewright.measure.cuda.server import DRIVER, request
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
+from tilewright.measure.timing import FINAL, SEARCH, TimingProtocol, steady_score
+from tilewright.measure.unpacking import unpacked
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.errors import InputError
 
 LEAST_SECONDS = 5.0
 """A call that takes less does not hang, however little it does."""

@@ -24,17 +24,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from measure.calls import call_from_json, call_to_json
-from measure.cuda.device import Device, DeviceError
-from measure.cuda.problems import HostDraws
-from measure.cuda.session import Session, Trial, check_oracle
-from measure.interfaces import Built
-from measure.records.measurement import Job
-from measure.timing import TimingProtocol
-from spaces.operators import workload_from_json
-from spaces.workloads.workload import Workload
+from tilewright.measure.calls import call_from_json, call_to_json
+from tilewright.measure.cuda.device import Device, DeviceError
+from tilewright.measure.cuda.problems import HostDraws
+from tilewright.measure.cuda.session import Session, Trial, check_oracle
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Job
+from tilewright.measure.timing import TimingProtocol
+from tilewright.spaces.operators import workload_from_json
+from tilewright.spaces.workloads.workload import Workload
 
-DRIVER = "measure.cuda.driver:open_device"
+DRIVER = "tilewright.measure.cuda.driver:open_device"
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 

@@ -11,19 +11,25 @@ from statistics import median
 
 import numpy as np
 
-from measure.cpu.problem import index_of
-from measure.cuda.buffers import GUARD, POISON, Buffers
-from measure.cuda.device import Device, DeviceError, LoadError, MemoryShortError, Prepared
-from measure.cuda.problems import HostDraws, other_problems, set_up, turn_to
-from measure.cuda.trusted import oracle
-from measure.drawing.others import has_others
-from measure.records.measurement import ErrorKind
-from measure.timing import TimingProtocol
-from spaces.kernel import WORKSPACE, Call
-from spaces.numerics.allowance import allowed
-from spaces.workloads.array import Array
-from spaces.workloads.matmul import matmul
-from spaces.workloads.workload import Workload
+from tilewright.measure.cpu.problem import index_of
+from tilewright.measure.cuda.buffers import GUARD, POISON, Buffers
+from tilewright.measure.cuda.device import (
+    Device,
+    DeviceError,
+    LoadError,
+    MemoryShortError,
+    Prepared,
+)
+from tilewright.measure.cuda.problems import HostDraws, other_problems, set_up, turn_to
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.drawing.others import has_others
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.measure.timing import TimingProtocol
+from tilewright.spaces.kernel import WORKSPACE, Call
+from tilewright.spaces.numerics.allowance import allowed
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.matmul import matmul
+from tilewright.spaces.workloads.workload import Workload
 
 SHORT, GRAPH_CALLS = 20e-6, 20  # shorter calls are timed by a graph of so many
 COOLING_CALL = 50e-6  # while L2 is flushed between calls this short, the device cools

@@ -14,13 +14,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from measure.drawing.scores import is_exponential
-from spaces.derivation.rounding.allowance import allowed, computed
-from spaces.derivation.rounding.rows import Places, Rows
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Binary, Call, Expression, Number
-from spaces.numerics.allowance import agrees
+from tilewright.measure.drawing.scores import is_exponential
+from tilewright.spaces.derivation.rounding.allowance import allowed, computed
+from tilewright.spaces.derivation.rounding.rows import Places, Rows
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Binary, Call, Expression, Number
+from tilewright.spaces.numerics.allowance import agrees
 
 OFF = 1.02
 """Times that a factor is larger than it should be."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from measure.drawing.interfaces import Draw, FreshInputs
-from spaces.workloads.computation import Computation
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.workload import Workload
+from tilewright.measure.drawing.interfaces import Draw, FreshInputs
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.workload import Workload
 
 
 def fresh_inputs(
@@ -25,11 +25,11 @@ def fresh_inputs(
     ``pause`` is called now and then in the work on them, and may raise to end it.
     """
     if isinstance(workload, Contraction):
-        from measure.drawing.products import ProductInputs
+        from tilewright.measure.drawing.products import ProductInputs
 
         return ProductInputs(workload, seed, pause)
     if isinstance(workload, Computation):
-        from measure.drawing.programs import ProgramInputs
+        from tilewright.measure.drawing.programs import ProgramInputs
 
         return ProgramInputs(workload, seed, pause)
     raise _unknown(workload)
@@ -45,7 +45,7 @@ def are_for(fresh: FreshInputs | Draw | None, workload: Workload) -> bool:
 def one_draw(workload: Workload, seed: int) -> Draw:
     """One problem; the same one for the same seed."""
     if isinstance(workload, Contraction):
-        from measure.drawing.products import product_draw
+        from tilewright.measure.drawing.products import product_draw
 
         return product_draw(workload, seed)
     return fresh_inputs(workload, seed).draw(seed, final=True)
@@ -55,11 +55,11 @@ def one_draw(workload: Workload, seed: int) -> Draw:
 def check_telling(workload: Workload) -> None:
     """Raise :class:`InputError` if no inputs of ``workload`` are telling."""
     if isinstance(workload, Contraction):
-        from measure.drawing import product_telling
+        from tilewright.measure.drawing import product_telling
 
         product_telling.telling(workload)
     elif isinstance(workload, Computation):
-        from measure.drawing import program_telling
+        from tilewright.measure.drawing import program_telling
 
         program_telling.telling(workload.program)
     else:

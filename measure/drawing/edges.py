@@ -22,18 +22,18 @@ from typing import Any
 
 import numpy as np
 
-from measure.drawing.hidden import hidden, hides
-from measure.drawing.interfaces import Draw
-from measure.drawing.masks import masked_operands
-from measure.drawing.program_telling import telling
-from measure.drawing.programs import ProgramDraw
-from measure.drawing.sampling import sample
-from measure.drawing.shifts import Shift, cancelling_operands, shifts
-from measure.drawing.slices import Kind, Slices, slices, turns
-from spaces.derivation.algebra import factors
-from spaces.dtypes import DType
-from spaces.language.program import Operand, Program, Stage
-from spaces.language.tree import Call
+from tilewright.measure.drawing.hidden import hidden, hides
+from tilewright.measure.drawing.interfaces import Draw
+from tilewright.measure.drawing.masks import masked_operands
+from tilewright.measure.drawing.program_telling import telling
+from tilewright.measure.drawing.programs import ProgramDraw
+from tilewright.measure.drawing.sampling import sample
+from tilewright.measure.drawing.shifts import Shift, cancelling_operands, shifts
+from tilewright.measure.drawing.slices import Kind, Slices, slices, turns
+from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.dtypes import DType
+from tilewright.spaces.language.program import Operand, Program, Stage
+from tilewright.spaces.language.tree import Call
 
 Inputs = Mapping[str, np.ndarray]
 Change = Callable[[ProgramDraw, np.random.Generator], Inputs]

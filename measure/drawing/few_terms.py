@@ -15,16 +15,16 @@ from math import prod
 
 import numpy as np
 
-from measure.drawing.interfaces import Draw
-from measure.drawing.programs import FINAL_POINTS, ProgramDraw
-from measure.drawing.sampling import chosen, sample
-from measure.drawing.tables import SHARE
-from spaces.derivation.algebra import factors
-from spaces.derivation.rounding.reductions import dtypes_of_factors
-from spaces.derivation.rounding.rows import reads
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
-from spaces.numerics.adding import error_of_sum
+from tilewright.measure.drawing.interfaces import Draw
+from tilewright.measure.drawing.programs import FINAL_POINTS, ProgramDraw
+from tilewright.measure.drawing.sampling import chosen, sample
+from tilewright.measure.drawing.tables import SHARE
+from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
+from tilewright.spaces.derivation.rounding.rows import reads
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.numerics.adding import error_of_sum
 
 TOLD = 1 / 16
 """The error that is allowed of a sum of few terms, at most: one term is about a half."""

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.rounding.allowance import evaluated
-from spaces.derivation.rounding.approximate import Approximate
-from spaces.derivation.rounding.approximate_arrays import ApproximateArrays
-from spaces.derivation.rounding.rows import Places, Rows, reads
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Expression, Read, Select
+from tilewright.spaces.derivation.rounding.allowance import evaluated
+from tilewright.spaces.derivation.rounding.approximate import Approximate
+from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays
+from tilewright.spaces.derivation.rounding.rows import Places, Rows, reads
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Expression, Read, Select
 
 MOST = 1 << 23
 """Points at which reads are followed; of reads at more all of the array counts as needed."""

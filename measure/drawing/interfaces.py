@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from spaces.workloads.workload import Workload
+from tilewright.spaces.workloads.workload import Workload
 
 Bounds = tuple[np.ndarray, np.ndarray]
 """The least and the greatest value that each element of an array may have."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from measure.drawing.slices import Slices
-from spaces.derivation.inlining import inlined
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Binary, Call, Expression, Number, Read
+from tilewright.measure.drawing.slices import Slices
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Binary, Call, Expression, Number, Read
 
 SOUGHT = {"max": -1, "argmax": -1, "min": 1, "argmin": 1}
 """The sign of the infinity that is no element's, by reducer."""

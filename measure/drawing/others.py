@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from measure.drawing.edges import edges, with_edges
-from measure.drawing.few_terms import quiet_operands, with_few_terms
-from measure.drawing.interfaces import Draw
-from measure.drawing.programs import FINAL_POINTS
-from measure.drawing.tables import SHARE, tables_of, with_other_tables
-from spaces.language.program import Program
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.measure.drawing.edges import edges, with_edges
+from tilewright.measure.drawing.few_terms import quiet_operands, with_few_terms
+from tilewright.measure.drawing.interfaces import Draw
+from tilewright.measure.drawing.programs import FINAL_POINTS
+from tilewright.measure.drawing.tables import SHARE, tables_of, with_other_tables
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 def with_others(

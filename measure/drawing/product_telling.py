@@ -14,10 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from spaces.dtypes import DType, dtype
-from spaces.errors import InputError
-from spaces.numerics.allowance import agrees, allowed
-from spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.dtypes import DType, dtype
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.allowance import agrees, allowed
+from tilewright.spaces.workloads.contraction import Contraction, Operand
 
 SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # rows and columns of a sample; where sums are long
 PRODUCTS_PER_AXIS = 2  # products of a sample along each axis of a batch

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measure.drawing.interfaces import Bounds
-from measure.drawing.product_telling import is_telling, telling
-from spaces.numerics.allowance import allowed
-from spaces.workloads.contraction import Contraction, Operand
+from tilewright.measure.drawing.interfaces import Bounds
+from tilewright.measure.drawing.product_telling import is_telling, telling
+from tilewright.spaces.numerics.allowance import allowed
+from tilewright.spaces.workloads.contraction import Contraction, Operand
 
 ATTEMPTS = 512
 """Draws of a small problem, each telling with a probability of 1 in 32 or more."""

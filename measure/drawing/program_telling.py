@@ -14,18 +14,18 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from measure.drawing.interfaces import Bounds
-from measure.drawing.product_telling import ENOUGH, SHARE, powers
-from measure.drawing.sampling import points, sample
-from measure.drawing.scores import STEEP, USUAL, apart
-from spaces.derivation.rounding.allowance import allowed
-from spaces.derivation.rounding.reached import reached
-from spaces.derivation.rounding.reads import places_read
-from spaces.derivation.rounding.rows import Places, Rows, row_axes
-from spaces.errors import InputError
-from spaces.language.inputs import Spread, draw
-from spaces.language.program import Operand, Program
-from spaces.language.tree import AxisValue, Comparison, Number
+from tilewright.measure.drawing.interfaces import Bounds
+from tilewright.measure.drawing.product_telling import ENOUGH, SHARE, powers
+from tilewright.measure.drawing.sampling import points, sample
+from tilewright.measure.drawing.scores import STEEP, USUAL, apart
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.derivation.rounding.reached import reached
+from tilewright.spaces.derivation.rounding.reads import places_read
+from tilewright.spaces.derivation.rounding.rows import Places, Rows, row_axes
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.inputs import Spread, draw
+from tilewright.spaces.language.program import Operand, Program
+from tilewright.spaces.language.tree import AxisValue, Comparison, Number
 
 SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 17, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,

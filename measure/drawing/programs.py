@@ -17,19 +17,19 @@ from math import prod
 
 import numpy as np
 
-from measure.drawing.interfaces import Bounds
-from measure.drawing.program_telling import (
+from tilewright.measure.drawing.interfaces import Bounds
+from tilewright.measure.drawing.program_telling import (
     mistakes_planted,
     mistakes_shown,
     telling,
 )
-from measure.drawing.sampling import points, sample, sizes_of_rows
-from spaces.derivation.rounding.allowance import allowed
-from spaces.derivation.rounding.rows import Rows, row_axes, row_axis
-from spaces.language.inputs import draw
-from spaces.language.program import Program
-from spaces.numerics.allowance import bounds_dtype
-from spaces.workloads.computation import Computation
+from tilewright.measure.drawing.sampling import points, sample, sizes_of_rows
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, row_axis
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.numerics.allowance import bounds_dtype
+from tilewright.spaces.workloads.computation import Computation
 
 SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 24
 """Points of the largest stage that the host evaluates for a draw, and for a final comparison."""

@@ -7,11 +7,11 @@ from math import prod
 
 import numpy as np
 
-from spaces.derivation.algebra import factors
-from spaces.derivation.rounding.rows import Rows, row_axes, row_axis
-from spaces.language.evaluation import largest_array
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Read
+from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, row_axis
+from tilewright.spaces.language.evaluation import largest_array
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Read
 
 TERMS = 64
 """Terms of a sum of products that take as long as a point of another stage."""

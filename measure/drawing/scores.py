@@ -14,12 +14,12 @@ from math import isfinite, log, nan
 
 import numpy as np
 
-from measure.drawing.interfaces import Bounds
-from measure.drawing.product_telling import powers
-from spaces.derivation.inlining import inlined
-from spaces.language.inputs import Spread
-from spaces.language.program import Operand, Output, Program, Stage
-from spaces.language.tree import Call, Expression
+from tilewright.measure.drawing.interfaces import Bounds
+from tilewright.measure.drawing.product_telling import powers
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.language.inputs import Spread
+from tilewright.spaces.language.program import Operand, Output, Program, Stage
+from tilewright.spaces.language.tree import Call, Expression
 
 USUAL, STEEP = 3.0, 60.0
 """Standard deviations of a row's scores."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measure.drawing.cancelling import is_read_along
-from measure.drawing.slices import Slices, slices
-from spaces.derivation.rounding.rows import Places, reads
-from spaces.language.inputs import Spread
-from spaces.language.program import Operand, Program
+from tilewright.measure.drawing.cancelling import is_read_along
+from tilewright.measure.drawing.slices import Slices, slices
+from tilewright.spaces.derivation.rounding.rows import Places, reads
+from tilewright.spaces.language.inputs import Spread
+from tilewright.spaces.language.program import Operand, Program
 
 MEAN = 100.0
 """A large mean of values that are apart by about one."""

@@ -9,9 +9,9 @@ from math import prod
 
 import numpy as np
 
-from spaces.derivation.rounding.rows import reads, row_axes
-from spaces.language.program import Operand, Program
-from spaces.language.tree import AxisValue
+from tilewright.spaces.derivation.rounding.rows import reads, row_axes
+from tilewright.spaces.language.program import Operand, Program
+from tilewright.spaces.language.tree import AxisValue
 
 Kind = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 """Makes other values of those of slices, each a row of a float64 array."""

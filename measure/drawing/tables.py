@@ -16,15 +16,15 @@ from math import ceil
 
 import numpy as np
 
-from measure.drawing.interfaces import Draw
-from measure.drawing.programs import FINAL_POINTS, ProgramDraw
-from measure.drawing.sampling import sample
-from spaces.algebra.sequences import in_turn
-from spaces.derivation.algebra import factors
-from spaces.derivation.rounding.repeats import gathered
-from spaces.derivation.rounding.rows import Rows, reads
-from spaces.language.program import Entries, Operand, Program
-from spaces.language.tree import AxisValue
+from tilewright.measure.drawing.interfaces import Draw
+from tilewright.measure.drawing.programs import FINAL_POINTS, ProgramDraw
+from tilewright.measure.drawing.sampling import sample
+from tilewright.spaces.algebra.sequences import in_turn
+from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.derivation.rounding.repeats import gathered
+from tilewright.spaces.derivation.rounding.rows import Rows, reads
+from tilewright.spaces.language.program import Entries, Operand, Program
+from tilewright.spaces.language.tree import AxisValue
 
 MOST = 12
 """Tables with sizes of :func:`corners`, beside the four plain ones."""

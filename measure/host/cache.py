@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure.host.directories import ELSEWHERE, RunDirectory, cache_directory
-from spaces.errors import InputError
-from spaces.validation.files import write_whole
+from tilewright.measure.host.directories import ELSEWHERE, RunDirectory, cache_directory
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.files import write_whole
 
 KINDS = ("binaries", "cubins", "emulator", "peaks")
 """What is kept, by the names of its folders."""

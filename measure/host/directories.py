@@ -18,7 +18,7 @@ from pathlib import Path
 
 import platformdirs
 
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 ELSEWHERE = "XDG_CACHE_HOME names another"
 FOLDER_MODE = 0o775  # less what the umask takes: never for everybody to write

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 GZIP = b"\x1f\x8b"
 """The first bytes of compressed files."""

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
-from spaces.errors import InputError
-from spaces.schedule import LARGEST
-from spaces.validation.text import is_plain, spelled_out
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import LARGEST
+from tilewright.spaces.validation.text import is_plain, spelled_out
 
 MOST_PROSE = 20_000
 """Characters that are kept of an error's text."""

@@ -16,13 +16,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
-from measure.records.decompressing import decompressed, lines
-from measure.records.record import Record, record_from_json
-from measure.records.run import Run, run_from_json
-from measure.tables.earlier import present_form, present_run
-from spaces.errors import InputError
-from spaces.validation.canonical import canonical_json
-from spaces.validation.files import output_file
+from tilewright.measure.records.decompressing import decompressed, lines
+from tilewright.measure.records.record import Record, record_from_json
+from tilewright.measure.records.run import Run, run_from_json
+from tilewright.measure.tables.earlier import present_form, present_run
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.canonical import canonical_json
+from tilewright.spaces.validation.files import output_file
 
 FORMAT = "tilewright-measurements"
 VERSION = 3

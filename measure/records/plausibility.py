@@ -10,13 +10,13 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from measure.timing import statistics_by_clock
-from spaces.target import Target
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.measure.timing import statistics_by_clock
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 
 def why_implausible(record: Record) -> str | None:

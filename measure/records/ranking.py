@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 
-from measure.records.measurement import Measurement
-from spaces.schedule import Schedule
+from tilewright.measure.records.measurement import Measurement
+from tilewright.spaces.schedule import Schedule
 
 HANDICAP = 1.1
 PASSED_OVER = 2.0

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from measure.records.fields import Fields
-from measure.records.measurement import ErrorKind, Measurement, Place, Status
-from measure.records.ranking import FINAL, PRELIMINARY, SEARCH
-from measure.records.run import Proposal
-from measure.tables.described import described_target, described_workload
-from spaces.errors import InputError
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.validation.canonical import canonical_json
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.measurement import ErrorKind, Measurement, Place, Status
+from tilewright.measure.records.ranking import FINAL, PRELIMINARY, SEARCH
+from tilewright.measure.records.run import Proposal
+from tilewright.measure.tables.described import described_target, described_workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.validation.canonical import canonical_json
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 ROUNDS = (SEARCH, PRELIMINARY, FINAL)
 _STATUSES = {str(status): status for status in Status}

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from measure.records.fields import Fields
-from measure.tables.described import described_target, described_workload
-from spaces.target import Target
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.tables.described import described_target, described_workload
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 CHECKED = "resumed"
 """Origin of what earlier runs found best and each run measures again: no trial of its own."""

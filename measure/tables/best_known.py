@@ -28,14 +28,14 @@ from sqlalchemy import (
     union_all,
 )
 
-from measure.records.measurement import Status
-from measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, SEARCH
-from measure.tables.rows import COLUMNS
-from measure.tables.schema import measurements, pairs, targets, workloads
-from spaces.target import Target
+from tilewright.measure.records.measurement import Status
+from tilewright.measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, SEARCH
+from tilewright.measure.tables.rows import COLUMNS
+from tilewright.measure.tables.schema import measurements, pairs, targets, workloads
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 RIGHT = (measurements.c.rank_score.is_not(None), measurements.c.doubted.is_(False))
 """True of an attempt that was right, and that no run found false."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from measure.records.fields import Fields
-from spaces.target import target_from_json
+from tilewright.measure.records.fields import Fields
+from tilewright.spaces.target import target_from_json
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 Thing = TypeVar("Thing")
 
@@ -34,7 +34,9 @@ class _Reader(Generic[Thing]):
 
 
 def _workload(description: Mapping[str, Any]) -> Workload:
-    from spaces.operators import workload_from_json  # with NumPy, which summaries do without
+    from tilewright.spaces.operators import (
+        workload_from_json,  # with NumPy, which summaries do without
+    )
 
     return workload_from_json(description)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from measure.failures import status_of_old
-from measure.records.measurement import ErrorKind, Status
+from tilewright.measure.failures import status_of_old
+from tilewright.measure.records.measurement import ErrorKind, Status
 
 UNKNOWN_VERSION = 0
 """What no template ever had, for a record that does not say."""

@@ -24,9 +24,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from measure.tables.patience import LOCKED_SECONDS, LockedError, OutOfReachError, attempt_seconds
-from spaces.errors import InputError, shown
-from spaces.validation.text import spelled_out
+from tilewright.measure.tables.patience import (
+    LOCKED_SECONDS,
+    LockedError,
+    OutOfReachError,
+    attempt_seconds,
+)
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.validation.text import spelled_out
 
 CONNECT_SECONDS = 30
 """How long a server has to answer."""

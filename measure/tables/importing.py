@@ -10,11 +10,11 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from measure.tables.engine import transaction
-from measure.tables.inserting import insert_rows, pieces
-from measure.tables.parsing import Chunk, parsed
-from measure.tables.patience import patient
-from spaces.errors import InputError
+from tilewright.measure.tables.engine import transaction
+from tilewright.measure.tables.inserting import insert_rows, pieces
+from tilewright.measure.tables.parsing import Chunk, parsed
+from tilewright.measure.tables.patience import patient
+from tilewright.spaces.errors import InputError
 
 CHUNKS = 16
 """Chunks of an import that are kept together: a page of an index is then written for many rows."""

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, select, update
 
-from measure.records.fields import Fields
-from measure.records.measurement import Status
-from measure.records.record import Record
-from measure.records.run import Run
-from measure.tables.described import described_target, described_workload
-from measure.tables.likeness.distance import extents, family
-from measure.tables.rows import run_to_row, to_row
-from measure.tables.schema import measurements, pairs, runs, targets, workloads
-from spaces.target import Target
-from spaces.validation.canonical import canonical_json
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.measurement import Status
+from tilewright.measure.records.record import Record
+from tilewright.measure.records.run import Run
+from tilewright.measure.tables.described import described_target, described_workload
+from tilewright.measure.tables.likeness.distance import extents, family
+from tilewright.measure.tables.rows import run_to_row, to_row
+from tilewright.measure.tables.schema import measurements, pairs, runs, targets, workloads
+from tilewright.spaces.target import Target
+from tilewright.spaces.validation.canonical import canonical_json
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 PIECE = 1000
 """How many rows a statement is about at most; databases limit the parameters of one."""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, func, inspect, select, text
 
-from measure.tables.engine import engines, for_writing, name, url_of, usable
-from measure.tables.patience import OutOfReachError, patient
-from measure.tables.schema import HEAD, VERSION_TABLE, metadata
-from spaces.errors import InputError, shown
+from tilewright.measure.tables.engine import engines, for_writing, name, url_of, usable
+from tilewright.measure.tables.patience import OutOfReachError, patient
+from tilewright.measure.tables.schema import HEAD, VERSION_TABLE, metadata
+from tilewright.spaces.errors import InputError, shown
 
 _LOCK = 0x74696C65  # any number, the same in every version: one process migrates at a time
 

@@ -22,16 +22,16 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from measure.cpu.cores import usable_cpus
-from measure.records.fields import Fields
-from measure.records.jsonl import numbered_lines, read_line
-from measure.records.plausibility import why_implausible
-from measure.records.record import Record
-from measure.records.run import Run, run_from_json
-from measure.tables.described import described_target, described_workload
-from measure.tables.inserting import Pair, Row
-from measure.tables.rows import ROW, to_row
-from spaces.errors import InputError
+from tilewright.measure.cpu.cores import usable_cpus
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.jsonl import numbered_lines, read_line
+from tilewright.measure.records.plausibility import why_implausible
+from tilewright.measure.records.record import Record
+from tilewright.measure.records.run import Run, run_from_json
+from tilewright.measure.tables.described import described_target, described_workload
+from tilewright.measure.tables.inserting import Pair, Row
+from tilewright.measure.tables.rows import ROW, to_row
+from tilewright.spaces.errors import InputError
 
 LINES_PER_CHUNK = 1000
 CHUNKS_AHEAD = 16  # chunks of each process that are read ahead
@@ -95,7 +95,7 @@ class _Reader:
         self._lines: queue.Queue[bytes] = queue.Queue(CHUNKS_AHEAD)
         self._closed = False
         folders = [str(_ROOT), *filter(None, sys.path[1:])]
-        command = (sys.executable, "-P", "-m", "measure.tables.parsing")
+        command = (sys.executable, "-P", "-m", "tilewright.measure.tables.parsing")
         self._process = subprocess.Popen(
             [*command, str(path), str(part), str(parts)],
             stdin=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from functools import wraps
 from math import inf
 from typing import ParamSpec, TypeVar
 
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 LOCKED_SECONDS = 60.0
 """How long a database that is locked is waited for."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, bindparam, func, or_, select
 
-from measure.records.measurement import Status
-from measure.records.run import CHECKED
-from measure.tables.best_known import KEYS_ASKED, asked, best_of, compared
-from measure.tables.rows import COLUMNS, RUN_COLUMNS
-from measure.tables.schema import measurements, pairs, runs, targets, workloads
-from spaces.target import Target
+from tilewright.measure.records.measurement import Status
+from tilewright.measure.records.run import CHECKED
+from tilewright.measure.tables.best_known import KEYS_ASKED, asked, best_of, compared
+from tilewright.measure.tables.rows import COLUMNS, RUN_COLUMNS
+from tilewright.measure.tables.schema import measurements, pairs, runs, targets, workloads
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 
 def records_query(workload: Workload | None = None, target: Target | None = None) -> Select[Any]:

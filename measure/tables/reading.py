@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Column, Engine, Row, Select
 
-from measure.records.ranking import rank
-from measure.records.record import Record
-from measure.records.run import Run
-from measure.tables.engine import name, transaction
-from measure.tables.likeness.nearest import best_of_pair
-from measure.tables.patience import patient
-from measure.tables.rows import from_row, own_from_row, pair_from_row, run_from_row
-from measure.tables.summary import Summary, summary_from_row
-from spaces.errors import InputError
-from spaces.target import Target
+from tilewright.measure.records.ranking import rank
+from tilewright.measure.records.record import Record
+from tilewright.measure.records.run import Run
+from tilewright.measure.tables.engine import name, transaction
+from tilewright.measure.tables.likeness.nearest import best_of_pair
+from tilewright.measure.tables.patience import patient
+from tilewright.measure.tables.rows import from_row, own_from_row, pair_from_row, run_from_row
+from tilewright.measure.tables.summary import Summary, summary_from_row
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 PAGE_ROWS = 1000
 Read = TypeVar("Read")

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from measure.records.fields import Fields, prose
-from measure.records.jsonl import parse_json
-from measure.records.ranking import rank
-from measure.records.record import Record, record_of
-from measure.records.run import Run, run_from_json
-from measure.tables.described import described_target, described_workload
-from spaces.errors import InputError
-from spaces.target import Target, target_from_json
-from spaces.validation.canonical import canonical_json
+from tilewright.measure.records.fields import Fields, prose
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.measure.records.ranking import rank
+from tilewright.measure.records.record import Record, record_of
+from tilewright.measure.records.run import Run, run_from_json
+from tilewright.measure.tables.described import described_target, described_workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target, target_from_json
+from tilewright.spaces.validation.canonical import canonical_json
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 PLAIN = (
     *("template_version", "status", "score", "clock", "round", "error_kind", "error_text"),

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from measure.records.fields import Fields
-from measure.tables.rows import target_from_column
-from spaces.errors import InputError
-from spaces.target import Target
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.tables.rows import target_from_column
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select, text
 
-from measure.tables.engine import name
-from measure.tables.schema import HEAD, measurements, pairs, runs, targets, workloads
-from spaces.errors import InputError
+from tilewright.measure.tables.engine import name
+from tilewright.measure.tables.schema import HEAD, measurements, pairs, runs, targets, workloads
+from tilewright.spaces.errors import InputError
 
 _TABLES = (workloads, targets, pairs, runs, measurements)
 

@@ -1,6 +1,6 @@
 """What every builder, runner, executor and database does, as tests that yours inherit.
 
-    from measure.testing.executor import ExecutorContract
+    from tilewright.measure.testing.executor import ExecutorContract
 
     class TestMine(ExecutorContract):
         def make(self):

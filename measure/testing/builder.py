@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from measure.interfaces import Builder
-from measure.records.measurement import Candidate, ErrorKind, Status
+from tilewright.measure.interfaces import Builder
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Status
 
 
 class BuilderContract(ABC):

@@ -6,10 +6,10 @@ database that has tables and nothing in them, and ``new_location``, where none h
 
 from __future__ import annotations
 
-from measure.testing.database_exports import ExportsContract
-from measure.testing.database_ranking import RankingContract
-from measure.testing.database_records import RecordsContract
-from measure.testing.database_sharing import SharingContract
+from tilewright.measure.testing.database_exports import ExportsContract
+from tilewright.measure.testing.database_ranking import RankingContract
+from tilewright.measure.testing.database_records import RecordsContract
+from tilewright.measure.testing.database_sharing import SharingContract
 
 
 class DatabaseContract(RecordsContract, RankingContract, SharingContract, ExportsContract):

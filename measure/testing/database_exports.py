@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.database import Database
-from measure.testing.made_up import (
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import (
     FEW,
     HUGE,
     TARGET,
@@ -22,7 +22,7 @@ from measure.testing.made_up import (
     measured,
     possible,
 )
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 
 class ExportsContract(DatabaseTests):

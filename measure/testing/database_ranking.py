@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from measure.busy import BUSY, why_busy
-from measure.estimates import latency, over_rival, pooled, rivals_info
-from measure.records.measurement import NUMPY, ErrorKind, Status
-from measure.records.ranking import Ranking
-from measure.records.record import Record
-from measure.testing.made_up import (
+from tilewright.measure.busy import BUSY, why_busy
+from tilewright.measure.estimates import latency, over_rival, pooled, rivals_info
+from tilewright.measure.records.measurement import NUMPY, ErrorKind, Status
+from tilewright.measure.records.ranking import Ranking
+from tilewright.measure.records.record import Record
+from tilewright.measure.testing.made_up import (
     FEW,
     TARGET,
     WORKLOAD,
@@ -24,9 +24,9 @@ from measure.testing.made_up import (
     schedule,
     shape_of,
 )
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
 
 
 class RankingContract(DatabaseTests):

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 
-from measure.database import Database
-from measure.records.measurement import ErrorKind, Place
-from measure.records.record import Record
-from measure.records.run import Proposal
-from measure.testing.made_up import (
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import ErrorKind, Place
+from tilewright.measure.records.record import Record
+from tilewright.measure.records.run import Proposal
+from tilewright.measure.testing.made_up import (
     FEW,
     TARGET,
     VERSION,
@@ -27,8 +27,8 @@ from measure.testing.made_up import (
     measured,
     shape_of,
 )
-from spaces.errors import InputError
-from spaces.operators import workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
 
 
 class RecordsContract(DatabaseTests):
@@ -130,7 +130,7 @@ class RecordsContract(DatabaseTests):
         assert (best.workload, best.measurement.score) == (other, 0.5)
 
     def test_more_records_than_a_page(self, database, monkeypatch):
-        monkeypatch.setattr("measure.tables.reading.PAGE_ROWS", 3)
+        monkeypatch.setattr("tilewright.measure.tables.reading.PAGE_ROWS", 3)
         self.put(database, *(measured(i, 1.0) for i in range(7)))
         assert [record.schedule["mc"] for record in database.records()] == list(range(7))
 

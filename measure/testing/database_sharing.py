@@ -8,8 +8,8 @@ import os
 import threading
 from dataclasses import replace
 
-from measure.database import Database
-from measure.testing.made_up import (
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     DatabaseTests,

@@ -11,10 +11,17 @@ from dataclasses import replace
 
 import pytest
 
-from measure.interfaces import Executor
-from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
-from spaces.errors import InputError
-from spaces.operators import workload
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import (
+    Candidate,
+    ErrorKind,
+    Job,
+    Measurement,
+    Result,
+    Status,
+)
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
 
 
 def collect(

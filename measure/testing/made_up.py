@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from measure.database import Database
-from measure.records.measurement import ErrorKind, Measurement, Place, Status
-from measure.records.record import Record
-from measure.records.run import Run
-from measure.timing import score_by_clock
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.testing.targets import made_up_cpu
-from spaces.validation.text import spelled_out
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import ErrorKind, Measurement, Place, Status
+from tilewright.measure.records.record import Record
+from tilewright.measure.records.run import Run
+from tilewright.measure.timing import score_by_clock
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.testing.targets import made_up_cpu
+from tilewright.spaces.validation.text import spelled_out
 
 TARGET = made_up_cpu(
     model="Example CPU",

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from measure.interfaces import Builder, Runner
-from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
+from tilewright.measure.interfaces import Builder, Runner
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Measurement, Status
 
 
 class RunnerContract(ABC):

@@ -8,8 +8,8 @@ import sys
 import time
 from io import TextIOWrapper
 
-from scheduler.cli.codes import BAD_INPUT
-from scheduler.tuning.interrupt import Ended, exit_code, listen
+from tilewright.scheduler.cli.codes import BAD_INPUT
+from tilewright.scheduler.tuning.interrupt import Ended, exit_code, listen
 
 BEGAN = time.monotonic()
 """When this process had begun, but for the start of Python."""
@@ -37,7 +37,7 @@ def _run() -> int:
             print(f"tilewright: {allowed}; at least {LEAST_MIB} are needed", file=sys.stderr)
             return BAD_INPUT
         _load_blas()
-    from scheduler.cli.app import run  # takes a while
+    from tilewright.scheduler.cli.app import run  # takes a while
 
     return run(sys.argv[1:], BEGAN)
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from measure.records.run import Run
-from scheduler.cli.known_clusters import is_known
-from scheduler.cli.place import ExecutorName, Place, check_local, check_offered, on_cluster
-from scheduler.tuning.runs.sessions import Rest, target_here
-from spaces.errors import InputError, shown
+from tilewright.measure.records.run import Run
+from tilewright.scheduler.cli.known_clusters import is_known
+from tilewright.scheduler.cli.place import (
+    ExecutorName,
+    Place,
+    check_local,
+    check_offered,
+    on_cluster,
+)
+from tilewright.scheduler.tuning.runs.sessions import Rest, target_here
+from tilewright.spaces.errors import InputError, shown
 
 
 @contextmanager

@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from scheduler.cli.codes import BAD_INPUT, code_of
-from scheduler.cli.streams import flush, silence
-from scheduler.cli.text import say
-from scheduler.cli.usage import UsageError, complaint, is_help, summary
-from scheduler.tuning.interrupt import Ended, exit_code
-from spaces.errors import InputError
-from spaces.version import VERSION
+from tilewright.scheduler.cli.codes import BAD_INPUT, code_of
+from tilewright.scheduler.cli.streams import flush, silence
+from tilewright.scheduler.cli.text import say
+from tilewright.scheduler.cli.usage import UsageError, complaint, is_help, summary
+from tilewright.scheduler.tuning.interrupt import Ended, exit_code
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.version import VERSION
 
 NO_THREAD = "can't start new thread"  # what Python says then
 
@@ -59,7 +59,7 @@ def app(arguments: Sequence[str]) -> typer.Typer:
     asked = [name for name in arguments[:1] if name in COMMANDS]
     for name in asked or COMMANDS:
         module, _, what = COMMANDS[name].partition(".")
-        command = getattr(import_module(f"scheduler.cli.commands.{module}"), what)
+        command = getattr(import_module(f"tilewright.scheduler.cli.commands.{module}"), what)
         if isinstance(command, typer.Typer):
             made.add_typer(command, name=name)
         else:

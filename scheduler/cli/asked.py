@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spaces.errors import InputError
-from spaces.validation.files import open_now
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.files import open_now
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 LARGEST_FILE = 1 << 16  # bytes of a program's text, at most
 
@@ -36,7 +36,7 @@ def asked_workload(
     operator: str | None, words: Sequence[str] | None, file: Path | None = None
 ) -> Workload:
     """The workload that a command line names; :class:`InputError` if it names none."""
-    from spaces.operators import parameters_of, program_workload, workload  # with NumPy
+    from tilewright.spaces.operators import parameters_of, program_workload, workload  # with NumPy
 
     if file is not None:
         return program_workload(program_text(file), extents_of(operator, words))
@@ -47,7 +47,7 @@ def asked_workload(
 
 def extents_of(operator: str | None, words: Sequence[str] | None) -> Mapping[str, Any]:
     """The ``name=value`` words beside a file: the first one stands where operators do."""
-    from spaces.operators import parameters_of
+    from tilewright.spaces.operators import parameters_of
 
     return parameters_of([*([operator] if operator else []), *(words or ())])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from measure.tables.patience import OutOfReachError
-from spaces.errors import InputError
+from tilewright.measure.tables.patience import OutOfReachError
+from tilewright.spaces.errors import InputError
 
 NO_KERNEL = 1  # no kernel was right, or the machine failed
 BAD_INPUT = 2

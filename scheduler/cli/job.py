@@ -11,34 +11,34 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from costmodel.interfaces import CostModel
-from measure.database import Database
-from measure.tables.patience import UnavailableError, waiting
-from scheduler.cli.codes import NO_KERNEL, code_of
-from scheduler.cli.display.choice import Display, display
-from scheduler.cli.options import Format
-from scheduler.cli.output import clock, put
-from scheduler.cli.place import Place, short_names
-from scheduler.cli.several import Job, in_turn, side_by_side
-from scheduler.cli.text import command_line, say, some, without_passwords
-from scheduler.defaults import build_helpers
-from scheduler.limits import check_memory
-from scheduler.opening import as_model
-from scheduler.strategies.registry import EVOLUTIONARY, check
-from scheduler.suites.objective import Objective
-from scheduler.suites.progress import SuiteResult, TaskState
-from scheduler.suites.suite import Suite
-from scheduler.suites.tune import check_suite
-from scheduler.suites.tuner import SuiteTuner
-from scheduler.tuning.budget import Budget
-from scheduler.tuning.interrupt import exit_code, is_heard
-from scheduler.tuning.progress import Stop, TuningResult
-from scheduler.tuning.tuner import Tuner
-from scheduler.tuning.yardstick import SHARE, Yardstick, measure_yardsticks
-from spaces.numerics.mode import Numerics
-from spaces.registry import space_for
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.measure.database import Database
+from tilewright.measure.tables.patience import UnavailableError, waiting
+from tilewright.scheduler.cli.codes import NO_KERNEL, code_of
+from tilewright.scheduler.cli.display.choice import Display, display
+from tilewright.scheduler.cli.options import Format
+from tilewright.scheduler.cli.output import clock, put
+from tilewright.scheduler.cli.place import Place, short_names
+from tilewright.scheduler.cli.several import Job, in_turn, side_by_side
+from tilewright.scheduler.cli.text import command_line, say, some, without_passwords
+from tilewright.scheduler.defaults import build_helpers
+from tilewright.scheduler.limits import check_memory
+from tilewright.scheduler.opening import as_model
+from tilewright.scheduler.strategies.registry import EVOLUTIONARY, check
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.progress import SuiteResult, TaskState
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.suites.tune import check_suite
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.interrupt import exit_code, is_heard
+from tilewright.scheduler.tuning.progress import Stop, TuningResult
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.scheduler.tuning.yardstick import SHARE, Yardstick, measure_yardsticks
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from measure.host.directories import cache_directory
+from tilewright.measure.host.directories import cache_directory
 
 
 def remember(address: str) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from spaces.numerics.mode import Numerics
-from spaces.schedule import LARGEST
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.schedule import LARGEST
 
 
 class Format(StrEnum):

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, TextIO
 
-from scheduler.cli.text import plain
+from tilewright.scheduler.cli.text import plain
 
 if TYPE_CHECKING:  # rich takes a tenth of a second to load, which lines need not
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from measure.estimates import Estimate
+    from tilewright.measure.estimates import Estimate
 
 WIDE = 1 << 17  # columns where nobody looks: files and pipes get whole lines
 DUMB = ("dumb", "unknown")  # terminals that only print, such as those within editors

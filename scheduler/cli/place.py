@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scheduler.cli.known_clusters import remember
-from spaces.cpu.target import CpuTarget, named_threads
-from spaces.errors import InputError
-from spaces.target import Target, detect_target
+from tilewright.scheduler.cli.known_clusters import remember
+from tilewright.spaces.cpu.target import CpuTarget, named_threads
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target, detect_target
 
 if TYPE_CHECKING:
-    from measure.cluster.executor import RayExecutor
-    from measure.cluster.status import DriverStatus
-    from measure.interfaces import Executor
+    from tilewright.measure.cluster.executor import RayExecutor
+    from tilewright.measure.cluster.status import DriverStatus
+    from tilewright.measure.interfaces import Executor
 
 
 class ExecutorName(StrEnum):
@@ -93,7 +93,7 @@ class Place:
         if self.cluster is not None:
             yield self.cluster
             return
-        from scheduler.defaults import local_executor
+        from tilewright.scheduler.defaults import local_executor
 
         with closing(local_executor(target)) as executor:
             yield executor
@@ -125,8 +125,8 @@ def on_cluster(
 ) -> Iterator[Place]:
     """All targets of these kinds that the workers of a cluster have; :class:`InputError` if there
     is no such cluster, or none of them."""
-    from measure.cluster.driving.plan import Needs
-    from measure.cluster.executor import RayExecutor
+    from tilewright.measure.cluster.driving.plan import Needs
+    from tilewright.measure.cluster.executor import RayExecutor
 
     needs = Needs(tuple(kinds), threads)
     with closing(RayExecutor(address, needs, insecure)) as cluster:

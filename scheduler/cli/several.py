@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from scheduler.cli.codes import BY_SIGNAL, code_of
-from scheduler.cli.text import say
-from scheduler.tuning.interrupt import Interrupt
-from spaces.errors import InputError
+from tilewright.scheduler.cli.codes import BY_SIGNAL, code_of
+from tilewright.scheduler.cli.text import say
+from tilewright.scheduler.tuning.interrupt import Interrupt
+from tilewright.spaces.errors import InputError
 
 Job = tuple[str, Callable[[], int]]
 """The name that it goes by, and what it does: it gives an exit code."""

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from scheduler.cli.streams import silence
+from tilewright.scheduler.cli.streams import silence
 
 LONGEST = 800  # characters of a remark
 MOST_NAMES = 5  # names that a line lists

@@ -11,7 +11,7 @@ from typing import cast
 
 import typer
 
-from spaces.errors import shown
+from tilewright.spaces.errors import shown
 
 # Its module depends on the version of Typer.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])

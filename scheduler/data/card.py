@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from costmodel.features import FEATURE_VERSION
-from scheduler.data.columns import Column
-from scheduler.data.table import Chunk
-from spaces.version import VERSION
+from tilewright.costmodel.features import FEATURE_VERSION
+from tilewright.scheduler.data.columns import Column
+from tilewright.scheduler.data.table import Chunk
+from tilewright.spaces.version import VERSION
 
 COUNTED = ("device", "operator", "status", "origin", "toolchain", "split")
 

@@ -8,12 +8,12 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from costmodel.evaluating.parts import device_of
-from costmodel.feature_names import describe
-from measure.busy import why_busy
-from measure.records.record import Record
-from spaces.registry import numerics_of
-from spaces.schedule import LARGEST, Value
+from tilewright.costmodel.evaluating.parts import device_of
+from tilewright.costmodel.feature_names import describe
+from tilewright.measure.busy import why_busy
+from tilewright.measure.records.record import Record
+from tilewright.spaces.registry import numerics_of
+from tilewright.spaces.schedule import LARGEST, Value
 
 FEATURE = "feature."
 

@@ -6,13 +6,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scheduler.data.card import Census, data_card
-from scheduler.data.formats import check_parquet, write_csv, write_parquet
-from scheduler.data.table import Table
-from spaces.validation.files import check_place, is_stream, output_file
+from tilewright.scheduler.data.card import Census, data_card
+from tilewright.scheduler.data.formats import check_parquet, write_csv, write_parquet
+from tilewright.scheduler.data.table import Table
+from tilewright.spaces.validation.files import check_place, is_stream, output_file
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 WRITERS = {"csv": write_csv, "parquet": write_parquet}
 LIBRARIES = {"csv": ("numpy",), "parquet": ("numpy", "pyarrow")}

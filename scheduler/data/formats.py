@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from scheduler.data.columns import Column, Kind
-from scheduler.data.table import Chunk
-from scheduler.extras import extra
-from spaces.validation.files import output_file
+from tilewright.scheduler.data.columns import Column, Kind
+from tilewright.scheduler.data.table import Chunk
+from tilewright.scheduler.extras import extra
+from tilewright.spaces.validation.files import output_file
 
 COMPRESSION = "zstd"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

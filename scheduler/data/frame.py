@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scheduler.data.columns import Kind
-from scheduler.data.table import Table
-from scheduler.extras import extra
-from scheduler.opening import opened
-from spaces.operators import as_workload
-from spaces.target import Target, as_target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.data.columns import Kind
+from tilewright.scheduler.data.table import Table
+from tilewright.scheduler.extras import extra
+from tilewright.scheduler.opening import opened
+from tilewright.spaces.operators import as_workload
+from tilewright.spaces.target import Target, as_target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from measure.database import Database
-    from spaces.language import Program
+    from tilewright.measure.database import Database
+    from tilewright.spaces.language import Program
 
 TYPES = {
     Kind.INTEGER: "Int64",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costmodel.dataset import place
-from costmodel.features import feature_matrix, features
-from scheduler.data.columns import (
+from tilewright.costmodel.dataset import place
+from tilewright.costmodel.features import feature_matrix, features
+from tilewright.scheduler.data.columns import (
     FEATURE,
     OF_GROUPS,
     OF_RECORDS,
@@ -20,15 +20,15 @@ from scheduler.data.columns import (
     feature_column,
     parameter_column,
 )
-from spaces.errors import InputError
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
-    from measure.records.record import Record
+    from tilewright.measure.database import Database
+    from tilewright.measure.records.record import Record
 
 TEST_SHARE = 0.2  # share of the workloads that are held out
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.errors import InputError
-from spaces.workloads.array import Array
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.workloads.array import Array
 
 if TYPE_CHECKING:
-    from spaces.language.program import Entries
+    from tilewright.spaces.language.program import Entries
 
 _address_at = ctypes.c_void_p.from_address
 _PROBE = np.zeros(1)
@@ -154,8 +154,8 @@ def holds_indices(operand: Array) -> bool:
 
 def check_indices(operand: Array, array: np.ndarray) -> None:
     """Raise :class:`InputError` for an index beyond its limit, or out of order."""
-    from spaces.language.inputs import check_entries
-    from spaces.language.program import Operand
+    from tilewright.spaces.language.inputs import check_entries
+    from tilewright.spaces.language.program import Operand
 
     assert isinstance(operand, Operand)
     check_entries(operand, array)

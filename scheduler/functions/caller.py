@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.functions import dlpack
-from scheduler.functions.arrays import Port
-from scheduler.functions.extension import extension
+from tilewright.scheduler.functions import dlpack
+from tilewright.scheduler.functions.arrays import Port
+from tilewright.scheduler.functions.extension import extension
 
 SOURCE = Path(__file__).with_suffix(".c")
 MOST_ARRAYS = 32

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from measure.cpu.binaries import kernel_library
-from measure.cpu.pool import load_pool
-from scheduler.functions.arrays import (
+from tilewright.measure.cpu.binaries import kernel_library
+from tilewright.measure.cpu.pool import load_pool
+from tilewright.scheduler.functions.arrays import (
     IndexPort,
     Port,
     address_of,
@@ -21,13 +21,13 @@ from scheduler.functions.arrays import (
     is_tensor,
     outputs_of,
 )
-from scheduler.functions.caller import admit_tensors, caller
-from scheduler.functions.kernel_function import KernelFunction
-from spaces.cpu.target import CpuTarget
-from spaces.errors import InputError
-from spaces.target import Target, detect_target
-from spaces.workloads.calling import calling_of
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.functions.caller import admit_tensors, caller
+from tilewright.scheduler.functions.kernel_function import KernelFunction
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.workload import Workload
 
 ALIGNMENT = 64
 

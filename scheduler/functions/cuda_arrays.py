@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.functions import dlpack
-from scheduler.functions.arrays import Port, is_tensor
-from spaces.errors import InputError
-from spaces.workloads.array import Array
+from tilewright.scheduler.functions import dlpack
+from tilewright.scheduler.functions.arrays import Port, is_tensor
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.workloads.array import Array
 
 ALIGNMENT = 16  # bytes that kernels load at once
 CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack

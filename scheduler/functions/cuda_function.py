@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from measure.cuda.device import DeviceError
-from measure.cuda.launching import bindings, checked, entry_point, load_functions, prepare
-from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
-from measure.registry import builder_for
-from scheduler.functions.arrays import (
+from tilewright.measure.cuda.device import DeviceError
+from tilewright.measure.cuda.launching import (
+    bindings,
+    checked,
+    entry_point,
+    load_functions,
+    prepare,
+)
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
+from tilewright.measure.registry import builder_for
+from tilewright.scheduler.functions.arrays import (
     check_apart,
     check_indices,
     holds_indices,
@@ -16,7 +22,7 @@ from scheduler.functions.arrays import (
     is_tensor,
     outputs_of,
 )
-from scheduler.functions.cuda_arrays import (
+from tilewright.scheduler.functions.cuda_arrays import (
     ALIGNMENT,
     DevicePort,
     Likeness,
@@ -25,11 +31,16 @@ from scheduler.functions.cuda_arrays import (
     current_stream,
     device_of,
 )
-from scheduler.functions.kernel_function import KernelFunction, RefusedKernelError
-from scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start, start
-from spaces.errors import InputError
-from spaces.kernel import WORKSPACE
-from spaces.workloads.calling import calling_of
+from tilewright.scheduler.functions.kernel_function import KernelFunction, RefusedKernelError
+from tilewright.scheduler.functions.launcher import (
+    PreparedCall,
+    PreparedCalls,
+    compiled_start,
+    start,
+)
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import WORKSPACE
+from tilewright.spaces.workloads.calling import calling_of
 
 MOST_LIKENESSES = 8  # prepared kinds of arrays kept: several GPUs, in and out of autocast
 

@@ -10,8 +10,8 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
-from measure.cpu.binaries import Build
-from spaces.errors import InputError
+from tilewright.measure.cpu.binaries import Build
+from tilewright.spaces.errors import InputError
 
 FLAGS = ("-O3", "-shared", "-fPIC", "-Wall", "-Wextra")
 

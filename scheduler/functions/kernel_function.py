@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 class RefusedKernelError(RuntimeError):

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scheduler.functions.cuda_arrays import Likeness
-from scheduler.functions.extension import extension
+from tilewright.scheduler.functions.cuda_arrays import Likeness
+from tilewright.scheduler.functions.extension import extension
 
 MOST_CALLS = 1024  # prepared calls kept, at most
 SOURCE = Path(__file__).with_suffix(".c")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scheduler.query import Answer
-from spaces.cpu.target import CpuTarget
-from spaces.dtypes import dtype
-from spaces.kernel import Argument, Call, Kernel, Launch, Role
-from spaces.language.text import entry_text
-from spaces.version import VERSION
-from spaces.workloads.contraction import Operand
+from tilewright.scheduler.query import Answer
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Role
+from tilewright.spaces.language.text import entry_text
+from tilewright.spaces.version import VERSION
+from tilewright.spaces.workloads.contraction import Operand
 
 SPELLINGS = {
     "bfloat16": "the upper 16 bits of a float32",
@@ -23,7 +23,7 @@ def source_file(answer: Answer) -> str:
     kernel = answer.space.lower(answer.schedule)
     if isinstance(answer.target, CpuTarget):
         return _commented(_about(answer), _cpu(answer, kernel)) + kernel.source.text
-    from spaces.cuda.intrinsics import device_text
+    from tilewright.spaces.cuda.intrinsics import device_text
 
     text = device_text(kernel.source.text) + kernel.source.text
     return _commented(_about(answer), _cuda(answer, kernel)) + text
@@ -53,7 +53,7 @@ def _cpu(answer: Answer, kernel: Kernel) -> Iterator[str]:
 
 
 def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
-    from spaces.cuda.target import CudaTarget
+    from tilewright.spaces.cuda.target import CudaTarget
 
     assert isinstance(answer.target, CudaTarget)
     flags = f"-std=c++17 -fmad=false -arch={answer.target.name}"

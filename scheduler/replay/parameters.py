@@ -7,9 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
-from costmodel.sizes import is_size, odd_part
-from spaces.schedule import Value
-from spaces.template import Columns
+from tilewright.costmodel.sizes import is_size, odd_part
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.template import Columns
 
 
 def parameter_quantities(

@@ -9,11 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from scheduler.replay.formats.tree import Tree
-from spaces.errors import InputError
-from spaces.schedule import Schedule, Value
-from spaces.space import Population, Space
-from spaces.template import Decision, Template
+from tilewright.scheduler.replay.formats.tree import Tree
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.template import Decision, Template
 
 MOST_VALUES = 1 << 16
 """Values that a decision may have, for searches keep their indices as 16 bits."""

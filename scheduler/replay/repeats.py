@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scheduler.replay.forked import shared_out
-from scheduler.replay.recording import Recording
-from scheduler.replay.run import Run, replay
-from scheduler.replay.scores import Replays
-from scheduler.strategies.registry import factory
+from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.recording import Recording
+from tilewright.scheduler.replay.run import Run, replay
+from tilewright.scheduler.replay.scores import Replays
+from tilewright.scheduler.strategies.registry import factory
 
 
 @dataclass(frozen=True)

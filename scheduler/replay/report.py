@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.replay.intervals import Estimate, mean
-from scheduler.replay.repeats import Settings
-from scheduler.replay.scores import Measure, Replays
+from tilewright.scheduler.replay.intervals import Estimate, mean
+from tilewright.scheduler.replay.repeats import Settings
+from tilewright.scheduler.replay.scores import Measure, Replays
 
 
 def estimates(replays: Sequence[Replays], asked: Sequence[Measure]) -> dict[str, Estimate]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.replay.recording import Outcome, Recording
-from scheduler.strategies.search import Search
+from tilewright.scheduler.replay.recording import Outcome, Recording
+from tilewright.scheduler.strategies.search import Search
 
 
 @dataclass(frozen=True)

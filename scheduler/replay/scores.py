@@ -8,10 +8,10 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from scheduler.replay.baseline import as_slowest, calculated_baseline, exact_baseline
-from scheduler.replay.intervals import Estimate, mean, median, share
-from scheduler.replay.recording import Recording
-from scheduler.replay.run import Run
+from tilewright.scheduler.replay.baseline import as_slowest, calculated_baseline, exact_baseline
+from tilewright.scheduler.replay.intervals import Estimate, mean, median, share
+from tilewright.scheduler.replay.recording import Recording
+from tilewright.scheduler.replay.run import Run
 
 CHECKPOINTS = (16, 64, 128, 256)
 """Evaluations after which it is asked how fast the best so far is."""

@@ -7,7 +7,7 @@ from math import exp, inf, log
 
 import numpy as np
 
-from scheduler.strategies.walk import Visit, Walk
+from tilewright.scheduler.strategies.walk import Visit, Walk
 
 HOTTEST, COLDEST = 0.1, 0.002  # at 0.1 a step that costs 10 % of the speed is taken one in three
 COOLING = 0.96  # factor of the temperature at each step

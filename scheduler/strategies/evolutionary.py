@@ -8,15 +8,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from costmodel.dataset import Group
-from costmodel.interfaces import Learner, Predictor
-from scheduler.strategies.history import History, distinct
-from scheduler.strategies.likeness import Likeness
-from scheduler.strategies.pool import ORIGINS, Pool, joined
-from scheduler.strategies.search import Proposed
-from scheduler.strategies.trust import Forecasts, Trust, trust
-from spaces.schedule import Schedule
-from spaces.space import NEAR_ATTEMPTS, Population, Space
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.interfaces import Learner, Predictor
+from tilewright.scheduler.strategies.history import History, distinct
+from tilewright.scheduler.strategies.likeness import Likeness
+from tilewright.scheduler.strategies.pool import ORIGINS, Pool, joined
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.scheduler.strategies.trust import Forecasts, Trust, trust
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import NEAR_ATTEMPTS, Population, Space
 
 MUTATIONS = 1.5  # mean number of decisions by which a child differs from its parents' mix
 GROWTH = 1.125  # times as many outcomes as the model was trained on, before it is trained anew

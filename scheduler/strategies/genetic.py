@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from scheduler.strategies.walk import Visit, Walk
-from spaces.space import NEAR_ATTEMPTS, NO_PREFERENCE, Population
+from tilewright.scheduler.strategies.walk import Visit, Walk
+from tilewright.spaces.space import NEAR_ATTEMPTS, NO_PREFERENCE, Population
 
 POPULATION = 20
 MUTATIONS = 1.0  # mean number of decisions of a child that are drawn anew

@@ -8,8 +8,8 @@ from itertools import islice
 
 import numpy as np
 
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
 
 LEADERS = 64  # number of leaders kept in order
 PACKED = np.dtype("<u2")

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from scheduler.strategies.walk import Visit, Walk
+from tilewright.scheduler.strategies.walk import Visit, Walk
 
 KICK = 3  # steps from the best local optimum to where the next descent begins
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spaces.schedule import Value
-from spaces.space import Population, Space
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.space import Population, Space
 
 
 class Likeness:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.strategies.history import distinct
-from scheduler.strategies.search import Proposed
-from spaces.space import Population, Space
+from tilewright.scheduler.strategies.history import distinct
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.spaces.space import Population, Space
 
 ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
 """Where rows are from, see :class:`scheduler.strategies.search.Proposed`; leaders never are."""

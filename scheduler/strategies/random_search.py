@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.strategies.history import History
-from scheduler.strategies.search import Proposed
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.scheduler.strategies.history import History
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 class RandomSearch:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from scheduler.defaults import default_search
-from scheduler.strategies.annealing import AnnealingSearch
-from scheduler.strategies.exhaustive import ExhaustiveSearch
-from scheduler.strategies.genetic import GeneticSearch
-from scheduler.strategies.iterated_local import IteratedLocalSearch
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.search import Search
-from spaces.errors import InputError, shown
-from spaces.space import Space
+from tilewright.scheduler.defaults import default_search
+from tilewright.scheduler.strategies.annealing import AnnealingSearch
+from tilewright.scheduler.strategies.exhaustive import ExhaustiveSearch
+from tilewright.scheduler.strategies.genetic import GeneticSearch
+from tilewright.scheduler.strategies.iterated_local import IteratedLocalSearch
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.search import Search
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.space import Space
 
 EVOLUTIONARY = "evolutionary"
 """The one that is used if nobody says, and the only one that follows a model."""

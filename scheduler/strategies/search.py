@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from spaces.schedule import Schedule
+from tilewright.spaces.schedule import Schedule
 
 
 @dataclass(frozen=True)

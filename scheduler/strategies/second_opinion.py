@@ -18,12 +18,12 @@ from functools import cached_property
 
 import numpy as np
 
-from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
-from scheduler.strategies.history import LEADERS
-from scheduler.strategies.search import Proposed, Search
-from scheduler.strategies.trust import FLOOR
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
+from tilewright.scheduler.strategies.history import LEADERS
+from tilewright.scheduler.strategies.search import Proposed, Search
+from tilewright.scheduler.strategies.trust import FLOOR
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 LATEST = 16
 """Outcomes until the second search begins."""

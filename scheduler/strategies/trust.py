@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from costmodel.interfaces import Predictor
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
+from tilewright.costmodel.interfaces import Predictor
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
 
 FLOOR = 0.1
 """Weight of an outcome beside its score: the fast ones are those to be told apart."""

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from scheduler.strategies.history import History
-from scheduler.strategies.search import Proposed
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
+from tilewright.scheduler.strategies.history import History
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
 
 DRAWS = 8  # random schedules, at the fastest of which a walk begins
 IDLE_STEPS = 512  # steps without a new schedule, after which the rest is drawn at random

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from scheduler.tuning.pace import Worth
+from tilewright.scheduler.tuning.pace import Worth
 
 ALPHA = 0.2  # weight of what the last units brought, beside what the next one is hoped to bring
 BETA = 2.0  # trust in that a task gets as many FLOP/s as those like it

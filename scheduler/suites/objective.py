@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 
 class Objective(StrEnum):

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from measure.estimates import over_rival, rival_seconds
-from measure.records.measurement import NUMPY, Measurement
-from scheduler.suites.objective import Objective
-from scheduler.suites.suite import Member
-from scheduler.tuning.progress import Stop
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
+from tilewright.measure.estimates import over_rival, rival_seconds
+from tilewright.measure.records.measurement import NUMPY, Measurement
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.suite import Member
+from tilewright.scheduler.tuning.progress import Stop
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
 
 
 @dataclass(frozen=True)

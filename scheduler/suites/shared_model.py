@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from costmodel.interfaces import Example, Predictor
-from costmodel.model import LEAST_ROWS, XGBoostModel
-from scheduler.defaults import default_search, learned_model
-from scheduler.machine import roofline
-from scheduler.strategies.evolutionary import EvolutionarySearch
-from scheduler.strategies.search import Proposed, Search
-from scheduler.tuning.transfer import Transfer, relatives
-from spaces.algebra.sequences import in_turn
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.interfaces import Example, Predictor
+from tilewright.costmodel.model import LEAST_ROWS, XGBoostModel
+from tilewright.scheduler.defaults import default_search, learned_model
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.strategies.evolutionary import EvolutionarySearch
+from tilewright.scheduler.strategies.search import Proposed, Search
+from tilewright.scheduler.tuning.transfer import Transfer, relatives
+from tilewright.spaces.algebra.sequences import in_turn
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 ROWS = 128  # rows taken of each workload; a dozen workloads train in half a second
 GROWTH = 1.5  # times as many rows as it was trained on, before it is trained anew

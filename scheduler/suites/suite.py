@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spaces.errors import InputError, shown
-from spaces.operators import workload
-from spaces.validation.checks import positive
-from spaces.validation.files import open_now
-from spaces.workloads.workload import Workload
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.operators import workload
+from tilewright.spaces.validation.checks import positive
+from tilewright.spaces.validation.files import open_now
+from tilewright.spaces.workloads.workload import Workload
 
 SHIPPED = Path(__file__).parent
 MOST_BYTES = 1 << 20

@@ -8,28 +8,28 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from costmodel.interfaces import CostModel
-from measure.interfaces import Executor
-from measure.tables.patience import waiting
-from scheduler.defaults import build_helpers, local_executor
-from scheduler.limits import check_memory
-from scheduler.opening import as_model, opened
-from scheduler.strategies.registry import EVOLUTIONARY, check
-from scheduler.suites.objective import Objective, as_objective
-from scheduler.suites.progress import OnSuiteProgress, SuiteResult
-from scheduler.suites.suite import Suite, as_suite
-from scheduler.suites.tuner import SuiteTuner
-from scheduler.tuning.budget import SECONDS, TRIALS, Budget
-from scheduler.tuning.yardstick import SHARE, has_library, measure_yardsticks
-from spaces.errors import InputError
-from spaces.numerics.mode import Numerics, as_numerics
-from spaces.registry import space_for
-from spaces.schedule import LARGEST
-from spaces.target import Target, as_target
-from spaces.validation.checks import whole
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.tables.patience import waiting
+from tilewright.scheduler.defaults import build_helpers, local_executor
+from tilewright.scheduler.limits import check_memory
+from tilewright.scheduler.opening import as_model, opened
+from tilewright.scheduler.strategies.registry import EVOLUTIONARY, check
+from tilewright.scheduler.suites.objective import Objective, as_objective
+from tilewright.scheduler.suites.progress import OnSuiteProgress, SuiteResult
+from tilewright.scheduler.suites.suite import Suite, as_suite
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from tilewright.scheduler.tuning.yardstick import SHARE, has_library, measure_yardsticks
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.mode import Numerics, as_numerics
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import LARGEST
+from tilewright.spaces.target import Target, as_target
+from tilewright.spaces.validation.checks import whole
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 ALWAYS = 64
 """Workloads of a suite that are looked at however few seconds there are."""

@@ -8,14 +8,14 @@ from functools import partial
 from math import log
 from typing import TYPE_CHECKING
 
-from costmodel.interfaces import CostModel
-from measure.drawing.draw import check_telling
-from measure.interfaces import Executor
-from measure.records.measurement import new_job_id
-from scheduler.defaults import default_pace
-from scheduler.strategies.registry import EVOLUTIONARY, factory
-from scheduler.strategies.search import Search
-from scheduler.suites.allocation import (
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import new_job_id
+from tilewright.scheduler.defaults import default_pace
+from tilewright.scheduler.strategies.registry import EVOLUTIONARY, factory
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.suites.allocation import (
     WINDOW,
     Allocation,
     Standing,
@@ -23,26 +23,26 @@ from scheduler.suites.allocation import (
     by_gradient,
     by_part,
 )
-from scheduler.suites.objective import Objective
-from scheduler.suites.progress import OnSuiteProgress, SuiteResult
-from scheduler.suites.shared_model import SharedModel, sharing_search
-from scheduler.suites.suite import Member, Suite
-from scheduler.suites.watch import Watch
-from scheduler.tuning.budget import Budget
-from scheduler.tuning.loop import Tuning
-from scheduler.tuning.pace import Worth
-from scheduler.tuning.progress import Ledger
-from scheduler.tuning.runs.run_log import new_run
-from scheduler.tuning.task import Task
-from scheduler.tuning.yardstick import Yardstick
-from spaces.numerics.mode import Numerics
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.progress import OnSuiteProgress, SuiteResult
+from tilewright.scheduler.suites.shared_model import SharedModel, sharing_search
+from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.scheduler.suites.watch import Watch
+from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.loop import Tuning
+from tilewright.scheduler.tuning.pace import Worth
+from tilewright.scheduler.tuning.progress import Ledger
+from tilewright.scheduler.tuning.runs.run_log import new_run
+from tilewright.scheduler.tuning.task import Task
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 
 class SuiteTuner:

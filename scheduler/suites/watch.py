@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import starmap, zip_longest
 
-from measure.records.measurement import Measurement
-from scheduler.suites.objective import Objective
-from scheduler.suites.progress import OnSuiteProgress, SuiteProgress, SuiteResult, TaskState
-from scheduler.suites.suite import Member
-from scheduler.tuning.budget import Budget
-from scheduler.tuning.progress import Ledger, Stop
-from scheduler.tuning.task import Task
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
+from tilewright.measure.records.measurement import Measurement
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.progress import (
+    OnSuiteProgress,
+    SuiteProgress,
+    SuiteResult,
+    TaskState,
+)
+from tilewright.scheduler.suites.suite import Member
+from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.progress import Ledger, Stop
+from tilewright.scheduler.tuning.task import Task
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
 
 
 @dataclass

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from costmodel.dataset import Group
-from costmodel.model import XGBoostModel
-from spaces.kernel import Call, Kernel, Source
-from spaces.operators import workload
-from spaces.quantities import QUANTITIES
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
-from spaces.target import Target
-from spaces.template import Columns, Decision, Rule, Template
-from spaces.testing.targets import made_up_cpu
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.spaces.kernel import Call, Kernel, Source
+from tilewright.spaces.operators import workload
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Rule, Template
+from tilewright.spaces.testing.targets import made_up_cpu
+from tilewright.spaces.workloads.workload import Workload
 
 MACHINE = made_up_cpu()
 LANES, REGISTERS = MACHINE.vector_bytes // 4, MACHINE.vector_registers

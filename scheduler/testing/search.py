@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 
 import pytest
 
-from scheduler.strategies.search import Search
-from scheduler.testing.landscape import hills, hills_latency, knolls
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.testing.landscape import hills, hills_latency, knolls
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 ORIGINS = {"random", "immigrant", "starter", "neighbour", "child", "enumerated"}
 Results = list[tuple[Schedule, float | None]]

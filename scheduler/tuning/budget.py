@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.schedule import LARGEST
-from spaces.validation.checks import positive, whole
+from tilewright.spaces.schedule import LARGEST
+from tilewright.spaces.validation.checks import positive, whole
 
 TRIALS = 128  # trials of one workload, by default
 SECONDS = 60.0  # seconds for one workload, by default

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from measure.records.measurement import Measurement
-from measure.records.record import Record
-from spaces.schedule import Schedule
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.records.record import Record
+from tilewright.spaces.schedule import Schedule
 
 FAR = 2.0
 """How many times as long as recorded a schedule may take before the record is doubted.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from measure.interfaces import Executor
-from measure.records.measurement import Measurement
-from scheduler.tuning.pace import Pace, Rate, Worth
-from scheduler.tuning.scoreboard import Scoreboard
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import Measurement
+from tilewright.scheduler.tuning.pace import Pace, Rate, Worth
+from tilewright.scheduler.tuning.scoreboard import Scoreboard
 
 
 class Estimates:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from measure.estimates import pooled
-from measure.records.measurement import Measurement, Status
-from measure.records.ranking import PRELIMINARY
-from spaces.schedule import Schedule
+from tilewright.measure.estimates import pooled
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.ranking import PRELIMINARY
+from tilewright.spaces.schedule import Schedule
 
 
 class Halving:

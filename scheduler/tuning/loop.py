@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from measure.interfaces import Executor
-from measure.records.measurement import Measurement
-from measure.tables.patience import UnavailableError, waiting
-from scheduler.earlier import remark
-from scheduler.tuning.budget import Budget
-from scheduler.tuning.interrupt import Interrupt
-from scheduler.tuning.progress import Ledger, Stop
-from scheduler.tuning.runs.abandoned import Abandoned
-from scheduler.tuning.task import Task
-from spaces.schedule import Schedule
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.tables.patience import UnavailableError, waiting
+from tilewright.scheduler.earlier import remark
+from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.interrupt import Interrupt
+from tilewright.scheduler.tuning.progress import Ledger, Stop
+from tilewright.scheduler.tuning.runs.abandoned import Abandoned
+from tilewright.scheduler.tuning.task import Task
+from tilewright.spaces.schedule import Schedule
 
 SETTLE_SECONDS = 2.0  # time a run waits at its end for what an executor still runs
 POLL = 0.5  # seconds after which a wait for results looks at the clock again

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from measure.cuda.runner import HEAT_SECONDS
-from measure.cuda.session import SHORT
-from measure.records.measurement import Measurement
-from measure.timing import FINAL, TimingProtocol
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.measure.cuda.runner import HEAT_SECONDS
+from tilewright.measure.cuda.session import SHORT
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.timing import FINAL, TimingProtocol
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 LEAST_BATCH = 4  # candidates of the smallest batch: compiling several together is cheaper
 LEAST_SHARE = 1 / 4  # the smallest batch, as a share of the largest: it keeps the compilers busy
@@ -126,9 +126,9 @@ def _on_cpu(workload: Workload, call: float) -> Expected:
     writing, check = SETUP_SECONDS * written, CHECK_SECONDS * written
     if not isinstance(workload, Computation):
         return Expected(call, writing + SETUP_TERM_SECONDS * workload.work / 2, check)
-    from measure.drawing.others import count
-    from measure.drawing.programs import FINAL_POINTS, SEARCH_POINTS, evaluation_seconds
-    from measure.drawing.tables import SHARE
+    from tilewright.measure.drawing.others import count
+    from tilewright.measure.drawing.programs import FINAL_POINTS, SEARCH_POINTS, evaluation_seconds
+    from tilewright.measure.drawing.tables import SHARE
 
     usual, last, other = (
         evaluation_seconds(workload.program, most)
@@ -144,7 +144,7 @@ def _on_cuda(workload: Workload, call: float) -> Expected:
     check = (CUDA_CALLS - CALLS) * call
     if not isinstance(workload, Computation):
         return Expected(call, CUDA_SETUP_SECONDS, check)
-    from measure.drawing.others import count
+    from tilewright.measure.drawing.others import count
 
     drawn = sum(operand.size for operand in workload.inputs)
     evaluation = CUDA_TERM_SECONDS * workload.work

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from measure.records.measurement import Measurement
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.measure.records.measurement import Measurement
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 class Stop(StrEnum):

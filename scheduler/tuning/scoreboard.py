@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from measure.records.measurement import Measurement
-from measure.records.ranking import FINAL, Ranking
-from spaces.algebra.sequences import in_turn
-from spaces.schedule import Schedule
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.records.ranking import FINAL, Ranking
+from tilewright.spaces.algebra.sequences import in_turn
+from tilewright.spaces.schedule import Schedule
 
 APART = 3
 """Decisions in which schedules differ that are not nearly alike."""

@@ -6,26 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from costmodel.interfaces import CostModel
-from measure.interfaces import Executor
-from measure.records.measurement import Candidate, Job, Measurement
-from measure.records.ranking import FINAL, SEARCH
-from measure.records.run import CHECKED, Run
-from scheduler.earlier import starts
-from scheduler.query import untuned
-from scheduler.strategies.search import Proposed, Search
-from scheduler.tuning.claims import Claims
-from scheduler.tuning.estimates import Estimates
-from scheduler.tuning.halving import Halving
-from scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Worth
-from scheduler.tuning.progress import Ledger, Stop
-from scheduler.tuning.runs.run_log import RunLog
-from scheduler.tuning.scoreboard import Scoreboard
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import Candidate, Job, Measurement
+from tilewright.measure.records.ranking import FINAL, SEARCH
+from tilewright.measure.records.run import CHECKED, Run
+from tilewright.scheduler.earlier import starts
+from tilewright.scheduler.query import untuned
+from tilewright.scheduler.strategies.search import Proposed, Search
+from tilewright.scheduler.tuning.claims import Claims
+from tilewright.scheduler.tuning.estimates import Estimates
+from tilewright.scheduler.tuning.halving import Halving
+from tilewright.scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Worth
+from tilewright.scheduler.tuning.progress import Ledger, Stop
+from tilewright.scheduler.tuning.runs.run_log import RunLog
+from tilewright.scheduler.tuning.scoreboard import Scoreboard
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 LOST_IN_A_ROW = 16  # lost attempts after which the machine is taken for broken
 EARLIER = "earlier"  # origin of what was fast for an earlier version of its template

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from costmodel.dataset import group_examples
-from costmodel.interfaces import Example, Predictor
-from costmodel.predictors.council import council
-from spaces.algebra.sequences import in_turn
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.dataset import group_examples
+from tilewright.costmodel.interfaces import Example, Predictor
+from tilewright.costmodel.predictors.council import council
+from tilewright.spaces.algebra.sequences import in_turn
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
-    from measure.records.record import Record
+    from tilewright.measure.database import Database
+    from tilewright.measure.records.record import Record
 
 RELATIVES = 8
 ROWS = 1024  # rows taken of all relatives together: half a second of training

@@ -9,35 +9,40 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from costmodel.interfaces import CostModel
-from measure.drawing.draw import check_telling
-from measure.interfaces import Executor
-from measure.records.measurement import Measurement
-from measure.tables.patience import waiting
-from scheduler.defaults import build_helpers, default_pace, default_search, local_executor
-from scheduler.limits import check_memory
-from scheduler.opening import as_model, opened
-from scheduler.strategies.registry import EVOLUTIONARY, check, factory
-from scheduler.strategies.search import Search
-from scheduler.tuning.budget import SECONDS, TRIALS, Budget
-from scheduler.tuning.loop import Tuning
-from scheduler.tuning.progress import Ledger, Progress, Stop, TuningResult
-from scheduler.tuning.runs.run_log import new_run
-from scheduler.tuning.task import Report, Task
-from scheduler.tuning.transfer import transfer
-from scheduler.tuning.yardstick import Yardstick
-from spaces.numerics.mode import Numerics, as_numerics
-from spaces.operators import as_workload
-from spaces.registry import space_for
-from spaces.schedule import LARGEST
-from spaces.space import Space
-from spaces.target import Target, as_target
-from spaces.validation.checks import whole
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.interfaces import Executor
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.tables.patience import waiting
+from tilewright.scheduler.defaults import (
+    build_helpers,
+    default_pace,
+    default_search,
+    local_executor,
+)
+from tilewright.scheduler.limits import check_memory
+from tilewright.scheduler.opening import as_model, opened
+from tilewright.scheduler.strategies.registry import EVOLUTIONARY, check, factory
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from tilewright.scheduler.tuning.loop import Tuning
+from tilewright.scheduler.tuning.progress import Ledger, Progress, Stop, TuningResult
+from tilewright.scheduler.tuning.runs.run_log import new_run
+from tilewright.scheduler.tuning.task import Report, Task
+from tilewright.scheduler.tuning.transfer import transfer
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.numerics.mode import Numerics, as_numerics
+from tilewright.spaces.operators import as_workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import LARGEST
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target, as_target
+from tilewright.spaces.validation.checks import whole
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.database import Database
-    from spaces.language import Program
+    from tilewright.measure.database import Database
+    from tilewright.spaces.language import Program
 
 OnProgress = Callable[[Progress], None]
 

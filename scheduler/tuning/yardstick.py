@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from measure.records.measurement import NUMPY
-from spaces.cpu.target import CpuTarget
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.measure.records.measurement import NUMPY
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from measure.cpu.peak import Peaks
+    from tilewright.measure.cpu.peak import Peaks
 
 SHARE = 0.2  # largest share of a run that measuring the yardstick may take
 PEAK_SECONDS = 5.0  # duration of measuring the peaks of a machine for the first time
@@ -42,7 +42,7 @@ class Yardstick:
         """Seconds until these can be timed."""
         if not self.rivals:
             return 0.0
-        from measure.baseline import expected_seconds
+        from tilewright.measure.baseline import expected_seconds
 
         return expected_seconds(self.workload, self.peak_gflops)
 
@@ -72,7 +72,7 @@ def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) 
     """
     if not isinstance(target, CpuTarget):
         return Yardstick(workload)
-    from measure.baseline import expected_seconds, numpy_seconds
+    from tilewright.measure.baseline import expected_seconds, numpy_seconds
 
     start = time.monotonic()
     peaks = _peaks(target, seconds)
@@ -85,7 +85,7 @@ def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) 
 
 def _peaks(target: CpuTarget, seconds: float) -> Peaks | None:
     """Those of this machine, measured if nobody has and there is time."""
-    from measure.cpu.peak import known_peaks, measure_peaks
+    from tilewright.measure.cpu.peak import known_peaks, measure_peaks
 
     return measure_peaks(target) if seconds >= PEAK_SECONDS else known_peaks(target)
 
@@ -105,6 +105,6 @@ def measure_yardsticks(
 
 def has_library(workload: Workload, target: Target) -> bool:
     """Whether there is a library here that ``workload`` is compared with."""
-    from measure.baseline import serves
+    from tilewright.measure.baseline import serves
 
     return isinstance(target, CpuTarget) and serves(workload)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from spaces.algebra.index import Index
+from tilewright.spaces.algebra.index import Index
 
 Task = tuple[int, ...]
 Digits = tuple[tuple[int | None, int], ...]
@@ -89,7 +89,7 @@ class TaskMapping(ABC):
         """C lines that run ``body`` for each task of ``worker``; see
         ``spaces.algebra.mapping_emit``.
         """
-        from spaces.algebra.mapping_emit import emit
+        from tilewright.spaces.algebra.mapping_emit import emit
 
         return emit(
             self,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import Repeat, TaskMapping
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import Repeat, TaskMapping
 
 REMEMBERED = 1024  # mappings, since kernels of one space share most of theirs
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-from spaces.cpu.vectors import doubles, moves, simd
-from spaces.kernel import Call, Kernel, Source, arguments
-from spaces.workloads.array import Array
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.vectors import doubles, moves, simd
+from tilewright.spaces.kernel import Call, Kernel, Source, arguments
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.workload import Workload
 
 ARRAY_TYPES = moves.TABLE_TYPES | doubles.C_TYPES | simd.C_TYPES
 """C types of arrays' elements, by their dtypes."""

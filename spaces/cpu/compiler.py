@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 CANDIDATES = ("gcc", "clang", "cc")
 NATIVE = ("-march=native", "-mcpu=native", "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from spaces.numerics.polynomials import EXP2, fused_horner
+from tilewright.spaces.numerics.polynomials import EXP2, fused_horner
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cpu.abi import ABI_PRELUDE, FLOAT
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import simd, vector_math
-from spaces.workloads.contraction import Contraction
+from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import simd, vector_math
+from tilewright.spaces.workloads.contraction import Contraction
 
 
 @lru_cache(maxsize=64)

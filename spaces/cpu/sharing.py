@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from spaces.template import Rule
+from tilewright.spaces.template import Rule
 
 LEAST_WORK = 2.0**20
 """Multiply-adds that are worth waking a thread for: about ten microseconds of work."""

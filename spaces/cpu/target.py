@@ -6,17 +6,17 @@ import platform
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
-from spaces.cpu.machine import cache_bytes, core_count, cpu_model
-from spaces.dtypes import dtype
-from spaces.errors import InputError, shown
-from spaces.target import NAMES, Target
-from spaces.validation.checks import whole
-from spaces.validation.limits import NAME, Flag, Text, Texts, Whole
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
+from tilewright.spaces.cpu.machine import cache_bytes, core_count, cpu_model
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.target import NAMES, Target
+from tilewright.spaces.validation.checks import whole
+from tilewright.spaces.validation.limits import NAME, Flag, Text, Texts, Whole
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 # -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
 # vector instructions.

@@ -1,16 +1,16 @@
 """The templates of CPU kernels."""
 
-from spaces.cpu.blocked.template import BlockedTemplate
-from spaces.cpu.chained.template import ChainedTemplate
-from spaces.cpu.kept.template import KeptTemplate
-from spaces.cpu.loops.template import CpuLoops
-from spaces.cpu.maps.template import MapTemplate
-from spaces.cpu.rows.template import RowsTemplate
-from spaces.cpu.staged.template import StagedLoops, StagedTemplate
-from spaces.cpu.thin.template import ThinDots, ThinStream
-from spaces.cpu.windows.template import WindowsTemplate
-from spaces.cpu.winograd.template import WinogradTemplate
-from spaces.template import Template
+from tilewright.spaces.cpu.blocked.template import BlockedTemplate
+from tilewright.spaces.cpu.chained.template import ChainedTemplate
+from tilewright.spaces.cpu.kept.template import KeptTemplate
+from tilewright.spaces.cpu.loops.template import CpuLoops
+from tilewright.spaces.cpu.maps.template import MapTemplate
+from tilewright.spaces.cpu.rows.template import RowsTemplate
+from tilewright.spaces.cpu.staged.template import StagedLoops, StagedTemplate
+from tilewright.spaces.cpu.thin.template import ThinDots, ThinStream
+from tilewright.spaces.cpu.windows.template import WindowsTemplate
+from tilewright.spaces.cpu.winograd.template import WinogradTemplate
+from tilewright.spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
     BlockedTemplate,

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import LINE, LINE_BYTES, PAGE
-from spaces.cpu.target import CpuTarget
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import LINE, LINE_BYTES, PAGE
+from tilewright.spaces.cpu.target import CpuTarget
 
 USABLE = 0.75
 """Share of a cache that a block can hold on to while other data streams through."""

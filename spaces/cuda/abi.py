@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spaces.kernel import Argument, Role
-from spaces.workloads.array import Array
+from tilewright.spaces.kernel import Argument, Role
+from tilewright.spaces.workloads.array import Array
 
 C_TYPES = {
     "float64": "double",

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.residency import BLOCK_SHARED
-from spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.residency import BLOCK_SHARED
+from tilewright.spaces.cuda.target import WARP, CudaTarget
 
 USABLE = 0.75
 """Share of L2 that holds on to data while other data streams through."""

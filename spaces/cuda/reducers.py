@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from spaces.language.functions import REDUCERS
+from tilewright.spaces.language.functions import REDUCERS
 
 _JOINED = {
     "sum": "{} + {}",

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.target import CudaTarget
-from spaces.template import Rule
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.template import Rule
 
 BLOCK_SHARED = 1024
 """Bytes of shared memory that the system takes for itself in each block."""

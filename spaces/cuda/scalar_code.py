@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from spaces.language.evaluation import OPERATIONS
-from spaces.language.meaning import Operations
-from spaces.language.text import NEGATION, Infix, Written
-from spaces.language.tree import Binary, Expression, Read
+from tilewright.spaces.language.evaluation import OPERATIONS
+from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.language.text import NEGATION, Infix, Written
+from tilewright.spaces.language.tree import Binary, Expression, Read
 
 WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
 """Functions of whole numbers alone: rounded down, as the language has them."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spaces.errors import InputError
-from spaces.numerics.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END
 
 _HEAD = """\
 #ifdef __CUDA_ARCH__

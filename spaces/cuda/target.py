@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from spaces.errors import InputError, shown
-from spaces.target import Target
-from spaces.validation.limits import NAME, Real, Text, Texts, Whole
-from spaces.workloads.workload import Workload
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.target import Target
+from tilewright.spaces.validation.limits import NAME, Real, Text, Texts, Whole
+from tilewright.spaces.workloads.workload import Workload
 
 WARP = 32
 """Threads of a warp."""

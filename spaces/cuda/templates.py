@@ -1,22 +1,22 @@
 """The templates of CUDA kernels."""
 
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.chained_deep.template import ChainedDeep
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.hopper_pairs.template import HopperPairs
-from spaces.cuda.hopper_reduced.template import HopperReduced
-from spaces.cuda.kept.template import CudaKept
-from spaces.cuda.loops.template import CudaLoops
-from spaces.cuda.maps.template import CudaMap
-from spaces.cuda.mma.template import Mma
-from spaces.cuda.packed.template import CudaPacked
-from spaces.cuda.rows.template import CudaRows
-from spaces.cuda.simt.template import Simt
-from spaces.cuda.staged.template import CudaStaged, StagedLoops
-from spaces.cuda.thin.template import CudaThin
-from spaces.cuda.windows.template import CudaWindows
-from spaces.template import Template
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.chained_deep.template import ChainedDeep
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.hopper_pairs.template import HopperPairs
+from tilewright.spaces.cuda.hopper_reduced.template import HopperReduced
+from tilewright.spaces.cuda.kept.template import CudaKept
+from tilewright.spaces.cuda.loops.template import CudaLoops
+from tilewright.spaces.cuda.maps.template import CudaMap
+from tilewright.spaces.cuda.mma.template import Mma
+from tilewright.spaces.cuda.packed.template import CudaPacked
+from tilewright.spaces.cuda.rows.template import CudaRows
+from tilewright.spaces.cuda.simt.template import Simt
+from tilewright.spaces.cuda.staged.template import CudaStaged, StagedLoops
+from tilewright.spaces.cuda.thin.template import CudaThin
+from tilewright.spaces.cuda.windows.template import CudaWindows
+from tilewright.spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
     Hopper, HopperPairs, Mma, Simt, CudaThin, ChainedHopper, CudaChained, ChainedDeep,

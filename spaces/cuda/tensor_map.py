@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from spaces.dtypes import dtype
+from tilewright.spaces.dtypes import dtype
 
 SWIZZLES = (0, 32, 64, 128)
 """Allowed bytes of the swizzled row; 0 for none."""

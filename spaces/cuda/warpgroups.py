@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import round_up
-from spaces.cuda.residency import BLOCK_SHARED
-from spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cuda.residency import BLOCK_SHARED
+from tilewright.spaces.cuda.target import WARP, CudaTarget
 
 WARPS = 4
 GROUP = WARPS * WARP

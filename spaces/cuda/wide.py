@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from spaces.cuda.scalar_code import ScalarCode, Value
-from spaces.language.evaluation import literal
-from spaces.language.magnitude import Magnitudes
-from spaces.language.tree import Comparison, Expression
+from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
+from tilewright.spaces.language.evaluation import literal
+from tilewright.spaces.language.magnitude import Magnitudes
+from tilewright.spaces.language.tree import Comparison, Expression
 
 _HELPERS = """\
 TW_INLINE i64 tw_whole_quotient(i64 a, i64 b) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 
-from spaces.language.tree import Binary, Expression, Negation, Number
+from tilewright.spaces.language.tree import Binary, Expression, Negation, Number
 
 ZERO: Expression = Number(0.0)
 ONE: Expression = Number(1.0)

@@ -13,14 +13,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from math import prod
 
-from spaces.derivation.algebra import ONE, product, times
-from spaces.derivation.products.roles import Roles, dtype_beside, roles_of
-from spaces.derivation.widening import widened
-from spaces.dtypes import EXACT
-from spaces.language.magnitude import magnitudes
-from spaces.language.program import Entries, Operand, Output, Program, Stage
-from spaces.language.reading.inference import whole_stages
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.derivation.algebra import ONE, product, times
+from tilewright.spaces.derivation.products.roles import Roles, dtype_beside, roles_of
+from tilewright.spaces.derivation.widening import widened
+from tilewright.spaces.dtypes import EXACT
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.program import Entries, Operand, Output, Program, Stage
+from tilewright.spaces.language.reading.inference import whole_stages
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 BETWEEN = "float32"
 """The dtype of arrays that one program hands to the next."""

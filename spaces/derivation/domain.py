@@ -7,10 +7,10 @@ from math import prod
 
 import numpy as np
 
-from spaces.derivation.points import Points
-from spaces.language.affine import Affine, differences
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Comparison, Read
+from tilewright.spaces.derivation.points import Points
+from tilewright.spaces.language.affine import Affine, differences
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Comparison, Read
 
 MAX_POINTS = 1 << 17
 """Points that are tried to count; where more would be, conditions are left out."""

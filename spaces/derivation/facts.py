@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.derivation.chains.chain import Chain, chains
-from spaces.derivation.products.places import Place
-from spaces.derivation.products.prologue import Load, loads
-from spaces.derivation.products.roles import ROLES, Roles, roles_of
-from spaces.derivation.work import Work, work
-from spaces.language.program import Program
+from tilewright.spaces.derivation.chains.chain import Chain, chains
+from tilewright.spaces.derivation.products.places import Place
+from tilewright.spaces.derivation.products.prologue import Load, loads
+from tilewright.spaces.derivation.products.roles import ROLES, Roles, roles_of
+from tilewright.spaces.derivation.work import Work, work
+from tilewright.spaces.language.program import Program
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Expression, Read
 
 MAX_NODES = 300
 """Nodes of a body beyond which a map stays an array of its own: maps may double it each time."""

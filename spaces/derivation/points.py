@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.language.evaluation import Elementwise
-from spaces.language.tree import Expression
+from tilewright.spaces.language.evaluation import Elementwise
+from tilewright.spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)

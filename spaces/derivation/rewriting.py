@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from spaces.language.bounds import Bounds
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Program, Stage
-from spaces.language.reading.inference import entry_ranges
-from spaces.language.tree import Expression, Number, Read, Select
+from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.reading.inference import entry_ranges
+from tilewright.spaces.language.tree import Expression, Number, Read, Select
 
 REPLACED = ("sum", "prod")
 """Reducers whose identity is a number of the language."""

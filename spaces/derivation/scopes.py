@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from spaces.derivation.algebra import ONE
-from spaces.derivation.chains.chain_reduction import Series
-from spaces.derivation.work import PLAIN
-from spaces.language.magnitude import Magnitudes
-from spaces.language.text import Written
-from spaces.language.tree import Binary, Call, Comparison, Expression, Number, Read
+from tilewright.spaces.derivation.algebra import ONE
+from tilewright.spaces.derivation.chains.chain_reduction import Series
+from tilewright.spaces.derivation.work import PLAIN
+from tilewright.spaces.language.magnitude import Magnitudes
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.tree import Binary, Call, Comparison, Expression, Number, Read
 
 Leaf = Callable[[Expression], str | None]
 """The C text of a read or an axis' value, as far as a scope knows it by itself."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 WIDE = ("float32", "tfloat32")
 """Dtypes that are not converted."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
 
-from spaces.derivation.algebra import constant, factors
-from spaces.derivation.domain import needed, points
-from spaces.language.program import Program, Stage
-from spaces.language.tree import (
+from tilewright.spaces.derivation.algebra import constant, factors
+from tilewright.spaces.derivation.domain import needed, points
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

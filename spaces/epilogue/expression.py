@@ -16,15 +16,15 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from spaces.epilogue.scalars import with_brackets, without_brackets
-from spaces.errors import InputError, shown
-from spaces.language import functions
-from spaces.language.evaluation import Elementwise
-from spaces.language.meaning import Meaning
-from spaces.language.reading.expressions import ExpressionReader, Names
-from spaces.language.reading.source import Statement
-from spaces.language.text import entry_text, expression_text
-from spaces.language.tree import (
+from tilewright.spaces.epilogue.scalars import with_brackets, without_brackets
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language import functions
+from tilewright.spaces.language.evaluation import Elementwise
+from tilewright.spaces.language.meaning import Meaning
+from tilewright.spaces.language.reading.expressions import ExpressionReader, Names
+from tilewright.spaces.language.reading.source import Statement
+from tilewright.spaces.language.text import entry_text, expression_text
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

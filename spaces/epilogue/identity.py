@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from spaces.epilogue.expression import SUM, Epilogue
-from spaces.language.program import Operand, Output, Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.epilogue.expression import SUM, Epilogue
+from tilewright.spaces.language.program import Operand, Output, Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 OUTPUT = "_y"
 """Name of the program's output: no operand of an epilogue has it."""

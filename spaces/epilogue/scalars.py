@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 _BRACKETED = re.compile(r"\b(?!x\b)([A-Za-z]\w*) *\[ *\](?! *\()")
 

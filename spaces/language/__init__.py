@@ -13,8 +13,8 @@ made of them. Indices are sums of multiples of axes, their quotients and remaind
 integer operands. The other lines are shown in :mod:`spaces.language.reading.reader`.
 """
 
-from spaces.language.program import Entries, Operand, Output, Program, Stage
-from spaces.language.reading.reader import program
-from spaces.workloads.array import Array
+from tilewright.spaces.language.program import Entries, Operand, Output, Program, Stage
+from tilewright.spaces.language.reading.reader import program
+from tilewright.spaces.workloads.array import Array
 
 __all__ = ["Array", "Entries", "Operand", "Output", "Program", "Stage", "program"]

@@ -10,9 +10,17 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from spaces.dtypes import EXACT_WIDE
-from spaces.errors import InputError, shown
-from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Negation, Number, Read
+from tilewright.spaces.dtypes import EXACT_WIDE
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Read,
+)
 
 
 @dataclass(frozen=True)

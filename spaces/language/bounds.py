@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spaces.language.affine import Affine, affine, differences
-from spaces.language.residues import Range, exact_range
-from spaces.language.tree import AxisValue, Binary, Expression, Read
+from tilewright.spaces.language.affine import Affine, affine, differences
+from tilewright.spaces.language.residues import Range, exact_range
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
 
 
 @dataclass

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.language.functions import REDUCERS
-from spaces.language.labels import Labels, digest
-from spaces.language.normal import Form
-from spaces.language.normal_stages import NormalStage, array_text, normal_stages, reached
-from spaces.language.program import Program
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.labels import Labels, digest
+from tilewright.spaces.language.normal import Form
+from tilewright.spaces.language.normal_stages import NormalStage, array_text, normal_stages, reached
+from tilewright.spaces.language.program import Program
 
 
 def description(program: Program) -> str:

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from spaces.dtypes import EXACT_WIDE
-from spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
-from spaces.language.meaning import Operations
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Binary, Expression
+from tilewright.spaces.dtypes import EXACT_WIDE
+from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
+from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Binary, Expression
 
 CHUNK = 1 << 21
 """Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""

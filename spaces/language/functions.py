@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.dtypes import dtype
-from spaces.language.tabulated import tabulated_gelu
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.tabulated import tabulated_gelu
 
 
 @dataclass(frozen=True)

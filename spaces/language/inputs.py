@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spaces.errors import InputError
-from spaces.language.program import Operand, Program
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Operand, Program
 
 SURE = 4
 """Entries of a table that is not sorted, of which one is the least index and one the greatest: a

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from spaces.dtypes import EXACT_WIDE
-from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read, Select
+from tilewright.spaces.dtypes import EXACT_WIDE
+from tilewright.spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Call,
+    Expression,
+    Negation,
+    Number,
+    Read,
+    Select,
+)
 
 KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
 """Functions that give whole numbers of whole numbers."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
-from spaces.dtypes import EXACT
-from spaces.errors import InputError
-from spaces.language.bounds import Bounds
-from spaces.language.evaluation import LARGEST
-from spaces.language.kinds import is_whole
-from spaces.language.program import Program, Stage
-from spaces.language.reading.inference import entry_ranges, whole_stages
-from spaces.language.residues import Range
-from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Number, Read
+from tilewright.spaces.dtypes import EXACT
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.evaluation import LARGEST
+from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.reading.inference import entry_ranges, whole_stages
+from tilewright.spaces.language.residues import Range
+from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Expression, Number, Read
 
 
 @dataclass(frozen=True)

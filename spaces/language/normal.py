@@ -18,10 +18,10 @@ from math import pi, prod, sqrt
 
 import numpy as np
 
-from spaces.dtypes import EXACT_WIDE
-from spaces.language.affine import Affine, affine, differences
-from spaces.language.functions import FUNCTIONS
-from spaces.language.tree import (
+from tilewright.spaces.dtypes import EXACT_WIDE
+from tilewright.spaces.language.affine import Affine, affine, differences
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from spaces.language.normal import Form, normal
-from spaces.language.program import Output, Program, Stage
-from spaces.language.tree import Expression, Negation, Number, Read
-from spaces.workloads.array import Array
+from tilewright.spaces.language.normal import Form, normal
+from tilewright.spaces.language.program import Output, Program, Stage
+from tilewright.spaces.language.tree import Expression, Negation, Number, Read
+from tilewright.spaces.workloads.array import Array
 
 MAX_NODES = 200
 """Of a map that is written into what reads it; a larger one stays a stage."""

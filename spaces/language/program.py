@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.language.tree import Comparison, Expression
-from spaces.workloads.array import Array
+from tilewright.spaces.language.tree import Comparison, Expression
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Stage:
     body: Expression
 
     def __str__(self) -> str:
-        from spaces.language.text import stage_text
+        from tilewright.spaces.language.text import stage_text
 
         return stage_text(self)
 
@@ -103,14 +103,14 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """The identity: equal for programs that differ in names and writing alone."""
-        from spaces.language.canonical import description
+        from tilewright.spaces.language.canonical import description
 
         return hashlib.sha256(description(self).encode()).hexdigest()[:16]
 
     @cached_property
     def text(self) -> str:
         """The whole program as the language writes it."""
-        from spaces.language.text import program_text
+        from tilewright.spaces.language.text import program_text
 
         return program_text(self)
 

@@ -15,9 +15,9 @@ from math import lcm, prod
 
 import numpy as np
 
-from spaces.language.affine import Affine, affine
-from spaces.language.evaluation import LARGEST
-from spaces.language.tree import Binary, Expression
+from tilewright.spaces.language.affine import Affine, affine
+from tilewright.spaces.language.evaluation import LARGEST
+from tilewright.spaces.language.tree import Binary, Expression
 
 MOST_POINTS = 1 << 16
 """Points of a table of residues; beyond, ranges are not exact."""

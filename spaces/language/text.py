@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spaces.language.meaning import Operations
-from spaces.language.tree import Expression
+from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.language.tree import Expression
 
 if TYPE_CHECKING:
-    from spaces.language.program import Operand, Program, Stage
-    from spaces.workloads.array import Array
+    from tilewright.spaces.language.program import Operand, Program, Stage
+    from tilewright.spaces.workloads.array import Array
 
 COMPARISON, NEGATION, PRIMARY = 0, 3, 4
 PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}

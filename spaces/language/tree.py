@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from spaces.language.meaning import Meaning
+from tilewright.spaces.language.meaning import Meaning
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class Expression:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        from spaces.language.text import expression_text
+        from tilewright.spaces.language.text import expression_text
 
         return expression_text(self)
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.mapping_emit import indented
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Stage
-from spaces.language.tree import Expression, Read
-from spaces.loops.numbers import FORMATS, written
-from spaces.loops.plan import Nest, Plan
-from spaces.loops.scalars import Scalars, Value
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Stage
+from tilewright.spaces.language.tree import Expression, Read
+from tilewright.spaces.loops.numbers import FORMATS, written
+from tilewright.spaces.loops.plan import Nest, Plan
+from tilewright.spaces.loops.scalars import Scalars, Value
 
 BLOCK = 32
 """Terms of a sum that are added up before they are joined with all others, whose rounding errors

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.dtypes import dtype
+from tilewright.spaces.dtypes import dtype
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from spaces.algebra.integers import round_up
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Output, Program, Stage
-from spaces.language.tree import Expression, Read
-from spaces.loops.scalars import is_whole_value
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Output, Program, Stage
+from tilewright.spaces.language.tree import Expression, Read
+from tilewright.spaces.loops.scalars import is_whole_value
+from tilewright.spaces.workloads.array import Array
 
 ELEMENT = 8
 """Bytes of an element of the workspace: a float64, or a whole number."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from spaces.epilogue.expression import SUM
-from spaces.language.program import Operand, Output, Program, Stage
-from spaces.language.tree import AxisValue, Binary, Expression, Read
-from spaces.workloads.array import Array
-from spaces.workloads.computation import Computation
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.workload import Workload
+from tilewright.spaces.epilogue.expression import SUM
+from tilewright.spaces.language.program import Operand, Output, Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.workload import Workload
 
 
 def program_of(workload: Workload) -> Program:

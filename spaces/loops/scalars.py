@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spaces.language.evaluation import OPERATIONS, literal
-from spaces.language.kinds import KEEPING
-from spaces.language.meaning import Operations
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.language.evaluation import OPERATIONS, literal
+from tilewright.spaces.language.kinds import KEEPING
+from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.language.tree import Expression, Read
 
 WRAPPING = {"+": "plus", "-": "minus", "*": "times", "//": "quotient", "%": "remainder"}
 """Functions of two whole numbers, by operator."""

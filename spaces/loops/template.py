@@ -6,13 +6,13 @@ from functools import lru_cache
 from math import prod
 from typing import Any, ClassVar
 
-from spaces.derivation.work import work
-from spaces.language.program import Program
-from spaces.loops.plan import Plan
-from spaces.loops.programs import program_of
-from spaces.target import Target
-from spaces.template import Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.derivation.work import work
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.loops.plan import Plan
+from tilewright.spaces.loops.programs import program_of
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.workload import Workload
 
 CALL = 20.0
 """Instructions of a function such as ``exp``, more or less."""

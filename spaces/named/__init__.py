@@ -16,10 +16,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from spaces.epilogue.scalars import check_scalars, without_brackets
-from spaces.errors import InputError, shown
-from spaces.language import Program
-from spaces.validation.signature import parameters, values
+from tilewright.spaces.epilogue.scalars import check_scalars, without_brackets
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language import Program
+from tilewright.spaces.validation.signature import parameters, values
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from spaces.errors import InputError, shown
-from spaces.language.reading.inference import result_dtype
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.reading.inference import result_dtype
 
 LIMIT = 2**24  # what parameters are below that are no extents
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.dtypes import dtype
+from tilewright.spaces.dtypes import dtype
 
 IN_ONE, IN_ONE_OF_PRODUCTS, IN_ONE_OF_TENSOR_CORES = 1 << 10, 1 << 15, 1 << 18
 """Terms that a right kernel adds to one accumulator at most: longer sums are in blocks. Products

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from spaces.dtypes import DType, dtype
-from spaces.epilogue.expression import SUM
-from spaces.numerics.adding import error_of_sum
-from spaces.numerics.interval import Interval, Rules, nowhere
-from spaces.numerics.numbers import Arrays, Numbers
-from spaces.workloads.array import Array
-from spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.dtypes import DType, dtype
+from tilewright.spaces.epilogue.expression import SUM
+from tilewright.spaces.numerics.adding import error_of_sum
+from tilewright.spaces.numerics.interval import Interval, Rules, nowhere
+from tilewright.spaces.numerics.numbers import Arrays, Numbers
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.contraction import Contraction, Operand
 
 CHUNK = 3 << 12
 """Elements that are evaluated at a time, so that what lies between operations stays in a cache, and

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.dtypes import DType
-from spaces.language.functions import FUNCTIONS
-from spaces.language.meaning import Operations
-from spaces.numerics.numbers import Numbers
+from tilewright.spaces.dtypes import DType
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.numerics.numbers import Numbers
 
 SLACK = 2.0
 """By how many times the errors they are held to operations and functions may be off."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 
 class Numerics(StrEnum):

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from spaces.dtypes import dtype
-from spaces.language.evaluation import OPERATIONS
-from spaces.language.functions import FUNCTIONS
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.evaluation import OPERATIONS
+from tilewright.spaces.language.functions import FUNCTIONS
 
 
 class Numbers(Protocol):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.dtypes import dtype
+from tilewright.spaces.dtypes import dtype
 
 if TYPE_CHECKING:
-    from spaces.workloads.contraction import Contraction, Operand
+    from tilewright.spaces.workloads.contraction import Contraction, Operand
 
 BLOCK_TERMS = 2**30
 """Products of one block at most: some tenths of a second."""
@@ -86,7 +86,7 @@ def _contract(workload: Contraction, terms: list[np.ndarray], by_blas: bool) -> 
 
 def _batched(workload: Contraction, terms: list[np.ndarray]) -> np.ndarray:
     """A batch of products, each by a BLAS, which :func:`numpy.einsum` would not ask."""
-    from spaces.workloads.product import orient  # which reads workloads
+    from tilewright.spaces.workloads.product import orient  # which reads workloads
 
     product = orient(workload)
     given = dict(zip((operand.name for operand in workload.factors), terms, strict=True))

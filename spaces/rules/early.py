@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.schedule import Value
-from spaces.template import Decision, Rule
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.template import Decision, Rule
 
 
 def judged_early(

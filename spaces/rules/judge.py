@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from spaces.template import Rule
+from tilewright.spaces.template import Rule
 
 WHOLE_ENTRIES = 1 << 16  # entries of a truth table that is worked out at once, at most
 TABLE_ENTRIES = 1 << 20  # entries of one truth table, at most

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.space import Space
-from spaces.template import Template
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Template
 
 DRAWS = 10_000  # raw points of each template
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spaces.space.points import Points, Population
-from spaces.space.validity import Step, Validity
+from tilewright.spaces.space.points import Points, Population
+from tilewright.spaces.space.validity import Step, Validity
 
 
 def blocks(points: Points, validity: Validity, limit: int) -> Iterator[Population]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from spaces.schedule import Schedule, Value
-from spaces.template import Columns, Decision, Template
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.template import Columns, Decision, Template
 
 Population = np.ndarray
 """Integer matrix [schedules, decisions] of value indices."""

@@ -14,17 +14,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from spaces.errors import InputError
-from spaces.kernel import Kernel
-from spaces.numerics.mode import Numerics
-from spaces.quantities import QUANTITIES
-from spaces.schedule import Schedule
-from spaces.space import counting
-from spaces.space.points import NO_PREFERENCE, Points, Population
-from spaces.space.validity import Validity
-from spaces.target import Target
-from spaces.template import Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import counting
+from tilewright.spaces.space.points import NO_PREFERENCE, Points, Population
+from tilewright.spaces.space.validity import Validity
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.workload import Workload
 
 REMEMBERED = 4096  # schedules: whether each is valid is asked several times in its life
 NEAR_ATTEMPTS = 4  # attempts to repair a neighbour: if it takes more, it is none

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.rules.judge import Judge, Values, together
-from spaces.space.points import Points, Population
-from spaces.template import Rule, Template
+from tilewright.spaces.rules.judge import Judge, Values, together
+from tilewright.spaces.space.points import Points, Population
+from tilewright.spaces.template import Rule, Template
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from spaces.kernel import Kernel
-from spaces.staged.partition import Part
-from spaces.workloads.array import Array
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.staged.partition import Part
+from tilewright.spaces.workloads.array import Array
 
 Named = Sequence[Mapping[str, str]]
 """What stands for each array of each kernel: an array of the whole program, or one in between."""

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from spaces.quantities import QUANTITIES
-from spaces.schedule import Schedule
-from spaces.template import Columns, Decision, Rule, Template
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.template import Columns, Decision, Rule, Template
 
 T = TypeVar("T")
 

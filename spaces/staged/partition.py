@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
-from spaces.language.program import Program
-from spaces.numerics.mode import Numerics
-from spaces.target import Target
-from spaces.template import Template
-from spaces.workloads.array import Array
-from spaces.workloads.served import names_in_matmul, workload_of
-from spaces.workloads.workload import Workload
+from tilewright.spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.served import names_in_matmul, workload_of
+from tilewright.spaces.workloads.workload import Workload
 
 MOST = 4
 """Kernels that a program may be cut into."""

@@ -9,15 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.kernel import Kernel
-from spaces.loops.programs import program_of
-from spaces.schedule import Schedule
-from spaces.staged import lifted
-from spaces.staged.partition import Part
-from spaces.target import Target
-from spaces.template import Columns, Template
-from spaces.workloads.computation import PROGRAM, Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.loops.programs import program_of
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.staged import lifted
+from tilewright.spaces.staged.partition import Part
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Template
+from tilewright.spaces.workloads.computation import PROGRAM, Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class Staged(Template):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.target import CpuTarget
 
 _MADE_UP = CpuTarget(
     model="made up",

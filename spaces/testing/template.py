@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.kernel import Role
-from spaces.quantities import QUANTITIES
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import Target
-from spaces.template import Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.kernel import Role
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.workload import Workload
 
 
 def refusing_rules(space: Space, choose: random.Random) -> set[str]:

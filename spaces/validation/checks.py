@@ -6,7 +6,7 @@ import math
 import operator
 from typing import Any
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:

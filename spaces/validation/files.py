@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 STANDARD_OUTPUT = Path("-")
 DATABASE = b"SQLite format 3\0"  # what a file of SQLite begins with

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 
 @dataclass(frozen=True)

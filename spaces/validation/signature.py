@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 
 @cache

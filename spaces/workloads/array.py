@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from spaces.dtypes import DType, dtype
+from tilewright.spaces.dtypes import DType, dtype
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.workloads.array import Array
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.served import names_in_matmul
-from spaces.workloads.workload import Workload
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.served import names_in_matmul
+from tilewright.spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

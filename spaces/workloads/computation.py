@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.work import Work, work
-from spaces.language.inputs import draw
-from spaces.language.program import Operand, Output, Program
-from spaces.language.tree import Call
-from spaces.workloads.workload import Parameter, Workload
+from tilewright.spaces.derivation.work import Work, work
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.language.program import Operand, Output, Program
+from tilewright.spaces.language.tree import Call
+from tilewright.spaces.workloads.workload import Parameter, Workload
 
 PROGRAM = "program"
 """What the operator of a program without a name is called; its parameter ``text`` is how it was
@@ -98,8 +98,8 @@ class Computation(Workload):
     def arithmetic(self) -> tuple[str, ...]:
         """Those of the factors of products; else the accumulator's: values are widened as they are
         loaded."""
-        from spaces.derivation.products.multiplied import multiplied_dtypes
-        from spaces.derivation.products.view import placed_product_of
+        from tilewright.spaces.derivation.products.multiplied import multiplied_dtypes
+        from tilewright.spaces.derivation.products.view import placed_product_of
 
         view = placed_product_of(self)
         if isinstance(view, str):

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.layout import Layout, strided
-from spaces.language.text import entry_text
-from spaces.numerics.sums import sums_of_products
-from spaces.workloads.array import Array
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.layout import Layout, strided
+from tilewright.spaces.language.text import entry_text
+from tilewright.spaces.numerics.sums import sums_of_products
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from spaces.epilogue.expression import Epilogue
-    from spaces.language.program import Program
+    from tilewright.spaces.epilogue.expression import Epilogue
+    from tilewright.spaces.language.program import Program
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Contraction(Workload):
         """What identifies the epilogue; empty if there is none."""
         if self.epilogue is None:
             return ""
-        from spaces.epilogue.identity import epilogue_digest
+        from tilewright.spaces.epilogue.identity import epilogue_digest
 
         return epilogue_digest(self.epilogue, self.output.axes)
 

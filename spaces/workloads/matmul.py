@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spaces.dtypes import DType
-from spaces.dtypes import dtype as element_type
-from spaces.epilogue.expression import Epilogue, parse
-from spaces.errors import InputError, shown
-from spaces.workloads.contraction import Axis, Contraction, Operand
+from tilewright.spaces.dtypes import DType
+from tilewright.spaces.dtypes import dtype as element_type
+from tilewright.spaces.epilogue.expression import Epilogue, parse
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.workloads.contraction import Axis, Contraction, Operand
 
 MAX_EXTENT = 2**24
 OWN_NAMES = {"A", "B", "C"}

@@ -13,14 +13,14 @@ from functools import cached_property
 from math import prod
 from typing import ClassVar, TypeVar
 
-from spaces.algebra.index import Index
-from spaces.algebra.layout import Strided, strided
-from spaces.epilogue.expression import SUM
-from spaces.language.meaning import Meaning
-from spaces.workloads.array import Array
-from spaces.workloads.computation import Computation
-from spaces.workloads.contraction import Contraction, Operand
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.layout import Strided, strided
+from tilewright.spaces.epilogue.expression import SUM
+from tilewright.spaces.language.meaning import Meaning
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.workloads.workload import Workload
 
 T = TypeVar("T")
 

@@ -7,22 +7,22 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from spaces.derivation.algebra import ONE
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.loops import Loop, loops
-from spaces.derivation.products.places import place
-from spaces.derivation.products.roles import Roles, roles_of
-from spaces.derivation.products.splitting import Part
-from spaces.errors import InputError
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
-from spaces.registry import refusals
-from spaces.target import Target
-from spaces.template import Template
-from spaces.workloads.computation import PROGRAM, Computation
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.matmul import OWN_NAMES, matmul
-from spaces.workloads.workload import Parameter, Workload
+from tilewright.spaces.derivation.algebra import ONE
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.loops import Loop, loops
+from tilewright.spaces.derivation.products.places import place
+from tilewright.spaces.derivation.products.roles import Roles, roles_of
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.registry import refusals
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.computation import PROGRAM, Computation
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.matmul import OWN_NAMES, matmul
+from tilewright.spaces.workloads.workload import Parameter, Workload
 
 
 def served(program: Program, target: Target) -> list[tuple[type[Template], str | None]]:

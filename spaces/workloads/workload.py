@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from spaces.workloads.array import Array
+from tilewright.spaces.workloads.array import Array
 
 INTENSE = 16
 """FLOPs for each byte that must move, from which arithmetic bounds a kernel on most machines."""

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from costmodel.advised import AdvisedModel
-from costmodel.dataset import Group
-from costmodel.interfaces import CostModel
-from costmodel.model import Settings, XGBoostModel
-from costmodel.testing.cost_model import CostModelContract
-from costmodel.testing.toys import points, product, toy_space, true_latency
-from spaces.space import Population, Space
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.advised import AdvisedModel
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.interfaces import CostModel
+from tilewright.costmodel.model import Settings, XGBoostModel
+from tilewright.costmodel.testing.cost_model import CostModelContract
+from tilewright.costmodel.testing.toys import points, product, toy_space, true_latency
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 def latencies(space: Space, rows: Population) -> np.ndarray:

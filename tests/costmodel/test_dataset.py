@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from costmodel.dataset import group_examples
-from costmodel.testing.toys import examples, points, product, toy_space
-from spaces.errors import InputError
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.dataset import group_examples
+from tilewright.costmodel.testing.toys import examples, points, product, toy_space
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 def test_examples_are_grouped_by_workload_and_target():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from costmodel.draft import drafted, shortlist
-from costmodel.roofs.analytic import AnalyticModel
-from costmodel.testing.toys import points, product, toy_space
-from scheduler.defaults import only
-from spaces.testing.targets import made_up_cpu
 from tests.scheduler.replay.toys import hilly
+from tilewright.costmodel.draft import drafted, shortlist
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.costmodel.testing.toys import points, product, toy_space
+from tilewright.scheduler.defaults import only
+from tilewright.spaces.testing.targets import made_up_cpu
 
 SPACE = toy_space(product(), made_up_cpu())
 ROWS = points(SPACE, 400)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from costmodel.features import (
+from tilewright.costmodel.features import (
     LONGEST_NAME,
     feature_matrix,
     features,
@@ -14,12 +14,12 @@ from costmodel.features import (
     target_features,
     workload_features,
 )
-from costmodel.testing.toys import TileTemplate, points, product, toy_space
-from spaces import backends
-from spaces.space import Space
-from spaces.target import Target
-from spaces.testing.targets import made_up_cpu
-from spaces.workloads.contraction import Axis, Contraction, Operand
+from tilewright.costmodel.testing.toys import TileTemplate, points, product, toy_space
+from tilewright.spaces import backends
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.testing.targets import made_up_cpu
+from tilewright.spaces.workloads.contraction import Axis, Contraction, Operand
 
 
 def test_every_feature_is_a_number_or_a_column():

@@ -6,8 +6,8 @@ import sys
 
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from costmodel import library
-from costmodel.library import one_thread
+from tilewright.costmodel import library
+from tilewright.costmodel.library import one_thread
 
 
 def threads():

@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from costmodel.model import LEAST_ROWS, XGBoostModel
-from costmodel.testing.cost_model import CostModelContract
-from costmodel.testing.toys import examples, points, product, toy_space, true_latency
-from spaces.schedule import Schedule
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.model import LEAST_ROWS, XGBoostModel
+from tilewright.costmodel.testing.cost_model import CostModelContract
+from tilewright.costmodel.testing.toys import examples, points, product, toy_space, true_latency
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 def new_model() -> XGBoostModel:
@@ -103,7 +103,7 @@ def test_an_untrained_model_is_not_saved(tmp_path):
 
 def test_importing_the_package_loads_no_xgboost():
     code = (
-        "import sys, costmodel.model, costmodel.evaluating.evaluation;"
+        "import sys, tilewright.costmodel.model, tilewright.costmodel.evaluating.evaluation;"
         "heavy = {'xgboost', 'scipy', 'torch', 'pandas', 'sqlalchemy', 'importlib.metadata'};"
         "sys.exit(bool(heavy & set(sys.modules)))"
     )

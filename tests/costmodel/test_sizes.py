@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.sizes import REST, evenness, is_size, odd_part
-from spaces.schedule import Schedule
 from tests.scheduler.replay.toys import hilly
+from tilewright.costmodel.sizes import REST, evenness, is_size, odd_part
+from tilewright.spaces.schedule import Schedule
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,16 @@ import sys
 import numpy as np
 import pytest
 
-from costmodel.explaining.explanation import explain
-from costmodel.model import Settings, XGBoostModel
-from costmodel.storage import read_model
-from costmodel.testing.toys import TileTemplate, examples, points, product, toy_space
-from costmodel.trees import LARGEST_LEAF, MOST_DEPTH
-from spaces.errors import InputError
-from spaces.space import Space
-from spaces.template import Decision
-from spaces.testing.targets import made_up_cpu
-from spaces.validation.canonical import canonical_json
+from tilewright.costmodel.explaining.explanation import explain
+from tilewright.costmodel.model import Settings, XGBoostModel
+from tilewright.costmodel.storage import read_model
+from tilewright.costmodel.testing.toys import TileTemplate, examples, points, product, toy_space
+from tilewright.costmodel.trees import LARGEST_LEAF, MOST_DEPTH
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Decision
+from tilewright.spaces.testing.targets import made_up_cpu
+from tilewright.spaces.validation.canonical import canonical_json
 
 
 @pytest.fixture(scope="module")
@@ -326,7 +326,7 @@ def test_a_write_that_fails_leaves_the_old_model_and_nothing_else(trained, saved
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("spaces.validation.files.os.fsync", full)
+    monkeypatch.setattr("tilewright.spaces.validation.files.os.fsync", full)
     with pytest.raises(InputError, match=r"cannot write model .*No space left on device"):
         trained.save(saved)
     assert saved.read_bytes() == before

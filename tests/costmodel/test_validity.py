@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.dataset import Group
-from costmodel.model import XGBoostModel
-from costmodel.testing.toys import points, product, toy_space, true_latency
-from costmodel.validity import learn_validity, validity
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.costmodel.testing.toys import points, product, toy_space, true_latency
+from tilewright.costmodel.validity import learn_validity, validity
+from tilewright.spaces.testing.targets import made_up_cpu
 
 MATRIX = np.random.default_rng(0).uniform(size=(200, 3)).astype(np.float32)
 

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from spaces.errors import InputError
-from spaces.language import program
 from tests.pages import BLOCK, PROGRAMS, ROOT, blocks, environment, quickly, run
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
 
 DOCS = ROOT / "docs"
 GENERATED = {"functions.md", "operators.md", "command-line.md"}

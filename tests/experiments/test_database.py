@@ -9,8 +9,8 @@ import pytest
 from experiments.database import figures
 from experiments.database.filling import ATTEMPTS, FINALISTS, fill, prepared, shape
 from experiments.database.places import Files
-from measure.database import Database
-from measure.testing.made_up import TARGET
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import TARGET
 
 
 @pytest.fixture(autouse=True)

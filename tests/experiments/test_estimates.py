@@ -10,10 +10,10 @@ import pytest
 from experiments.operators.estimates import RESULTS, Judged, families, judge, predictions
 from experiments.operators.families.cases import case
 from experiments.operators.timed import Problem, Timed, problems, timed, valid
-from spaces.cuda.target import cuda_target
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.target import target_from_json
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import target_from_json
 
 TARGET = cuda_target("sm_90a")
 SOFTMAX = case("softmax", "float32", r=512, c=1024)

@@ -8,11 +8,11 @@ import pytest
 
 from experiments.gpu_attacks.__main__ import Attackers
 from experiments.gpu_attacks.kernels import GOOD, HARMFUL
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from spaces.target import detect_target
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import PackingBuilder
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.spaces.target import detect_target
 
 OPENER = "tests.measure.cuda.emulated_device:open_device"
 TARGET = detect_target("cuda:sm_90a")
@@ -30,7 +30,8 @@ def test_all_kernels_compile_and_what_cannot_be_launched_is_refused():
 @pytest.mark.timeout(3600)
 def test_the_attacks_find_nothing_on_an_emulated_device(tmp_path, monkeypatch):
     monkeypatch.setenv(emulated_device.LIBRARIES, str(tmp_path))
-    monkeypatch.setattr("measure.cuda.child.STARTING_SECONDS", 1800.0)  # it compiles an emulator
+    # it compiles an emulator
+    monkeypatch.setattr("tilewright.measure.cuda.child.STARTING_SECONDS", 1800.0)
     runner = CudaRunner(TARGET, OPENER, least_seconds=60)
     builder = PackingBuilder(NvrtcBuilder(TARGET))
     attackers = Attackers(TARGET, runner, builder)

@@ -21,16 +21,16 @@ from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.reading import kernels
 from experiments.gpu_matmul.summary import draw, in_turn, summarise
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.cubin import read_cubin
-from measure.cuda.emulator import INTERLEAVINGS, Emulator
-from measure.cuda.sass import count
-from measure.database import Database
-from spaces.cuda.intrinsics import device_text
-from spaces.kernel import Kernel, Source, arguments
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.workloads.contraction import Operand
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.cubin import read_cubin
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
+from tilewright.measure.cuda.sass import count
+from tilewright.measure.database import Database
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.kernel import Kernel, Source, arguments
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.contraction import Operand
 
 SIZE = 4096 * 14336 * 2
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from experiments.judging import __main__ as judging
 from experiments.judging.__main__ import compared, judged
-from measure.drawing.programs import Points
-from spaces.operators import workload
 from tests.measure.cuda.emulated_device import EmulatedDevice
+from tilewright.measure.drawing.programs import Points
+from tilewright.spaces.operators import workload
 
 
 def test_the_device_and_the_host_agree() -> None:

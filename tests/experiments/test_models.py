@@ -19,10 +19,10 @@ from experiments.models.known import Known, known_of
 from experiments.models.networks import MODELS, TRANSFORMERS, distinct
 from experiments.models.products import EPILOGUES, Product, named
 from experiments.models.summary import summarise, table
-from spaces.language.evaluation import evaluate
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.workloads.contraction import Contraction
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.contraction import Contraction
 
 BERT_EMBEDDINGS, GPT_POSITIONS = (30_522 + 512 + 2) * 768, 1024 * 768
 PARAMETERS = {

@@ -26,12 +26,12 @@ from experiments.operators.families.windows import (
 )
 from experiments.operators.references import REFERENCES, references
 from experiments.operators.summary import line, summarise, table
-from spaces.cuda.target import cuda_target
-from spaces.derivation.rounding.allowance import allowed
-from spaces.language.evaluation import evaluate
-from spaces.numerics.allowance import agrees
-from spaces.registry import space_for
-from spaces.workloads.contraction import Contraction
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.contraction import Contraction
 
 
 def small(operator: str) -> Case:

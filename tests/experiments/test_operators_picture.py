@@ -6,7 +6,7 @@ import pytest
 
 from experiments.operators.picture import COPY, PEAK, dots, draw
 from experiments.operators.summary import spread
-from spaces.cuda.target import cuda_target
+from tilewright.spaces.cuda.target import cuda_target
 
 TIMES = {
     "tilewright": [1.0, 2.0, 2.0, 2.0, 3.0],

@@ -12,8 +12,8 @@ from experiments.replay.__main__ import (
     predict_all,
     search_all,
 )
-from scheduler.replay.run import replay
 from tests.scheduler.replay.toys import hilly
+from tilewright.scheduler.replay.run import replay
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

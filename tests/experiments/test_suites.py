@@ -15,8 +15,8 @@ from experiments.suites.finalists import judged
 from experiments.suites.halving import fields, finalists, regret
 from experiments.suites.places import Processes, everywhere, side_by_side
 from experiments.suites.winners import medians, standard_error, weighted_sums
-from scheduler.suites.suite import Member, Suite
-from spaces.operators import workload
+from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.spaces.operators import workload
 
 MEMBERS = (
     Member(workload("matmul m=64 n=64 k=64"), 9.0),

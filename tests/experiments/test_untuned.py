@@ -10,8 +10,8 @@ from experiments.models.choosing import kernels, untuned_first
 from experiments.models.known import known_of
 from experiments.operators.families.cases import case
 from experiments.operators.untuned import entries, known_of_entry, table
-from spaces.cuda.target import cuda_target
-from spaces.registry import space_for
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.registry import space_for
 
 TARGET = cuda_target("sm_80")
 

@@ -13,13 +13,13 @@ from experiments.verification.cases import CASES, LARGE
 from experiments.verification.judging import judge
 from experiments.verification.outcomes import table, totals
 from experiments.verification.plan import Plan
-from measure.drawing.draw import check_telling
-from measure.interfaces import Built
-from measure.records.measurement import ErrorKind, Measurement, Status
-from scheduler.verification import Verdict
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.registry import templates_for
+from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import ErrorKind, Measurement, Status
+from tilewright.scheduler.verification import Verdict
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import templates_for
 
 H200 = cuda_target("sm_90a")
 SOME = {name: CASES[name] for name in ("turned", "heads", "softmax")}

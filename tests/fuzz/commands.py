@@ -12,18 +12,18 @@ from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
 
-from costmodel.library import load_xgboost
-from scheduler.best import best
-from scheduler.cli.app import run
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.costmodel.library import load_xgboost
+from tilewright.scheduler.best import best
+from tilewright.scheduler.cli.app import run
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 for _module in (
     "alembic.command",
-    "measure.database",
-    "scheduler.training",
-    "scheduler.tuning.tuner",
+    "tilewright.measure.database",
+    "tilewright.scheduler.training",
+    "tilewright.scheduler.tuning.tuner",
 ):
     importlib.import_module(_module)
 load_xgboost()

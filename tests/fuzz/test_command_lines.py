@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import typer.main
 
-from scheduler.cli.app import app
 from tests.fuzz.children import tell
 from tests.fuzz.commands import PROGRAM, SEGMENTS, WORDS, check_streams, command, rightly
+from tilewright.scheduler.cli.app import app
 
 ALL = pytest.param(2000, marks=[pytest.mark.slow, pytest.mark.timeout(7200)], id="all")
 TOGETHER = 20  # lines in one process, so that little of its time goes into starting it
@@ -227,7 +227,7 @@ def test_any_command_line_ends_in_a_result_or_in_one_line(ground, place, survive
 @pytest.mark.parametrize("numbers", [(0, 700, 1400), SAMPLE])
 def test_a_process_of_its_own_ends_so_too(ground, place, numbers):
     furnish(place, ground)
-    program = [sys.executable, "-c", "from scheduler.cli import main; main()"]
+    program = [sys.executable, "-c", "from tilewright.scheduler.cli import main; main()"]
     for number in numbers:
         said = line(number)
         done = subprocess.run([*program, *said], capture_output=True, timeout=LIMIT)

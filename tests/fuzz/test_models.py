@@ -9,14 +9,14 @@ import random
 import numpy as np
 import pytest
 
-from costmodel.model import XGBoostModel
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.validation.canonical import canonical_json
 from tests.fuzz.commands import SHAPE, check_words
 from tests.fuzz.damage import as_text, spoiled_bytes, spoiled_json
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.validation.canonical import canonical_json
 
 ALL = pytest.param(500, marks=[pytest.mark.slow, pytest.mark.timeout(3600)], id="all")
 

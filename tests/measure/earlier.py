@@ -9,10 +9,10 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import MetaData, Table, create_engine, text
 
-import measure
+import tilewright.measure
 
 GOLDEN = Path(__file__).parent / "golden"
-MIGRATIONS = Path(measure.__file__).parent / "tables" / "migrations"
+MIGRATIONS = Path(tilewright.measure.__file__).parent / "tables" / "migrations"
 VERSIONS = sorted(path.name[1:5] for path in (MIGRATIONS / "versions").glob("r0*.py"))
 TABLES = ("workloads", "targets", "pairs", "runs", "measurements")  # 0001 has three of them
 MALFORMED = {"0004": 1}  # measurements that are passed over

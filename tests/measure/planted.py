@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.language.evaluation import Elementwise
-from spaces.language.functions import FUNCTIONS
-from spaces.numerics.numbers import Arrays
-from spaces.operators import workload
-from spaces.workloads.contraction import Operand
-from spaces.workloads.workload import Workload
+from tilewright.spaces.language.evaluation import Elementwise
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.numerics.numbers import Arrays
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.workload import Workload
 
 EPILOGUES = (
     "",

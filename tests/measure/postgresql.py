@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 from sqlalchemy.engine import make_url
 
-from measure.database import Database
-from measure.tables.schema import metadata
+from tilewright.measure.database import Database
+from tilewright.measure.tables.schema import metadata
 
 START_SECONDS = 250
 USER = "tilewright"

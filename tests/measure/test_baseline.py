@@ -9,15 +9,15 @@ import sys
 import numpy as np
 import pytest
 
-from measure import baseline
-from measure.baseline import (
+from tilewright.measure import baseline
+from tilewright.measure.baseline import (
     environment,
     expected_seconds,
     least_seconds,
     matrices,
     numpy_seconds,
 )
-from spaces.operators import workload
+from tilewright.spaces.operators import workload
 
 LOOK = """
 import json, numpy, threadpoolctl

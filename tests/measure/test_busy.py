@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from measure.busy import BUSY, CORES, LOAD, WAITED, why_busy
-from measure.estimates import pooled
-from measure.host import pressure
-from measure.host.pressure import Pressure
-from measure.records.measurement import Measurement
-from measure.testing.made_up import measured
+from tilewright.measure.busy import BUSY, CORES, LOAD, WAITED, why_busy
+from tilewright.measure.estimates import pooled
+from tilewright.measure.host import pressure
+from tilewright.measure.host.pressure import Pressure
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.testing.made_up import measured
 
 STEADY = tuple(2e-4 * (1 + i / 1000) for i in range(25))
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.busy import WAITED
-from measure.estimates import (
+from tilewright.measure.busy import WAITED
+from tilewright.measure.estimates import (
     RIVALS,
     latency,
     over_rival,
@@ -18,10 +18,10 @@ from measure.estimates import (
     rivals_info,
     statistic,
 )
-from measure.records.measurement import Measurement
-from measure.records.plausibility import why_implausible
-from measure.testing.made_up import attempt, measured
-from measure.timing import steady_score
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.records.plausibility import why_implausible
+from tilewright.measure.testing.made_up import attempt, measured
+from tilewright.measure.timing import steady_score
 
 ROUNDS = 25
 

@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 
-from measure.executor import LocalExecutor
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, Measurement, Status
-from measure.testing.executor import ExecutorContract, collect, submit
-from spaces.errors import InputError
 from tests.measure.cpu import c_kernels
 from tests.measure.cpu.c_kernels import good, product, target
+from tilewright.measure.executor import LocalExecutor
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, Measurement, Status
+from tilewright.measure.testing.executor import ExecutorContract, collect, submit
+from tilewright.spaces.errors import InputError
 
 
 class TestLocalExecutor(ExecutorContract):
@@ -125,7 +125,7 @@ def test_a_builder_is_closed_where_there_is_no_runner(monkeypatch):
     def refuse(target):
         raise InputError("no GPU to run on")
 
-    monkeypatch.setattr("measure.executor.runner_for", refuse)
+    monkeypatch.setattr("tilewright.measure.executor.runner_for", refuse)
     builder = WaitingBuilder()
     with pytest.raises(InputError, match="no GPU to run on"):
         LocalExecutor(target(), builder=builder)

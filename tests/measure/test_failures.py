@@ -2,8 +2,8 @@
 
 import pytest
 
-from measure.failures import compile_failure, diagnoses, status_of_old
-from measure.records.measurement import ErrorKind, Status
+from tilewright.measure.failures import compile_failure, diagnoses, status_of_old
+from tilewright.measure.records.measurement import ErrorKind, Status
 
 OF_THE_SOURCE = [
     "unit0.c:5:3: error: unknown type name 'this'",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from measure.memory import memory_limit
+from tilewright.measure.memory import memory_limit
 
 PHYSICAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 GIB = 1 << 30

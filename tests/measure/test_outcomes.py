@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from measure.outcomes import Outcomes
-from measure.records.measurement import Measurement, Result, Status
 from tests.measure.cluster.driving.made_up_work import candidates, job
+from tilewright.measure.outcomes import Outcomes
+from tilewright.measure.records.measurement import Measurement, Result, Status
 
 
 def test_what_was_measured_before_a_fault_is_given_before_it_is_raised():

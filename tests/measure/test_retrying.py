@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from measure.interfaces import Built
-from measure.records.measurement import ErrorKind, Job, Measurement, Status
-from measure.retrying import STARTS, build, run
 from tests.measure.cpu.c_kernels import good
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import ErrorKind, Job, Measurement, Status
+from tilewright.measure.retrying import STARTS, build, run
 
 Verdict = tuple[Status, ErrorKind | None]
 FINE: Verdict = (Status.OK, None)

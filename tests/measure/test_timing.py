@@ -2,7 +2,14 @@ import math
 
 import pytest
 
-from measure.timing import FINAL, call_limit, protocol_for, score, score_on_cpu, usual_score
+from tilewright.measure.timing import (
+    FINAL,
+    call_limit,
+    protocol_for,
+    score,
+    score_on_cpu,
+    usual_score,
+)
 
 
 def test_the_score_is_the_least_sample():

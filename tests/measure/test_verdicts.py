@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.drawing.draw import one_draw
-from scheduler.verification import draw, measure
-from spaces.numerics.allowance import agrees
-from spaces.registry import space_for
-from spaces.target import detect_target
 from tests.measure.planted import EPILOGUES, product, right, wrong
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.scheduler.verification import draw, measure
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 DEPTHS = (8, 64, 512, 4096, 16384)
 DTYPES = ("float32", "bfloat16", "float16", "int8", "float8_e4m3fn")

@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
-from spaces.version import VERSION
 from tests.pages import ROOT
+from tilewright.spaces.version import VERSION
 
 yaml = pytest.importorskip("yaml", reason="needs the extra docs")
 

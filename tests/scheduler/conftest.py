@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from measure.database import Database
 from tests import databases
 from tests.scheduler.made_up_machine import Clock
+from tilewright.measure.database import Database
 
 
 @pytest.fixture
@@ -23,5 +23,5 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The time by which tuners go."""
     made = Clock()
-    monkeypatch.setattr("scheduler.tuning.progress.time", made)
+    monkeypatch.setattr("tilewright.scheduler.tuning.progress.time", made)
     return made

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.strategies.search import Proposed
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 class Listed:

@@ -6,10 +6,17 @@ import time
 from collections.abc import Sequence
 from types import ModuleType
 
-from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
-from scheduler.testing.landscape import hills_latency
-from spaces.schedule import Schedule
-from spaces.target import Target
+from tilewright.measure.records.measurement import (
+    Candidate,
+    ErrorKind,
+    Job,
+    Measurement,
+    Result,
+    Status,
+)
+from tilewright.scheduler.testing.landscape import hills_latency
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
 
 
 class Clock:

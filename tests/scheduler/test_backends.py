@@ -8,25 +8,25 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from costmodel.roofs.peaks import cpu_rates
-from measure.interfaces import Built
-from measure.records.measurement import Measurement, Status
-from scheduler.query import query
-from scheduler.tuning import pace
-from scheduler.tuning.tuner import tune
-from scheduler.verification import measure
-from spaces import backends, registry
-from spaces.cpu.abi import ABI_PRELUDE
-from spaces.errors import InputError
-from spaces.kernel import Kernel
-from spaces.operators import workload
-from spaces.quantities import QUANTITIES
-from spaces.registry import register_template, space_for, templates_for
-from spaces.schedule import Schedule
-from spaces.target import Target, detect_target, target_from_json, target_names
-from spaces.template import Decision, Template
-from spaces.workloads.product import product_of
 from tests.kernels import written
+from tilewright.costmodel.roofs.peaks import cpu_rates
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.scheduler.query import query
+from tilewright.scheduler.tuning import pace
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.scheduler.verification import measure
+from tilewright.spaces import backends, registry
+from tilewright.spaces.cpu.abi import ABI_PRELUDE
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.registry import register_template, space_for, templates_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target, detect_target, target_from_json, target_names
+from tilewright.spaces.template import Decision, Template
+from tilewright.spaces.workloads.product import product_of
 
 WORK = workload("matmul m=5 n=7 k=3")
 

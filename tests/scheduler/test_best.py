@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from scheduler.best import best
-from scheduler.functions.cpu_function import CpuFunction
-from scheduler.functions.cuda_function import CudaFunction
-from scheduler.functions.kernel_function import RefusedKernelError
-from scheduler.query import answers
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
 from tests.scheduler.functions.cpu_functions import TARGET, arguments, check, function
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.best import best
+from tilewright.scheduler.functions.cpu_function import CpuFunction
+from tilewright.scheduler.functions.cuda_function import CudaFunction
+from tilewright.scheduler.functions.kernel_function import RefusedKernelError
+from tilewright.scheduler.query import answers
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
 
 
 def run_python(text: str, **environment: str) -> str:
@@ -43,8 +43,8 @@ def run_python(text: str, **environment: str) -> str:
 CALL = """
 import sys
 import numpy as np
-from scheduler.best import best
-from spaces.operators import workload
+from tilewright.scheduler.best import best
+from tilewright.spaces.operators import workload
 call = best(workload("matmul", m=8, n=16, k=8), "cpu", None)
 result = call(np.ones((8, 8), np.float32), np.ones((8, 16), np.float32))
 assert (result == 8).all()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from scheduler import bundle
-from scheduler.bundle import make_bundle, read_pins, requirements
-from scheduler.cli.app import run
-from spaces.errors import InputError
+from tilewright.scheduler import bundle
+from tilewright.scheduler.bundle import make_bundle, read_pins, requirements
+from tilewright.scheduler.cli.app import run
+from tilewright.spaces.errors import InputError
 
 
 def tiny_wheel(folder: Path) -> None:

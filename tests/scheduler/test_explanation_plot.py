@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.explaining.explanation import Explanation
-from scheduler.explanation_plot import plot_explanation
+from tilewright.costmodel.explaining.explanation import Explanation
+from tilewright.scheduler.explanation_plot import plot_explanation
 
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cpu.memory import needed_bytes
-from scheduler.limits import check_memory
-from spaces.cpu.target import detect_cpu
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.target import detect_target
+from tilewright.measure.cpu.memory import needed_bytes
+from tilewright.scheduler.limits import check_memory
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 PRODUCT = workload("matmul", m=64, n=64, k=64)
 

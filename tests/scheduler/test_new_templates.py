@@ -9,25 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduler.verification import measure
-from spaces import registry
-from spaces.operators import workload
-from spaces.registry import register_template, space_for
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.testing.template import checked_quantities, silent_rules
+from tilewright.scheduler.verification import measure
+from tilewright.spaces import registry
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import register_template, space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
 
 HEAD = '''\
 """{about}"""
 
 import numpy as np
 
-from spaces.cpu.abi import ABI_PRELUDE
-from spaces.kernel import Call, Kernel, Source, arguments
-from spaces.quantities import QUANTITIES
-from spaces.template import Decision, Rule, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.product import product_of
+from tilewright.spaces.cpu.abi import ABI_PRELUDE
+from tilewright.spaces.kernel import Call, Kernel, Source, arguments
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.template import Decision, Rule, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.product import product_of
 from {folder}.code import body
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from scheduler.best import best
-from scheduler.query import query
-from scheduler.suites.tune import tune_suite
-from scheduler.tuning.tuner import tune
-from spaces.errors import InputError
-from spaces.numerics.mode import Numerics, as_numerics
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.target import detect_target
-from spaces.workloads.workload import Workload
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.best import best
+from tilewright.scheduler.query import query
+from tilewright.scheduler.suites.tune import tune_suite
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.mode import Numerics, as_numerics
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 TEXT = "conv2d n=1 c=32 h=20 w=20 o=32 r=3 s=3 padding=1 layout=NHWC"
 TARGET = detect_target("cpu")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tilewright
-from measure.database import Database
-from measure.testing.made_up import attempt, measured
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import attempt, measured
 
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
@@ -55,24 +55,27 @@ def test_importing_it_loads_no_heavy_library(tmp_path):
 
 
 def test_what_is_imported_is_loaded_when_it_is_asked_for(tmp_path):
-    templates = "('spaces.cpu.blocked.template', 'spaces.cuda.simt.template')"
+    templates = "('tilewright.spaces.cpu.blocked.template', 'tilewright.spaces.cuda.simt.template')"
     program = (
         "import sys, tilewright; print([t in sys.modules for t in {0}]); "
         "from tilewright import *; query('matmul m=8 n=8 k=8'); print(tilewright.best.__module__, "
         "sorted(set(tilewright.__all__) - set(dir(tilewright))), [t in sys.modules for t in {0}])"
     )
     done = python("-c", program.format(templates), cwd=tmp_path)
-    assert done.stdout == "[False, False]\nscheduler.best [] [True, False]\n", done.stderr
+    expected = "[False, False]\ntilewright.scheduler.best [] [True, False]\n"
+    assert done.stdout == expected, done.stderr
 
 
 def test_listing_what_is_known_loads_only_what_that_takes(tmp_path):
     with Database(tmp_path / "tuning.db") as database:
         database.record(attempt(measured(1, 1.0)))
     program = (
-        "import sys; from scheduler.cli.app import run; code = run(['list']); print([name for name "
-        "in ('alembic', 'rich', 'numpy', 'scipy', 'xgboost', 'psycopg', 'spaces.operators', "
-        "'spaces.cpu.blocked.template', 'spaces.cuda.simt.template', 'measure.executor', "
-        "'sqlalchemy.dialects.postgresql', 'scheduler.cli.commands.tune') "
+        "import sys; from tilewright.scheduler.cli.app import run; code = run(['list']); "
+        "print([name for name in ('alembic', 'rich', 'numpy', 'scipy', 'xgboost', 'psycopg', "
+        "'tilewright.spaces.operators', "
+        "'tilewright.spaces.cpu.blocked.template', 'tilewright.spaces.cuda.simt.template', "
+        "'tilewright.measure.executor', "
+        "'sqlalchemy.dialects.postgresql', 'tilewright.scheduler.cli.commands.tune') "
         "if name in sys.modules]); sys.exit(code)"
     )
     done = python("-c", program, cwd=tmp_path)
@@ -84,14 +87,15 @@ def test_modules_of_the_user_do_not_hide_ours(clash):
     assert (done.returncode, "predicted" in done.stdout) == (0, True), done.stderr
     script = clash / "script.py"
     script.write_text("from tilewright import query, workload\nprint(query.__module__)\n")
-    assert python(str(script), cwd=clash).stdout == "scheduler.query\n"
+    assert python(str(script), cwd=clash).stdout == "tilewright.scheduler.query\n"
 
 
-def test_a_module_of_the_user_that_was_imported_before_is_named(tmp_path):
-    (tmp_path / "measure.py").write_text("")
-    done = python("-c", "import measure, tilewright", cwd=tmp_path)
-    assert "ImportError: Tilewright has a package named 'measure'" in done.stderr
-    assert str(tmp_path / "measure.py") in done.stderr
+def test_modules_of_the_user_stay_theirs(clash):
+    for name in PACKAGES:
+        (clash / f"{name}.py").write_text("MINE = True\n")
+    script = f"import {', '.join(PACKAGES)}; from tilewright import query; print(measure.MINE)"
+    done = python("-c", script, cwd=clash, path=str(ROOT / "scheduler/face"))
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 def test_every_package_says_what_it_is_for():
@@ -171,13 +175,13 @@ def test_a_wheel_has_all_it_needs(tmp_path):
     command = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", str(installed))
     done = python(*command, str(wheel), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for name in (*PACKAGES, "tilewright"):
-        assert (installed / name / "py.typed").exists()
+    assert [path.name for path in installed.glob("*/__init__.py")] == []
+    assert {path.name for path in installed.iterdir() if path.is_dir()} > {"tilewright"}
+    for name in (".", *PACKAGES):
+        assert (installed / "tilewright" / name / "py.typed").exists()
     words = ("tune", "matmul", "m=32", "n=32", "k=32", "--trials", "8", "--db", "x.db")
     done = python("-m", "tilewright", *words, cwd=tmp_path, path=str(installed))
     assert done.returncode == 0, done.stderr
-    script = "from scheduler.suites.suite import shipped_suites; print(shipped_suites()[0])"
+    module = "tilewright.scheduler.suites.suite"
+    script = f"from {module} import shipped_suites; print(shipped_suites()[0])"
     assert python("-c", script, cwd=tmp_path, path=str(installed)).stdout == "bert-base\n"
-    script = "import scheduler; print(scheduler.__file__)"
-    done = python("-c", script, cwd=tmp_path, path=str(installed))
-    assert done.stdout == f"{installed / 'scheduler/__init__.py'}\n"

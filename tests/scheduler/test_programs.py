@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from scheduler.best import best
-from scheduler.cli.app import run
-from scheduler.query import Provenance
-from spaces.language.evaluation import evaluate
-from spaces.operators import workload
 from tests.scheduler.cli.command import ask
+from tilewright.scheduler.best import best
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.query import Provenance
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.operators import workload
 
 Words = tuple[str, ...]
 

@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from measure.testing.made_up import TARGET
-from scheduler.best import best
-from scheduler.machine import roofline
-from scheduler.query import Provenance, query
-from spaces.cuda.mma.template import Mma
-from spaces.cuda.simt.template import Simt
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.spaces.toy_templates import Blocks
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.measure.testing.made_up import TARGET
+from tilewright.scheduler.best import best
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.query import Provenance, query
+from tilewright.spaces.cuda.mma.template import Mma
+from tilewright.spaces.cuda.simt.template import Simt
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 def square(n: int, **parameters):
@@ -249,7 +249,10 @@ class Silent(Blocks):
 
 
 def test_templates_without_quantities_have_answers_without_a_latency(database, monkeypatch):
-    monkeypatch.setattr("scheduler.query.space_for", lambda w, t, *_: Space(w, t, [Silent(w, t)]))
+    def silent(workload, target, *_):
+        return Space(workload, target, [Silent(workload, target)])
+
+    monkeypatch.setattr("tilewright.scheduler.query.space_for", silent)
     answer = query(square(64), TARGET, None)
     assert answer.provenance is Provenance.PREDICTED
     assert answer.schedule in answer.space
@@ -265,7 +268,7 @@ def test_of_templates_that_tell_the_best_estimate_wins(monkeypatch):
         others = space_for(workload, target).templates.values()
         return Space(workload, target, [Silent(workload, target), *others])
 
-    monkeypatch.setattr("scheduler.query.space_for", both)
+    monkeypatch.setattr("tilewright.scheduler.query.space_for", both)
     answer = query(square(64), TARGET, None)
     assert answer.schedule.template != "blocks"
     assert answer.latency is not None

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from measure.cuda.emulator import Interleaving
-from measure.host.directories import RunDirectory
-from measure.records.measurement import ErrorKind
-from scheduler import verification
-from scheduler.cli.app import run
-from scheduler.cli.display import lines
-from scheduler.verification import draw, emulable, emulate, measure
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
+from tilewright.measure.cuda.emulator import Interleaving
+from tilewright.measure.host.directories import RunDirectory
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.scheduler import verification
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.cli.display import lines
+from tilewright.scheduler.verification import draw, emulable, emulate, measure
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 WORK = workload("matmul", m=33, n=18, k=20, epilogue="relu(x + bias[n])", c="col")
 

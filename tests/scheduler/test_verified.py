@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import ErrorKind, Measurement, Status
-from measure.records.record import Record
-from scheduler.best import best
-from scheduler.query import Provenance
-from scheduler.verification import Verdict
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import detect_target
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import ErrorKind, Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.best import best
+from tilewright.scheduler.query import Provenance
+from tilewright.scheduler.verification import Verdict
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 FULL_DISK = """#!/bin/sh
 case "$*" in *unit*.c*) echo "No space left on device" >&2; exit 1;; esac
@@ -54,7 +54,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, *wrong: Schedule) -> list[Schedule]
             return [Verdict(schedule, ErrorKind.WRONG, "C[0, 0] is 1, expected 2")]
         return [Verdict(schedule)]
 
-    monkeypatch.setattr("scheduler.verification.measure", measure)
+    monkeypatch.setattr("tilewright.scheduler.verification.measure", measure)
     return checked
 
 
@@ -123,7 +123,8 @@ def test_nothing_is_checked_unless_asked_for(
 
 def test_a_plain_use_loads_no_measuring() -> None:
     code = (
-        "import sys; from scheduler.best import best; best('matmul m=8 n=8 k=8', 'cpu', None);"
-        "sys.exit('scheduler.verification' in sys.modules)"
+        "import sys; from tilewright.scheduler.best import best; "
+        "best('matmul m=8 n=8 k=8', 'cpu', None);"
+        "sys.exit('tilewright.scheduler.verification' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

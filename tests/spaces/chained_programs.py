@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 SCORE = "sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * 0.2"
 VALUE = "v[b,h // 2,j,e]"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.language import evaluation
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Operand, Program, Stage
+from tilewright.spaces.language import evaluation
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Operand, Program, Stage
 
 Arrays = Mapping[str, np.ndarray]
 Fill = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]

@@ -8,9 +8,9 @@ import random
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from spaces.errors import InputError
-from spaces.language import program
 from tests.spaces.edge_inputs import FILLS
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
 
 Case = tuple[str, dict[str, int], dict[str, str], int]
 """Text, extents, fills by operand and a seed."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 Inputs = dict[str, np.ndarray]
 Pair = tuple[Inputs, Inputs]

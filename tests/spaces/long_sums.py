@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.language.evaluation import evaluate
-from spaces.language.program import Program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.program import Program
 
 ULP = 2.0**-23
 TIMES = 4.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spaces.workloads.workload import Workload
+from tilewright.spaces.workloads.workload import Workload
 
 
 def tables(rows: int, count: int) -> Iterator[np.ndarray]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.backends import backend
-from spaces.declared import declared_versions, is_of_earlier_version
+from tilewright.spaces.backends import backend
+from tilewright.spaces.declared import declared_versions, is_of_earlier_version
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from spaces.dtypes import ALSO_CALLED, DTYPES, dtype
-from spaces.errors import InputError
+from tilewright.spaces.dtypes import ALSO_CALLED, DTYPES, dtype
+from tilewright.spaces.errors import InputError
 
 FLOATS = [name for name, d in DTYPES.items() if not d.is_integer]
 

@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from spaces.epilogue.expression import parse
-from spaces.errors import InputError, shown
-from spaces.language import program
-from spaces.operators import as_workload, workload
-from spaces.target import as_target, detect_target
-from spaces.validation.checks import positive, whole
+from tilewright.spaces.epilogue.expression import parse
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import as_workload, workload
+from tilewright.spaces.target import as_target, detect_target
+from tilewright.spaces.validation.checks import positive, whole
 
 HUGE = 10**5000  # Python refuses to write it
 FUSED = workload("matmul", m=8, n=16, k=4, a="col", epilogue="relu(x + bias[n]) * 1e-05")

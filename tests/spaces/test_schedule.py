@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from spaces.errors import InputError
-from spaces.schedule import Schedule
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import Schedule
 
 SCHEDULE = Schedule("t", (("bm", 4), ("order", "mn"), ("pack", True)))
 

@@ -10,18 +10,18 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
-from spaces.cpu import machine
-from spaces.cpu import target as cpu_target
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.isa import GENERIC, detect_isa, has_bf16_dot, has_fma
-from spaces.cpu.target import detect_cpu
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target, target_from_json
-from spaces.testing.targets import made_up_cpu
-from spaces.validation.limits import Real, Whole
+from tilewright.spaces.cpu import machine
+from tilewright.spaces.cpu import target as cpu_target
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.isa import GENERIC, detect_isa, has_bf16_dot, has_fma
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target, target_from_json
+from tilewright.spaces.testing.targets import made_up_cpu
+from tilewright.spaces.validation.limits import Real, Whole
 
 
 @pytest.mark.parametrize("name", ["cpu", "cuda:sm_80", "cuda:sm_90a"])

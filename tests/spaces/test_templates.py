@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from spaces.cpu.target import detect_cpu
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.registry import templates_for
-from spaces.target import Target
-from spaces.template import Template
-from spaces.testing.template import TemplateContract
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import templates_for
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Template
+from tilewright.spaces.testing.template import TemplateContract
+from tilewright.spaces.workloads.workload import Workload
 
 WORKLOADS = [
     workload("matmul", m=3, n=65, k=70),

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.target import cuda_target
-from spaces.kernel import Call
-from spaces.operators import workload
-from spaces.registry import templates_for
-from spaces.space import Space
-from spaces.target import Target
-from spaces.testing.targets import made_up_cpu
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.kernel import Call
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import templates_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.testing.targets import made_up_cpu
 
 GOLDEN = Path(__file__).parent / "golden" / "products.json"
 CPU = made_up_cpu(bf16_dot=True, threads=4)

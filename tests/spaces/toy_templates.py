@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.template import Decision, Rule, Template
+from tilewright.spaces.template import Decision, Rule, Template
 
 
 class Blocks(Template):

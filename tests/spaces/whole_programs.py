@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.bounds import Bounds
-from spaces.language.reading.inference import entry_ranges
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.reading.inference import entry_ranges
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 ROWS, COLUMNS, TERMS = 9, 37, 5
 FACTORS = [1, 2, 3, 16, 7919, 100003, 2**24 + 1, 16000001, 2**31 - 1, 2**31 + 11, 10**10 + 7]

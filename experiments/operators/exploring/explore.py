@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from costmodel.interfaces import Predictor
 from experiments.gpu_matmul.timing import event, flush
 from experiments.operators.exploring.tensors import outputs_like
-from measure.cuda.launching import entry_point, load_functions, prepare
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, Job, new_job_id
-from spaces.cuda.target import CudaTarget
-from spaces.kernel import WORKSPACE, Kernel
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.costmodel.interfaces import Predictor
+from tilewright.measure.cuda.launching import entry_point, load_functions, prepare
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, Job, new_job_id
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.kernel import WORKSPACE, Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 GENERATION = 96
 """Neighbours of the best, and a few random schedules, before the best are chosen anew."""

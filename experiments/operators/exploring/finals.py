@@ -9,7 +9,7 @@ from typing import Any
 from experiments.gpu_matmul.timing import interleave
 from experiments.operators.exploring.explore import Explorer
 from experiments.operators.summary import OURS, spread
-from spaces.schedule import Schedule
+from tilewright.spaces.schedule import Schedule
 
 FINALISTS = 3
 CANDIDATES = 12

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 def add_known(parser: argparse.ArgumentParser) -> None:

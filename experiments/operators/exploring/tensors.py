@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from spaces.language.program import Operand
-from spaces.workloads.array import Array
-from spaces.workloads.workload import Workload
+from tilewright.spaces.language.program import Operand
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.workload import Workload
 
 
 def inputs_like(workload: Workload, seed: int = 0) -> dict[str, torch.Tensor]:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from scheduler.verification import draw, measure
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.verification import draw, measure
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 def verify(

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

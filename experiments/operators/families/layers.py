@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.operators.convolutions import LAYERS
 from experiments.operators.families.case import Case
-from spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.contraction import Contraction
 
 RESNET = tuple(dict.fromkeys(layer[:5] for layer in LAYERS))
 """ResNet-50's distinct ones: channels, size, outputs, window and stride."""

@@ -14,16 +14,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from measure.cluster.driving.binaries import Binaries
-from measure.cluster.driving.crew import Crew, Worker
-from measure.cluster.driving.tasks import Queue, Task, failures, losses
-from measure.cluster.wire import Stored
-from measure.executor import RUN_TOGETHER
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result
-from measure.retrying import Attempt, settle
-from measure.timing import call_limit
-from spaces.target import Target
+from tilewright.measure.cluster.driving.binaries import Binaries
+from tilewright.measure.cluster.driving.crew import Crew, Worker
+from tilewright.measure.cluster.driving.tasks import Queue, Task, failures, losses
+from tilewright.measure.cluster.wire import Stored
+from tilewright.measure.executor import RUN_TOGETHER
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result
+from tilewright.measure.retrying import Attempt, settle
+from tilewright.measure.timing import call_limit
+from tilewright.spaces.target import Target
 
 PIECES_AHEAD = 2
 """Pieces that are built, or being built, for each run worker."""

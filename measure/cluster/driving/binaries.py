@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from measure.cluster.wire import Stored
-from measure.interfaces import Built
+from tilewright.measure.cluster.wire import Stored
+from tilewright.measure.interfaces import Built
 
 
 class Binaries:

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from spaces.target import Target
+from tilewright.spaces.target import Target
 
 REMEMBERED = 1000
 """Workers that are gone, whose ends are told."""

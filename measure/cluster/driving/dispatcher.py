@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from measure.cluster.driving.backlog import Backlog
-from measure.cluster.driving.crew import Worker
-from measure.cluster.driving.drift import Drift
-from measure.cluster.driving.fleet import Fleet, Member
-from measure.cluster.driving.plan import Needs, Node
-from measure.cluster.driving.standing import job_status, lacking, worker_status
-from measure.cluster.driving.tasks import Task
-from measure.cluster.outfit import fits
-from measure.cluster.status import JobStatus, Tally, WorkerStatus
-from measure.cluster.wire import (
+from tilewright.measure.cluster.driving.backlog import Backlog
+from tilewright.measure.cluster.driving.crew import Worker
+from tilewright.measure.cluster.driving.drift import Drift
+from tilewright.measure.cluster.driving.fleet import Fleet, Member
+from tilewright.measure.cluster.driving.plan import Needs, Node
+from tilewright.measure.cluster.driving.standing import job_status, lacking, worker_status
+from tilewright.measure.cluster.driving.tasks import Task
+from tilewright.measure.cluster.outfit import fits
+from tilewright.measure.cluster.status import JobStatus, Tally, WorkerStatus
+from tilewright.measure.cluster.wire import (
     Stored,
     build_request,
     builds_of,
@@ -28,12 +28,12 @@ from measure.cluster.wire import (
     read_run_answer,
     run_request,
 )
-from measure.records.fields import prose
-from measure.records.jsonl import parse_json
-from measure.records.measurement import Candidate, Job, Measurement, Result
-from spaces.cpu.target import CpuTarget
-from spaces.errors import InputError
-from spaces.target import Target
+from tilewright.measure.records.fields import prose
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.measure.records.measurement import Candidate, Job, Measurement, Result
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
 
 REST_SECONDS = 2.0
 """How long a worker rests that could not begin with a task, or has become slow."""

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from measure.cluster.driving.plan import Needs, Node, WorkerPlan, workers_of
-from measure.cluster.facts import Facts, read_facts
-from measure.records.fields import Fields
-from measure.records.jsonl import parse_json
-from spaces.target import Target, target_from_json
+from tilewright.measure.cluster.driving.plan import Needs, Node, WorkerPlan, workers_of
+from tilewright.measure.cluster.facts import Facts, read_facts
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.spaces.target import Target, target_from_json
 
 LEAST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds, before somebody who failed is asked again
 

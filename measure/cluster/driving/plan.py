@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from measure.cluster.facts import Facts
-from measure.cluster.topology import cpus_of, slots
+from tilewright.measure.cluster.facts import Facts
+from tilewright.measure.cluster.topology import cpus_of, slots
 
 JOBS = 8  # compilers of a build worker at most
 BYTES_PER_JOB = 1 << 30  # memory that a compiler takes at its worst

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from measure.cluster.driving.backlog import Backlog
-from measure.cluster.driving.fleet import Member
-from measure.cluster.driving.tasks import Task
-from measure.cluster.status import JobStatus, Tally, WorkerStatus
-from measure.records.measurement import Job
-from spaces.target import Target
+from tilewright.measure.cluster.driving.backlog import Backlog
+from tilewright.measure.cluster.driving.fleet import Member
+from tilewright.measure.cluster.driving.tasks import Task
+from tilewright.measure.cluster.status import JobStatus, Tally, WorkerStatus
+from tilewright.measure.records.measurement import Job
+from tilewright.spaces.target import Target
 
 REASONS = 3
 """Of how workers ended, those that are told: the most frequent."""

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from measure.cluster.driving.crew import Worker
-from measure.cluster.wire import Stored
-from measure.records.measurement import ErrorKind, Job, Measurement, Result, Status
-from measure.retrying import Attempt
-from spaces.target import Target
+from tilewright.measure.cluster.driving.crew import Worker
+from tilewright.measure.cluster.wire import Stored
+from tilewright.measure.records.measurement import ErrorKind, Job, Measurement, Result, Status
+from tilewright.measure.retrying import Attempt
+from tilewright.spaces.target import Target
 
 
 @dataclass(eq=False)

@@ -11,21 +11,23 @@ import ipaddress
 import logging
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-from measure.cluster.speaking import stranger
-from measure.cluster.speaking.sockets import set_short_folder
-from measure.cluster.speaking.stranger import CLIENT
-from measure.cpu.cores import usable_cpus
-from measure.host.directories import cache_directory
-from spaces.errors import InputError
+import tilewright
+from tilewright.measure.cluster.speaking import stranger
+from tilewright.measure.cluster.speaking.sockets import set_short_folder
+from tilewright.measure.cluster.speaking.stranger import CLIENT
+from tilewright.measure.cpu.cores import usable_cpus
+from tilewright.measure.host.directories import cache_directory
+from tilewright.spaces.errors import InputError
 
 NAMESPACE = "tilewright"
 LEAST_VERSION = (2, 54)
@@ -40,8 +42,8 @@ _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 ``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer address."""
 _NICENESS = "RAY_worker_niceness"
 """Of workers, by default 15: whatever else this machine does would go before what is timed."""
-MODULES = ("spaces", "measure")  # the packages that workers need
-_ROOT = Path(__file__).parents[3]
+PACKAGES = ("spaces", "measure")
+"""The packages within ``tilewright`` that workers need."""
 _INSTALL = "pip install 'tilewright[ray]'"
 _TOKEN = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
 
@@ -72,9 +74,21 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
     if _is_of_loopback(*host_and_port(found)):
         os.environ[_LOOPBACK] = "0"
     _check_answers(found, insecure)
-    modules = [*(str(_ROOT / module) for module in MODULES), *code]
-    _init(address=found, runtime_env={"py_modules": modules, "excludes": ["__pycache__"]})
+    with tempfile.TemporaryDirectory() as folder:
+        modules = [str(_copied(Path(folder))), *code]
+        _init(address=found, runtime_env={"py_modules": modules, "excludes": ["__pycache__"]})
     return found
+
+
+def _copied(folder: Path) -> Path:
+    """A copy in ``folder`` of the package ``tilewright``, with what workers need of it."""
+    copy = folder / "tilewright"
+    copy.mkdir()
+    shutil.copy(str(tilewright.__file__), copy)
+    for name in PACKAGES:
+        (source,) = import_module(f"tilewright.{name}").__path__
+        shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
 
 
 def check_installed() -> None:
@@ -223,7 +237,7 @@ def _answer(address: str, **environment: str) -> subprocess.CompletedProcess[byt
     """What :mod:`measure.cluster.speaking.stranger` says of the cluster, in this environment and
     more.
     """
-    command = [sys.executable, "-m", "measure.cluster.speaking.stranger", address]
+    command = [sys.executable, "-m", "tilewright.measure.cluster.speaking.stranger", address]
     try:
         return subprocess.run(
             command,

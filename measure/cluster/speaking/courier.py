@@ -27,10 +27,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from measure.cluster.facts import facts_text
-from measure.cluster.speaking.connection import CONNECT_SECONDS, NAMESPACE, connect, host_and_port
-from measure.cluster.speaking.workers import BuildWorker, RunWorker
-from spaces.errors import InputError
+from tilewright.measure.cluster.facts import facts_text
+from tilewright.measure.cluster.speaking.connection import (
+    CONNECT_SECONDS,
+    NAMESPACE,
+    connect,
+    host_and_port,
+)
+from tilewright.measure.cluster.speaking.workers import BuildWorker, RunWorker
+from tilewright.spaces.errors import InputError
 
 PULSE_SECONDS = 1.0
 SILENCE = 8  # pulses in a row in which nobody listens at the head's port: then it is gone

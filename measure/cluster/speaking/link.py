@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from measure.host.directories import RunDirectory
-from spaces.validation.canonical import canonical_json
+from tilewright.measure.host.directories import RunDirectory
+from tilewright.spaces.validation.canonical import canonical_json
 
 CLOSE_SECONDS = 15.0  # time a local cluster has to end
 _ROOT = Path(__file__).parents[3]
@@ -32,7 +32,7 @@ class Link:
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-m", "measure.cluster.speaking.courier"),
+                    *(sys.executable, "-P", "-m", "tilewright.measure.cluster.speaking.courier"),
                     canonical_json(configuration),
                 ],
                 stdin=subprocess.PIPE,

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 LONGEST_PATH = 107
 """Bytes of the path of a socket, by Linux."""

@@ -14,14 +14,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from measure import retrying
-from measure.cluster.outfit import load_outfit
-from measure.cluster.wire import build_answer, read_build_request, read_run_request, run_answer
-from measure.host.directories import cache_directory
-from measure.interfaces import Builder, Runner
-from measure.records.measurement import Measurement
-from spaces.target import Target
-from spaces.validation.canonical import canonical_json
+from tilewright.measure import retrying
+from tilewright.measure.cluster.outfit import load_outfit
+from tilewright.measure.cluster.wire import (
+    build_answer,
+    read_build_request,
+    read_run_request,
+    run_answer,
+)
+from tilewright.measure.host.directories import cache_directory
+from tilewright.measure.interfaces import Builder, Runner
+from tilewright.measure.records.measurement import Measurement
+from tilewright.spaces.target import Target
+from tilewright.spaces.validation.canonical import canonical_json
 
 FETCH_SECONDS = 60.0  # time binaries have to come from another host
 

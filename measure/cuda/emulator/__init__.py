@@ -10,7 +10,12 @@ What it does not see: races within a block that its orders of threads do not rea
 global memory of which no block reads what another has stored.
 """
 
-from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
-from measure.cuda.emulator.verify import verify
+from tilewright.measure.cuda.emulator.emulator import (
+    INTERLEAVINGS,
+    Emulated,
+    Emulator,
+    Interleaving,
+)
+from tilewright.measure.cuda.emulator.verify import verify
 
 __all__ = ["INTERLEAVINGS", "Emulated", "Emulator", "Interleaving", "verify"]

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from measure.cpu.compilation import Compilations, divided
-from measure.cpu.keeper import kept
-from measure.cuda.emulator.memory import Memory
-from measure.cuda.emulator.toolchain import CompileError, compile_library, process
-from measure.host.directories import RunDirectory
-from measure.records.measurement import ErrorKind
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Buffer, Kernel, Launch
+from tilewright.measure.cpu.compilation import Compilations, divided
+from tilewright.measure.cpu.keeper import kept
+from tilewright.measure.cuda.emulator.memory import Memory
+from tilewright.measure.cuda.emulator.toolchain import CompileError, compile_library, process
+from tilewright.measure.host.directories import RunDirectory
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernel import Buffer, Kernel, Launch
 
 _FAULT = 3  # exit status of a reported fault
 _ORDER = ("float64", "float32", "tfloat32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measure.cpu.problem import array_in
-from spaces.algebra.integers import round_up
-from spaces.kernel import WORKSPACE, Buffer, Call
-from spaces.workloads.array import Array
+from tilewright.measure.cpu.problem import array_in
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.kernel import WORKSPACE, Buffer, Call
+from tilewright.spaces.workloads.array import Array
 
 _PAGE, _ALIGNMENT = 4096, 256
 _POISON = 0xFF  # NaN in every floating-point type

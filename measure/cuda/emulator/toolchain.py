@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from measure.cpu.compilation import Compilations
-from measure.failures import compile_failure
-from measure.host.cache import CachedFile
-from measure.host.directories import RunDirectory
-from measure.records.measurement import ErrorKind
-from spaces.cuda.intrinsics import host_text
-from spaces.errors import InputError
-from spaces.kernel import Kernel
+from tilewright.measure.cpu.compilation import Compilations
+from tilewright.measure.failures import compile_failure
+from tilewright.measure.host.cache import CachedFile
+from tilewright.measure.host.directories import RunDirectory
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.cuda.intrinsics import host_text
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
 
 _NATIVE = Path(__file__).parent / "native"
 _STANDARD = ("-std=c++20", "-w", "-ffp-contract=off")  # as on the device

@@ -6,14 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
-from measure.drawing.draw import one_draw
-from measure.drawing.interfaces import Bounds, Draw
-from measure.drawing.others import with_others
-from measure.records.measurement import ErrorKind
-from spaces.kernel import Kernel
-from spaces.numerics.allowance import agrees
-from spaces.workloads.workload import Workload
+from tilewright.measure.cuda.emulator.emulator import (
+    INTERLEAVINGS,
+    Emulated,
+    Emulator,
+    Interleaving,
+)
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.interfaces import Bounds, Draw
+from tilewright.measure.drawing.others import with_others
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.workloads.workload import Workload
 
 
 def verify(

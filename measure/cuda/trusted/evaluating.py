@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from measure.cuda.buffers import Buffers
-from measure.cuda.device import DeviceError
-from measure.cuda.trusted import oracle
-from measure.cuda.trusted.programs import expect_program, rows_of_a_piece, rows_operand
-from measure.drawing.programs import ProgramDraw
-from measure.drawing.sampling import points
-from spaces.derivation.rounding.rows import Rows, row_axis
+from tilewright.measure.cuda.buffers import Buffers
+from tilewright.measure.cuda.device import DeviceError
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.cuda.trusted.programs import expect_program, rows_of_a_piece, rows_operand
+from tilewright.measure.drawing.programs import ProgramDraw
+from tilewright.measure.drawing.sampling import points
+from tilewright.spaces.derivation.rounding.rows import Rows, row_axis
 
 HELD_POINTS, MOST_HELD = 1 << 14, 1 << 17
 """Points of the rows that the host evaluates, too; one row at least, if it has no more than so

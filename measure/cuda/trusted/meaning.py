@@ -11,10 +11,17 @@ from math import prod
 from operator import and_
 from typing import Any
 
-from measure.cuda.trusted.statements import CONDITION, WHOLE, Statements, Variable, as_double, text
-from spaces.derivation.rounding.approximate import Approximate, Approximation
-from spaces.numerics.interval import Interval, Rules
-from spaces.workloads.array import Array
+from tilewright.measure.cuda.trusted.statements import (
+    CONDITION,
+    WHOLE,
+    Statements,
+    Variable,
+    as_double,
+    text,
+)
+from tilewright.spaces.derivation.rounding.approximate import Approximate, Approximation
+from tilewright.spaces.numerics.interval import Interval, Rules
+from tilewright.spaces.workloads.array import Array
 
 WIDE = 25
 """Bytes of an element between stages: its value and both ends of its interval, and a flag."""

@@ -14,12 +14,12 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
-from measure.cuda.trusted.statements import MATHEMATICS, as_double
-from spaces.cuda.abi import C_TYPES
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.numerics.allowance import bounds_dtype
-from spaces.workloads.array import Array
-from spaces.workloads.contraction import Operand
+from tilewright.measure.cuda.trusted.statements import MATHEMATICS, as_double
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.numerics.allowance import bounds_dtype
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.contraction import Operand
 
 THREADS = 256
 

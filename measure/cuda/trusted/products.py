@@ -4,17 +4,22 @@ that shares nothing with the templates.
 
 from __future__ import annotations
 
-from measure.cuda.trusted.oracle import THREADS, allowed_operand, signature, trusted_kernel
-from measure.cuda.trusted.statements import MATHEMATICS, Statements, as_double
-from spaces.algebra.index import index
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.abi import C_TYPES
-from spaces.errors import InputError
-from spaces.kernel import Kernel, Launch
-from spaces.numerics.allowance import ends
-from spaces.workloads.array import Array
-from spaces.workloads.contraction import Contraction, Operand
-from spaces.workloads.product import Product, product_of
+from tilewright.measure.cuda.trusted.oracle import (
+    THREADS,
+    allowed_operand,
+    signature,
+    trusted_kernel,
+)
+from tilewright.measure.cuda.trusted.statements import MATHEMATICS, Statements, as_double
+from tilewright.spaces.algebra.index import index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel, Launch
+from tilewright.spaces.numerics.allowance import ends
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.contraction import Contraction, Operand
+from tilewright.spaces.workloads.product import Product, product_of
 
 TILE, DEPTH = 64, 16
 """Rows and columns of a block's tile, and terms of a step: a thread has 4 x 4 sums."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from measure.cuda.trusted.meaning import WIDE, Given, Kept
-from measure.cuda.trusted.oracle import allowed_operand
-from measure.cuda.trusted.stages import StageKernel, Surroundings
-from measure.cuda.trusted.statements import MATHEMATICS
-from spaces.algebra.integers import round_up
-from spaces.cuda.abi import C_TYPES
-from spaces.derivation.rounding.rows import row_axis
-from spaces.kernel import Argument, Call, Kernel, Role, Source
-from spaces.language.program import Program
-from spaces.workloads.array import Array
+from tilewright.measure.cuda.trusted.meaning import WIDE, Given, Kept
+from tilewright.measure.cuda.trusted.oracle import allowed_operand
+from tilewright.measure.cuda.trusted.stages import StageKernel, Surroundings
+from tilewright.measure.cuda.trusted.statements import MATHEMATICS
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.derivation.rounding.rows import row_axis
+from tilewright.spaces.kernel import Argument, Call, Kernel, Role, Source
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.workloads.array import Array
 
 BETWEEN = 1 << 30
 """Bytes of all stages that later ones read, of one piece."""

@@ -12,10 +12,10 @@ from math import prod
 from operator import mul
 from typing import Any
 
-from measure.cuda.trusted.meaning import Coded
-from measure.cuda.trusted.statements import CONDITION, DOUBLE, WHOLE, Variable, text
-from spaces.derivation.rounding.approximate import Approximate
-from spaces.derivation.rounding.reductions import (
+from tilewright.measure.cuda.trusted.meaning import Coded
+from tilewright.measure.cuda.trusted.statements import CONDITION, DOUBLE, WHOLE, Variable, text
+from tilewright.spaces.derivation.rounding.approximate import Approximate
+from tilewright.spaces.derivation.rounding.reductions import (
     Terms,
     ends_of_best,
     is_exact,
@@ -24,8 +24,8 @@ from spaces.derivation.rounding.reductions import (
     sum_of_terms,
     terms_of_sum,
 )
-from spaces.language.program import Program, Stage
-from spaces.numerics.interval import Interval
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.numerics.interval import Interval
 
 _OPERATORS = ("+", "*", "||")
 

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 
-from measure.cuda.trusted.meaning import Coded, Given, Kept
-from measure.cuda.trusted.reducing import State, reduction
-from measure.cuda.trusted.statements import WHOLE, Statements, Variable
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.abi import C_TYPES
-from spaces.derivation.rounding.approximate import Approximate
-from spaces.kernel import Launch
-from spaces.language.program import Program, Stage
-from spaces.numerics.interval import Rules
-from spaces.workloads.array import Array
+from tilewright.measure.cuda.trusted.meaning import Coded, Given, Kept
+from tilewright.measure.cuda.trusted.reducing import State, reduction
+from tilewright.measure.cuda.trusted.statements import WHOLE, Statements, Variable
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.derivation.rounding.approximate import Approximate
+from tilewright.spaces.kernel import Launch
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.numerics.interval import Rules
+from tilewright.spaces.workloads.array import Array
 
 THREADS, MOST_LANES = 256, 512
 ENOUGH = 1 << 18

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.cuda.abi import C_TYPES
-from spaces.dtypes import dtype
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.dtypes import dtype
 
 MATHEMATICS = """\
 #ifndef __CUDA_ARCH__

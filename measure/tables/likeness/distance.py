@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from spaces.validation.canonical import canonical_json
+from tilewright.spaces.validation.canonical import canonical_json
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 
 def family(workload: Workload) -> str:

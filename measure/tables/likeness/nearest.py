@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BindParameter, Connection, Select, bindparam, select
 
-from measure.records.jsonl import parse_json
-from measure.tables.best_known import best_of, last_comparison
-from measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
-from measure.tables.queries import records_query
-from measure.tables.schema import measurements, pairs, targets, workloads
-from spaces.errors import InputError
-from spaces.target import Target
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.measure.tables.best_known import best_of, last_comparison
+from tilewright.measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
+from tilewright.measure.tables.queries import records_query
+from tilewright.measure.tables.schema import measurements, pairs, targets, workloads
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 
 def nearest_pairs(connection: Connection, workload: Workload, target: Target) -> Iterator[int]:
@@ -75,7 +75,7 @@ def as_sizes(texts: Sequence[str]) -> list[dict[str, int]]:
 
 
 def _are_extents(values: Iterable[Any]) -> bool:
-    from spaces.workloads.matmul import MAX_EXTENT
+    from tilewright.spaces.workloads.matmul import MAX_EXTENT
 
     sizes = list(values)
     kinds = set(map(type, sizes))  # numbers alone can be compared

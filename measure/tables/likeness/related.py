@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, exists, select
 
-from measure.tables.best_known import RIGHT
-from measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
-from measure.tables.likeness.nearest import as_object, as_sizes
-from measure.tables.rows import target_from_column
-from measure.tables.schema import measurements, pairs, targets, workloads
-from spaces.errors import InputError
-from spaces.target import Target
+from tilewright.measure.tables.best_known import RIGHT
+from tilewright.measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
+from tilewright.measure.tables.likeness.nearest import as_object, as_sizes
+from tilewright.measure.tables.rows import target_from_column
+from tilewright.measure.tables.schema import measurements, pairs, targets, workloads
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workloads.workload import Workload
+    from tilewright.spaces.workloads.workload import Workload
 
 
 def related_pairs(

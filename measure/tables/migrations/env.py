@@ -4,7 +4,7 @@ over.
 
 from alembic import context
 
-from measure.tables.schema import VERSION_TABLE
+from tilewright.measure.tables.schema import VERSION_TABLE
 
 context.configure(connection=context.config.attributes["connection"], version_table=VERSION_TABLE)
 with context.begin_transaction():

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from spaces.validation.canonical import canonical_json
+from tilewright.spaces.validation.canonical import canonical_json
 
 _PAGE = 1000
 

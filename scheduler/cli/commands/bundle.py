@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scheduler.bundle import MIB, WHEELS, make_bundle
+from tilewright.scheduler.bundle import MIB, WHEELS, make_bundle
 
 
 def bundle_command(

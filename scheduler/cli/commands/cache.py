@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scheduler.cli.options import Format
+from tilewright.scheduler.cli.options import Format
 
 
 def cache_command(
@@ -26,8 +26,8 @@ def cache_command(
       tilewright cache
       tilewright cache --clear
     """
-    from measure.host import cache
-    from scheduler.cli.output import print_table
+    from tilewright.measure.host import cache
+    from tilewright.scheduler.cli.output import print_table
 
     if clear:
         cache.clear()

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scheduler.cli.options import AnswerFormat, DatabaseName, Format
-from scheduler.cli.text import counted, say, without_passwords
-from spaces.errors import InputError
-from spaces.validation.files import is_stream
+from tilewright.scheduler.cli.options import AnswerFormat, DatabaseName, Format
+from tilewright.scheduler.cli.text import counted, say, without_passwords
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.files import is_stream
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 
 class ExportFormat(StrEnum):
@@ -50,7 +50,7 @@ def export_command(
     written beside them, as FILE.md: what the columns are, and where the rows are from. A pipe, or
     standard output, gets the records alone.
     """
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
     format = format or _by_ending(file)
     if format is ExportFormat.JSONL and features:
@@ -70,7 +70,7 @@ def _by_ending(file: Path) -> ExportFormat:
 def _export_table(
     database: Database, file: Path, format: ExportFormat, db: str, features: bool
 ) -> None:
-    from scheduler.data.export import export_table
+    from tilewright.scheduler.data.export import export_table
 
     source = without_passwords(db) if "://" in db else Path(db).name
     count, card = export_table(database, file, str(format), source, features)
@@ -89,8 +89,8 @@ def import_command(
     db: DatabaseName = "tuning.db",
 ) -> None:
     """Add the records of a file to the database; those that are there already are left out."""
-    from measure.database import Database
-    from measure.records.jsonl import numbered_lines
+    from tilewright.measure.database import Database
+    from tilewright.measure.records.jsonl import numbered_lines
 
     if not file.is_file():  # before a database is made
         if file.exists():
@@ -111,11 +111,11 @@ def list_command(
     format: AnswerFormat = Format.TABLE,
 ) -> None:
     """Print what the database knows: each workload and target, and how fast the best is."""
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
     with Database(db, create=False) as database:
         if sessions:
-            from scheduler.cli.commands.sessions import print_sessions
+            from tilewright.scheduler.cli.commands.sessions import print_sessions
 
             print_sessions(database, format)
         else:
@@ -127,9 +127,9 @@ def _print_workloads(database: Database, format: Format) -> None:
     if format is Format.JSON:
         print(json.dumps([summary.to_json() for summary in summaries]))
         return
-    from scheduler.cli.output import print_table, seconds
-    from scheduler.earlier import count_earlier, remark
-    from spaces.declared import is_of_earlier_version
+    from tilewright.scheduler.cli.output import print_table, seconds
+    from tilewright.scheduler.earlier import count_earlier, remark
+    from tilewright.spaces.declared import is_of_earlier_version
 
     columns = ("workload", "target", "#trials", "#failures", "#best", "#GFLOP/s")
     rows = []

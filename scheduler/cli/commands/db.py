@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from scheduler.cli.options import AnswerFormat, DatabaseName, Format
-from scheduler.cli.text import counted, say, without_passwords
+from tilewright.scheduler.cli.options import AnswerFormat, DatabaseName, Format
+from tilewright.scheduler.cli.text import counted, say, without_passwords
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -23,14 +23,14 @@ def _db() -> None:
 @app.command("stats")
 def stats_command(db: DatabaseName = "tuning.db", format: AnswerFormat = Format.TABLE) -> None:
     """Print how much there is, and how large it is on disk."""
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
     with Database(db, create=False) as database:
         found = database.stats()
     if format is Format.JSON:
         print(json.dumps(asdict(found)))
         return
-    from scheduler.cli.output import facts, show
+    from tilewright.scheduler.cli.output import facts, show
 
     rows = [
         ("measurements", f"{found.measurements}, {found.failures} failed, {found.lost} lost"),
@@ -47,7 +47,7 @@ def stats_command(db: DatabaseName = "tuning.db", format: AnswerFormat = Format.
 @app.command("vacuum")
 def vacuum_command(db: DatabaseName = "tuning.db") -> None:
     """Give unused room back to the disk, beside jobs that go on."""
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
     with Database(db, create=False) as database:
         before = database.stats().bytes
@@ -71,7 +71,7 @@ def merge_command(
     Example:
       tilewright db merge laptop.db gpu-host.db --into postgresql://me@server/tuning
     """
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
     with ExitStack() as stack:  # all can be read, or else nothing is made
         opened = [

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from scheduler.cli.options import Threads
-from spaces.errors import InputError
+from tilewright.scheduler.cli.options import Threads
+from tilewright.spaces.errors import InputError
 
 
 def doctor_command(threads: Threads = None) -> None:
     """Print what this machine has: compiler, CPU, peaks, NumPy's BLAS, optional packages."""
-    from scheduler.cli.output import print_table
-    from scheduler.doctor import State, diagnose
+    from tilewright.scheduler.cli.output import print_table
+    from tilewright.scheduler.doctor import State, diagnose
 
     findings = list(diagnose(1 if threads is None else threads))
     rows = [(finding.name, str(finding.state), finding.text) for finding in findings]

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scheduler.cli.asked import ProgramFile, asked_workload
-from scheduler.cli.options import Format, TargetName, Threads
-from spaces.errors import InputError, shown
-from spaces.operators import workload as workload_of
-from spaces.target import detect_target
+from tilewright.scheduler.cli.asked import ProgramFile, asked_workload
+from tilewright.scheduler.cli.options import Format, TargetName, Threads
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.operators import workload as workload_of
+from tilewright.spaces.target import detect_target
 
 if TYPE_CHECKING:
-    from scheduler.explaining import ModelExplained, WorkloadExplained
-    from spaces.target import Target
-    from spaces.workloads.workload import Workload
+    from tilewright.scheduler.explaining import ModelExplained, WorkloadExplained
+    from tilewright.spaces.target import Target
+    from tilewright.spaces.workloads.workload import Workload
 
 SHOWN_FEATURES = 20
 SHOWN_RISKS = 8  # features that tell whether a schedule runs
@@ -94,11 +94,11 @@ def _explain_model(
     target: Target,
     format: Format,
 ) -> None:
-    from scheduler.explaining import explain_model
-    from scheduler.opening import opened
+    from tilewright.scheduler.explaining import explain_model
+    from tilewright.scheduler.opening import opened
 
     if plot is not None:
-        from scheduler.explanation_plot import check_plot
+        from tilewright.scheduler.explanation_plot import check_plot
 
         check_plot(plot)
     with opened(db, create=False) if db is not None else nullcontext() as database:
@@ -108,14 +108,14 @@ def _explain_model(
     else:
         _print_model(path, found)
     if plot is not None:
-        from scheduler.explanation_plot import plot_explanation
+        from tilewright.scheduler.explanation_plot import plot_explanation
 
         plot_explanation(found.speed, plot, _title(path, found))
 
 
 def _explain_workload(workload: Workload, target: Target, db: str, format: Format) -> None:
-    from measure.database import Database
-    from scheduler.explaining import explain_workload
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.explaining import explain_workload
 
     with Database(db, create=False) as database:
         found = explain_workload(database, workload, target)
@@ -132,7 +132,7 @@ def _title(path: Path, found: ModelExplained) -> str:
 
 
 def _print_model(path: Path, found: ModelExplained) -> None:
-    from scheduler.cli.text import plain
+    from tilewright.scheduler.cli.text import plain
 
     said = found.to_json()
     print(plain(_title(path, found)))
@@ -152,9 +152,9 @@ def _print_model(path: Path, found: ModelExplained) -> None:
 def _print_features(
     features: Sequence[Mapping[str, Any]], most: int, what: str, *ways: str
 ) -> None:
-    from scheduler.cli.output import percent, print_table
-    from scheduler.cli.text import counted
-    from scheduler.explaining import in_words
+    from tilewright.scheduler.cli.output import percent, print_table
+    from tilewright.scheduler.cli.text import counted
+    from tilewright.scheduler.explaining import in_words
 
     moving = [each for each in features if each["mean_absolute_contribution"] > 0]
     rows = [
@@ -175,8 +175,8 @@ def _print_features(
 
 
 def _print_workload(found: WorkloadExplained) -> None:
-    from scheduler.cli.output import seconds
-    from scheduler.cli.text import plain
+    from tilewright.scheduler.cli.output import seconds
+    from tilewright.scheduler.cli.text import plain
 
     print(plain(f"{found.workload} on {found.target.summary}"))
     kinds = ", ".join(f"{kind} {count}" for kind, count in found.failures.items())
@@ -188,8 +188,8 @@ def _print_workload(found: WorkloadExplained) -> None:
 
 
 def _print_decisions(found: WorkloadExplained) -> None:
-    from scheduler.cli.output import percent, print_table, times
-    from scheduler.cli.text import counted
+    from tilewright.scheduler.cli.output import percent, print_table, times
+    from tilewright.scheduler.cli.text import counted
 
     print("\nWhat separates fast schedules from slow ones:")
     columns = (
@@ -222,7 +222,7 @@ def _print_decisions(found: WorkloadExplained) -> None:
 
 
 def _print_rules(found: WorkloadExplained) -> None:
-    from scheduler.cli.output import percent, print_table
+    from tilewright.scheduler.cli.output import percent, print_table
 
     print("\nWhat the rules reject of raw points, each decision drawn at random:")
     rows = []
@@ -243,8 +243,8 @@ def _print_rules(found: WorkloadExplained) -> None:
 
 
 def _print_levels(found: WorkloadExplained) -> None:
-    from costmodel.explaining.levels import MOST, nearest_roof
-    from scheduler.cli.output import percent, print_table, seconds
+    from tilewright.costmodel.explaining.levels import MOST, nearest_roof
+    from tilewright.scheduler.cli.output import percent, print_table, seconds
 
     rows = [
         (

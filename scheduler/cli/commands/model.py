@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from costmodel.evaluating.parts import Split
-from scheduler.cli.options import DatabaseName, Format, Model
-from scheduler.cli.text import counted
+from tilewright.costmodel.evaluating.parts import Split
+from tilewright.scheduler.cli.options import DatabaseName, Format, Model
+from tilewright.scheduler.cli.text import counted
 
 if TYPE_CHECKING:
-    from costmodel.evaluating.evaluation import Evaluation, Figure
-    from scheduler.training import Training
+    from tilewright.costmodel.evaluating.evaluation import Evaluation, Figure
+    from tilewright.scheduler.training import Training
 
 
 def train_command(
@@ -28,8 +28,8 @@ def train_command(
     The report says what it was trained on, and how well models that were trained on other workloads
     rank each workload's schedules; tilewright evaluate explains the figures.
     """
-    from measure.database import Database
-    from scheduler.training import train
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.training import train
 
     with Database(db, create=False) as database:
         report = train(database, out)
@@ -55,8 +55,8 @@ def evaluate_command(
     judged by a model that was not: retrained on others, or, of a lone workload, on four fifths of
     its own schedules. Intervals hold the mean of all such workloads with a probability of 95 %.
     """
-    from measure.database import Database
-    from scheduler.training import evaluate
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.training import evaluate
 
     with Database(db, create=False) as database:
         found = evaluate(model, database, split)
@@ -70,7 +70,7 @@ def evaluate_command(
 
 def _learned(out: Path, report: Training) -> Iterator[str]:
     """The lines of what a model was trained on."""
-    from scheduler.cli.text import plain
+    from tilewright.scheduler.cli.text import plain
 
     schedules = counted(report.schedules, "schedule")
     workloads = counted(report.workloads, "workload")
@@ -82,7 +82,7 @@ def _learned(out: Path, report: Training) -> Iterator[str]:
 
 
 def _print_parts(found: Evaluation) -> None:
-    from scheduler.cli.output import percent, print_table
+    from tilewright.scheduler.cli.output import percent, print_table
 
     names = list(found.figures)
     columns = (str(found.split), "protocol", "#schedules", *(f"#{name}" for name in names))
@@ -99,8 +99,8 @@ def _print_parts(found: Evaluation) -> None:
 
 
 def _print_figures(found: Evaluation) -> None:
-    from costmodel.evaluating.metrics import METRICS
-    from scheduler.cli.output import print_table
+    from tilewright.costmodel.evaluating.metrics import METRICS
+    from tilewright.scheduler.cli.output import print_table
 
     columns = ("figure", "#mean", "95 % interval", f"#{found.split}s", "what it is")
     rows = [
@@ -119,7 +119,7 @@ def _print_figures(found: Evaluation) -> None:
 
 
 def _shown(figure: Figure) -> tuple[str, str, str]:
-    from scheduler.cli.output import percent
+    from tilewright.scheduler.cli.output import percent
 
     low_high = figure.interval
     between = "-" if low_high is None else f"{percent(low_high[0])} to {percent(low_high[1])}"

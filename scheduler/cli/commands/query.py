@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
-from scheduler.cli.options import (
+from tilewright.scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
+from tilewright.scheduler.cli.options import (
     DatabaseName,
     Format,
     ModelOption,
@@ -18,11 +18,11 @@ from scheduler.cli.options import (
     TargetName,
     Threads,
 )
-from spaces.numerics.mode import Numerics
-from spaces.target import detect_target
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.target import detect_target
 
 if TYPE_CHECKING:
-    from scheduler.query import Answer
+    from tilewright.scheduler.query import Answer
 
 
 def query_command(
@@ -53,15 +53,15 @@ def query_command(
     workload = asked_workload(operator, parameters, file)
     machine = detect_target(target, threads)
 
-    from scheduler.functions.source import source_file
-    from scheduler.query import query
+    from tilewright.scheduler.functions.source import source_file
+    from tilewright.scheduler.query import query
 
     answer = query(workload, machine, db, model, numerics)
     text = source_file(answer) if source else None
     if format is Format.JSON:
         print(json.dumps(answer.to_json() | ({} if text is None else {"source": text})))
         return
-    from scheduler.cli.output import facts, show
+    from tilewright.scheduler.cli.output import facts, show
 
     show(facts(_rows(answer)), sys.stdout if text is None else sys.stderr)
     if text is not None:
@@ -69,8 +69,8 @@ def query_command(
 
 
 def _rows(answer: Answer) -> list[tuple[str, str]]:
-    from scheduler.cli.output import estimated, seconds
-    from scheduler.query import Provenance
+    from tilewright.scheduler.cli.output import estimated, seconds
+    from tilewright.scheduler.query import Provenance
 
     measured = answer.provenance is Provenance.MEASURED
     origin = str(answer.provenance)

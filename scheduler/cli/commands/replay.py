@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scheduler.cli.options import Format
-from scheduler.cli.text import plain, say
+from tilewright.scheduler.cli.options import Format
+from tilewright.scheduler.cli.text import plain, say
 
 if TYPE_CHECKING:
-    from scheduler.replay.intervals import Estimate
-    from scheduler.replay.repeats import Settings
-    from scheduler.replay.scores import Measure, Replays
+    from tilewright.scheduler.replay.intervals import Estimate
+    from tilewright.scheduler.replay.repeats import Settings
+    from tilewright.scheduler.replay.scores import Measure, Replays
 
 
 def replay_command(
@@ -60,11 +60,11 @@ def replay_command(
       tilewright replay gemm_RTX_3090.json.gz
       tilewright replay *.json.gz --search evolutionary,random --format json
     """
-    from scheduler.replay.formats.reading import read_recordings
-    from scheduler.replay.repeats import Settings, repeated
-    from scheduler.replay.scores import measures
-    from scheduler.strategies.registry import factory
-    from spaces.errors import InputError
+    from tilewright.scheduler.replay.formats.reading import read_recordings
+    from tilewright.scheduler.replay.repeats import Settings, repeated
+    from tilewright.scheduler.replay.scores import measures
+    from tilewright.scheduler.strategies.registry import factory
+    from tilewright.spaces.errors import InputError
 
     names = list(dict.fromkeys(search.split(",")))
     for name in names:
@@ -89,8 +89,8 @@ def replay_command(
 def _print_json(
     found: dict[str, list[Replays]], settings: Settings, asked: Sequence[Measure]
 ) -> None:
-    from scheduler.cli.output import put
-    from scheduler.replay.report import as_json
+    from tilewright.scheduler.cli.output import put
+    from tilewright.scheduler.replay.report import as_json
 
     [(reference, first), *_] = found.items()
     for name, replays in found.items():
@@ -101,8 +101,8 @@ def _print_json(
 def _print_table(
     found: dict[str, list[Replays]], settings: Settings, asked: Sequence[Measure]
 ) -> None:
-    from scheduler.cli.output import put
-    from scheduler.replay.report import differences, estimates
+    from tilewright.scheduler.cli.output import put
+    from tilewright.scheduler.replay.report import differences, estimates
 
     [(reference, first), *others] = found.items()
     put(plain(_heading(first)))
@@ -114,7 +114,7 @@ def _print_table(
 
 def _print_estimates(found: dict[str, dict[str, Estimate]], asked: Sequence[Measure]) -> None:
     """A line for each measure that any of the searches has, a column for each search."""
-    from scheduler.cli.output import print_table, put
+    from tilewright.scheduler.cli.output import print_table, put
 
     rows = [
         (measure.label, *(_cell(measure, known.get(measure.key)) for known in found.values()))
@@ -126,7 +126,7 @@ def _print_estimates(found: dict[str, dict[str, Estimate]], asked: Sequence[Meas
 
 
 def _heading(replays: Sequence[Replays]) -> str:
-    from scheduler.cli.output import seconds
+    from tilewright.scheduler.cli.output import seconds
 
     if len(replays) > 1:
         return f"all {len(replays)} spaces together"
@@ -157,7 +157,7 @@ def _number(measure: Measure, value: float) -> str:
 
 
 def _explain(asked: Sequence[Measure]) -> None:
-    from scheduler.cli.output import put
+    from tilewright.scheduler.cli.output import put
 
     for measure in asked:
         put(f"{measure.label}: {measure.meaning}")

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scheduler.cli.options import DatabaseName, Format, FormatOption, ModelOption, Quiet, Verbose
-from scheduler.cli.place import ExecutorName, Insecure
+from tilewright.scheduler.cli.options import (
+    DatabaseName,
+    Format,
+    FormatOption,
+    ModelOption,
+    Quiet,
+    Verbose,
+)
+from tilewright.scheduler.cli.place import ExecutorName, Insecure
 
 if TYPE_CHECKING:
-    from measure.database import Database
-    from scheduler.cli.job import Request
-    from scheduler.tuning.runs.sessions import Rest, Session
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.cli.job import Request
+    from tilewright.scheduler.tuning.runs.sessions import Rest, Session
 
 
 def resume_command(
@@ -47,11 +54,11 @@ def resume_command(
       tilewright resume 5f2c91ab
       tilewright resume 5f2c91ab --address 10.0.0.2:6379
     """
-    from measure.database import Database
-    from measure.tables.patience import waiting
-    from scheduler.cli.again import place_again
-    from scheduler.cli.job import Manner, carry_out
-    from scheduler.tuning.runs.sessions import rests
+    from tilewright.measure.database import Database
+    from tilewright.measure.tables.patience import waiting
+    from tilewright.scheduler.cli.again import place_again
+    from tilewright.scheduler.cli.job import Manner, carry_out
+    from tilewright.scheduler.tuning.runs.sessions import rests
 
     with waiting(), Database(db, create=False) as database:
         undone = rests(database, session)
@@ -63,11 +70,11 @@ def resume_command(
 
 def _request(rest: Rest, session: str) -> Request:
     """What is left of a workload or a suite."""
-    from scheduler.cli.job import Request
-    from scheduler.strategies.registry import EVOLUTIONARY
-    from scheduler.suites.objective import Objective
-    from scheduler.tuning.runs.sessions import suite_of
-    from spaces.numerics.mode import Numerics, as_numerics
+    from tilewright.scheduler.cli.job import Request
+    from tilewright.scheduler.strategies.registry import EVOLUTIONARY
+    from tilewright.scheduler.suites.objective import Objective
+    from tilewright.scheduler.tuning.runs.sessions import suite_of
+    from tilewright.spaces.numerics.mode import Numerics, as_numerics
 
     run = rest.run
     what, objective = suite_of(rest) or (run.workload, Objective.LATENCY)
@@ -78,21 +85,21 @@ def _request(rest: Rest, session: str) -> Request:
 
 def print_sessions(database: Database, format: Format = Format.TABLE) -> None:
     """Print the jobs that a database knows, and what became of them."""
-    from scheduler.tuning.runs.sessions import sessions
+    from tilewright.scheduler.tuning.runs.sessions import sessions
 
     found, now = sessions(database), time.time()
     if format is Format.JSON:
         print(json.dumps([session.to_json(now) for session in found]))
         return
-    from scheduler.cli.output import print_table
+    from tilewright.scheduler.cli.output import print_table
 
     columns = ("session", "workload", "target", "executor", "#seed", "started", "#lasted", "state")
     print_table(columns, [_row(session, now) for session in found])
 
 
 def _row(session: Session, now: float) -> tuple[str, ...]:
-    from scheduler.cli.output import clock, moment
-    from scheduler.tuning.runs.sessions import State
+    from tilewright.scheduler.cli.output import clock, moment
+    from tilewright.scheduler.tuning.runs.sessions import State
 
     first, state = session.runs[0], session.state(now)
     more = f" and {len(session.runs) - 1} more" if len(session.runs) > 1 else ""
@@ -111,8 +118,8 @@ def _row(session: Session, now: float) -> tuple[str, ...]:
 
 def _last_heard(ago: float) -> str:
     """When a session gave its last sign of life, so many seconds ago."""
-    from scheduler.cli.output import clock
-    from scheduler.tuning.runs.sessions import AHEAD
+    from tilewright.scheduler.cli.output import clock
+    from tilewright.scheduler.tuning.runs.sessions import AHEAD
 
     if ago < -AHEAD:
         return f"its clock was {clock(-ago)} ahead"

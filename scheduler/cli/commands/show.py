@@ -6,14 +6,20 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scheduler.cli.asked import Operator, Parameters, ProgramFile, extents_of, program_text
-from scheduler.cli.options import AnswerFormat, Format, TargetName, Threads
-from spaces.errors import InputError
-from spaces.operators import parameters_of
+from tilewright.scheduler.cli.asked import (
+    Operator,
+    Parameters,
+    ProgramFile,
+    extents_of,
+    program_text,
+)
+from tilewright.scheduler.cli.options import AnswerFormat, Format, TargetName, Threads
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import parameters_of
 
 if TYPE_CHECKING:
-    from spaces.language import Program
-    from spaces.target import Target
+    from tilewright.spaces.language import Program
+    from tilewright.spaces.target import Target
 
 
 def show_command(
@@ -33,11 +39,11 @@ def show_command(
     """
     made = _program(operator, parameters or [], file)
 
-    from scheduler.cli.output import put
-    from spaces.derivation.facts import describe
-    from spaces.numerics.mode import Numerics
-    from spaces.target import detect_target
-    from spaces.workloads.served import served, workload_of
+    from tilewright.scheduler.cli.output import put
+    from tilewright.spaces.derivation.facts import describe
+    from tilewright.spaces.numerics.mode import Numerics
+    from tilewright.spaces.target import detect_target
+    from tilewright.spaces.workloads.served import served, workload_of
 
     machine = detect_target(target, threads)
     put(f"{made}\n\nidentity: {made.digest}")
@@ -51,7 +57,7 @@ def show_command(
 
 def operators_command(format: AnswerFormat = Format.TABLE) -> None:
     """Print the operators that have a name, with an example each."""
-    from spaces.named import named, names
+    from tilewright.spaces.named import named, names
 
     found = [named(name) for name in names()]
     rows = [(o.name, o.summary, f"tilewright show {o.name} {o.example}") for o in found]
@@ -59,20 +65,20 @@ def operators_command(format: AnswerFormat = Format.TABLE) -> None:
         keys = ("name", "summary", "example")
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows]))
         return
-    from scheduler.cli.output import print_table
+    from tilewright.scheduler.cli.output import print_table
 
     print_table(("operator", "what it gives", "example"), rows)
 
 
 def targets_command(format: AnswerFormat = Format.TABLE) -> None:
     """Print the targets that have a name, what they are here, and an example each."""
-    from spaces.target import target_names
+    from tilewright.spaces.target import target_names
 
     found = {name: _target(name) for name in target_names()}
     if format is Format.JSON:
         print(json.dumps([{"name": name, **_described(it)} for name, it in found.items()]))
         return
-    from scheduler.cli.output import print_table
+    from tilewright.scheduler.cli.output import print_table
 
     rows = [
         (name, it, "")
@@ -85,7 +91,7 @@ def targets_command(format: AnswerFormat = Format.TABLE) -> None:
 
 def _target(name: str) -> Target | str:
     """What has the name here, or why nothing has."""
-    from spaces.target import detect_target
+    from tilewright.spaces.target import detect_target
 
     try:
         return detect_target(name)
@@ -101,8 +107,8 @@ def _described(target: Target | str) -> dict[str, Any]:
 
 def _program(operator: str | None, words: list[str], file: Path | None) -> Program:
     """What the command line names: an operator, a program's text, or a file of it."""
-    from spaces.language import program
-    from spaces.named import operator as named_operator
+    from tilewright.spaces.language import program
+    from tilewright.spaces.named import operator as named_operator
 
     if file is not None:
         return program(program_text(file), **extents_of(operator, words))

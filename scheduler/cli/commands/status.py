@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scheduler.cli.display.workers import workers_table
-from scheduler.cli.options import Format
-from scheduler.cli.output import clock, show, table
-from scheduler.cli.place import Insecure
+from tilewright.scheduler.cli.display.workers import workers_table
+from tilewright.scheduler.cli.options import Format
+from tilewright.scheduler.cli.output import clock, show, table
+from tilewright.scheduler.cli.place import Insecure
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from measure.cluster.status import DriverStatus, JobStatus
+    from tilewright.measure.cluster.status import DriverStatus, JobStatus
 
 JOB_COLUMNS = (
     "driver",
@@ -51,7 +51,7 @@ def status_command(
     Example:
       tilewright status --address 10.0.0.1:6379
     """
-    from measure.cluster.inquiry import drivers_at
+    from tilewright.measure.cluster.inquiry import drivers_at
 
     drivers = drivers_at(address, insecure_cluster)
     if format is Format.JSON:

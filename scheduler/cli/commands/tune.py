@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
-from scheduler.cli.options import (
+from tilewright.scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
+from tilewright.scheduler.cli.options import (
     DatabaseName,
     Format,
     FormatOption,
@@ -25,7 +25,7 @@ from scheduler.cli.options import (
     Trials,
     Verbose,
 )
-from scheduler.cli.place import (
+from tilewright.scheduler.cli.place import (
     Address,
     ExecutorName,
     ExecutorOption,
@@ -33,13 +33,13 @@ from scheduler.cli.place import (
     TargetNames,
     place,
 )
-from scheduler.suites.objective import Objective
-from scheduler.suites.suite import Suite, read_suite
-from scheduler.tuning.budget import SECONDS, TRIALS, Budget
-from spaces.errors import InputError, shown
-from spaces.numerics.mode import Numerics
-from spaces.validation.checks import positive
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.suite import Suite, read_suite
+from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.validation.checks import positive
+from tilewright.spaces.workloads.workload import Workload
 
 ObjectiveOption = Annotated[
     Objective,
@@ -95,7 +95,7 @@ def tune_command(
     budget = _budget(what, trials, seconds, patience)
     session = secrets.token_hex(4)
     with place(target or ["cpu"], threads, executor, address, insecure_cluster) as where:
-        from scheduler.cli.job import Manner, Request, carry_out
+        from tilewright.scheduler.cli.job import Manner, Request, carry_out
 
         how = (budget, seed, session, objective, search, numerics)
         requests = [Request(what, machine, *how) for machine in where.targets]

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
-from scheduler.cli.codes import NO_KERNEL
-from scheduler.cli.options import (
+from tilewright.scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
+from tilewright.scheduler.cli.codes import NO_KERNEL
+from tilewright.scheduler.cli.options import (
     Format,
     TargetName,
     Threads,
 )
-from scheduler.cli.text import counted, plain, say
-from spaces.target import detect_target
+from tilewright.scheduler.cli.text import counted, plain, say
+from tilewright.spaces.target import detect_target
 
 if TYPE_CHECKING:
-    from scheduler.verification import Verdict
+    from tilewright.scheduler.verification import Verdict
 
 
 def verify_command(
@@ -45,10 +45,10 @@ def verify_command(
     workload = asked_workload(operator, parameters, file)
     machine = detect_target(target, threads)
 
-    from scheduler.cli.output import print_table
-    from scheduler.limits import check_memory
-    from scheduler.verification import draw, emulable, emulate, measure
-    from spaces.registry import space_for
+    from tilewright.scheduler.cli.output import print_table
+    from tilewright.scheduler.limits import check_memory
+    from tilewright.scheduler.verification import draw, emulable, emulate, measure
+    from tilewright.spaces.registry import space_for
 
     emulated = ":" in target
     checked = emulable(workload) if emulated else workload
@@ -76,7 +76,7 @@ def verify_command(
 
 def _all(found: Iterator[Verdict], count: int, quiet: bool) -> list[Verdict]:
     """What is found, with a sign of life where that takes long."""
-    from scheduler.cli.display.lines import Lines
+    from tilewright.scheduler.cli.display.lines import Lines
 
     verdicts: list[Verdict] = []
     lines = Lines(lambda: f"{len(verdicts)} of {count} schedules checked", quiet)

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
 
-from scheduler.cli.display.json_lines import JsonLines
-from scheduler.cli.display.live_table import LiveTable
-from scheduler.cli.display.plain_lines import PlainLines
-from scheduler.cli.display.progress import Status
-from scheduler.cli.display.suite_json import SuiteJson
-from scheduler.cli.display.suite_lines import SuiteLines
-from scheduler.cli.display.suite_table import SuiteTable
-from scheduler.cli.options import Format
-from scheduler.cli.output import can_redraw
-from scheduler.suites.suite import Suite
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.cli.display.json_lines import JsonLines
+from tilewright.scheduler.cli.display.live_table import LiveTable
+from tilewright.scheduler.cli.display.plain_lines import PlainLines
+from tilewright.scheduler.cli.display.progress import Status
+from tilewright.scheduler.cli.display.suite_json import SuiteJson
+from tilewright.scheduler.cli.display.suite_lines import SuiteLines
+from tilewright.scheduler.cli.display.suite_table import SuiteTable
+from tilewright.scheduler.cli.options import Format
+from tilewright.scheduler.cli.output import can_redraw
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 class Display(Protocol):

@@ -6,16 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any, Self
 
-from measure.busy import why_busy
-from measure.estimates import latency, over_rival, rival_seconds
-from measure.records.measurement import NUMPY, Measurement
-from measure.records.ranking import SEARCH
-from scheduler.cli.display.progress import AnyProgress
-from scheduler.cli.output import put
-from scheduler.tuning.progress import Progress, TuningResult
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.measure.busy import why_busy
+from tilewright.measure.estimates import latency, over_rival, rival_seconds
+from tilewright.measure.records.measurement import NUMPY, Measurement
+from tilewright.measure.records.ranking import SEARCH
+from tilewright.scheduler.cli.display.progress import AnyProgress
+from tilewright.scheduler.cli.output import put
+from tilewright.scheduler.tuning.progress import Progress, TuningResult
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 class JsonLines:

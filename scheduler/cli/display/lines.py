@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from scheduler.cli.output import clock, put
-from scheduler.cli.text import plain
+from tilewright.scheduler.cli.output import clock, put
+from tilewright.scheduler.cli.text import plain
 
 SILENCE_SECONDS = 30.0  # silence after which a line says where the run stands
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Group
 from rich.table import Table
 
-from scheduler.cli.display.progress import (
+from tilewright.scheduler.cli.display.progress import (
     Status,
     failures_of,
     figures,
@@ -15,12 +15,12 @@ from scheduler.cli.display.progress import (
     phase_of,
     trials_of,
 )
-from scheduler.cli.display.redrawn import Redrawn
-from scheduler.cli.output import facts
-from scheduler.tuning.progress import Progress, TuningResult
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.cli.display.redrawn import Redrawn
+from tilewright.scheduler.cli.output import facts
+from tilewright.scheduler.tuning.progress import Progress, TuningResult
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 
 class LiveTable(Redrawn[Progress]):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from scheduler.cli.display.lines import Lines
-from scheduler.cli.display.progress import attempt_of, outcome, phase_of, standing
-from scheduler.cli.output import facts, percent, seconds, show
-from scheduler.tuning.progress import Progress, TuningResult
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.cli.display.lines import Lines
+from tilewright.scheduler.cli.display.progress import attempt_of, outcome, phase_of, standing
+from tilewright.scheduler.cli.output import facts, percent, seconds, show
+from tilewright.scheduler.tuning.progress import Progress, TuningResult
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
 
 LEAST_GAIN = 1.01  # times as fast as what was last shown; smaller gains wait for the next line
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from measure.busy import why_busy
-from measure.estimates import latency, over_rival, rival_seconds
-from measure.records.measurement import NUMPY, Measurement
-from scheduler.cli.output import clock, estimated, percent, seconds, times
-from scheduler.cli.text import counted
-from scheduler.suites.progress import SuiteProgress, SuiteResult
-from scheduler.tuning.progress import Progress, TuningResult
-from scheduler.tuning.yardstick import Yardstick
-from spaces.registry import note_on
+from tilewright.measure.busy import why_busy
+from tilewright.measure.estimates import latency, over_rival, rival_seconds
+from tilewright.measure.records.measurement import NUMPY, Measurement
+from tilewright.scheduler.cli.output import clock, estimated, percent, seconds, times
+from tilewright.scheduler.cli.text import counted
+from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+from tilewright.scheduler.tuning.progress import Progress, TuningResult
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.registry import note_on
 
 AnyProgress = Progress | SuiteProgress
 LIBRARY = "over NumPy's BLAS"
 
 
 if TYPE_CHECKING:
-    from measure.cluster.status import DriverStatus
+    from tilewright.measure.cluster.status import DriverStatus
 
 Status = Callable[[], "DriverStatus | None"]
 

@@ -10,11 +10,11 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from scheduler.cli.display.progress import Status, remaining
-from scheduler.cli.display.workers import workers_table
-from scheduler.cli.output import clock, console
-from scheduler.suites.progress import SuiteProgress
-from scheduler.tuning.progress import Progress
+from tilewright.scheduler.cli.display.progress import Status, remaining
+from tilewright.scheduler.cli.display.workers import workers_table
+from tilewright.scheduler.cli.output import clock, console
+from tilewright.scheduler.suites.progress import SuiteProgress
+from tilewright.scheduler.tuning.progress import Progress
 
 PER_SECOND = 2  # drawing takes time from the kernels that are being timed
 

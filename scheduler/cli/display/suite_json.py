@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from scheduler.cli.display.json_lines import print_line, trial
-from scheduler.suites.progress import SuiteProgress, SuiteResult, TaskState
-from scheduler.suites.suite import Suite
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
+from tilewright.scheduler.cli.display.json_lines import print_line, trial
+from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult, TaskState
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
 
 
 class SuiteJson:

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from scheduler.cli.display.lines import Lines
-from scheduler.cli.display.plain_lines import LEAST_GAIN
-from scheduler.cli.display.progress import attempt_of, phase_of, standing
-from scheduler.cli.display.suite_progress import objective_of, outcome, title_of
-from scheduler.cli.output import seconds, show
-from scheduler.suites.objective import Objective
-from scheduler.suites.progress import SuiteProgress, SuiteResult
-from scheduler.suites.suite import Suite
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
+from tilewright.scheduler.cli.display.lines import Lines
+from tilewright.scheduler.cli.display.plain_lines import LEAST_GAIN
+from tilewright.scheduler.cli.display.progress import attempt_of, phase_of, standing
+from tilewright.scheduler.cli.display.suite_progress import objective_of, outcome, title_of
+from tilewright.scheduler.cli.output import seconds, show
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
 
 
 class SuiteLines:

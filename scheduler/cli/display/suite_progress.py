@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.console import Group
 from rich.table import Table
 
-from scheduler.cli.display.progress import failures_of
-from scheduler.cli.output import clock, facts, percent, seconds, table, times
-from scheduler.suites.objective import Objective
-from scheduler.suites.progress import SuiteResult, SuiteStates, TaskState
-from scheduler.suites.suite import Suite
-from spaces.target import Target
+from tilewright.scheduler.cli.display.progress import failures_of
+from tilewright.scheduler.cli.output import clock, facts, percent, seconds, table, times
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.progress import SuiteResult, SuiteStates, TaskState
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.spaces.target import Target
 
 COLUMNS = ("workload", "#weight", "#trials", "#share", "#latency", "#gain", "#NumPy", "state")
 

@@ -6,14 +6,19 @@ from collections.abc import Sequence
 
 from rich.console import Group
 
-from scheduler.cli.display.progress import Status, failures_of, phase_of, trials_of
-from scheduler.cli.display.redrawn import Redrawn
-from scheduler.cli.display.suite_progress import objective_of, outcome, tasks_table, title_of
-from scheduler.cli.output import facts
-from scheduler.suites.progress import SuiteProgress, SuiteResult
-from scheduler.suites.suite import Suite
-from scheduler.tuning.yardstick import Yardstick
-from spaces.target import Target
+from tilewright.scheduler.cli.display.progress import Status, failures_of, phase_of, trials_of
+from tilewright.scheduler.cli.display.redrawn import Redrawn
+from tilewright.scheduler.cli.display.suite_progress import (
+    objective_of,
+    outcome,
+    tasks_table,
+    title_of,
+)
+from tilewright.scheduler.cli.output import facts
+from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
 
 
 class SuiteTable(Redrawn[SuiteProgress]):

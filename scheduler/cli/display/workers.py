@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scheduler.cli.output import table
+from tilewright.scheduler.cli.output import table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from measure.cluster.status import WorkerStatus
+    from tilewright.measure.cluster.status import WorkerStatus
 
 WORKER_COLUMNS = ("worker", "host", "device", "state", "job", "#done", "why")
 

@@ -4,59 +4,38 @@ Every function takes workloads and targets as objects or as text::
 
     tune('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"', "cpu", seconds=60)
 
-The work is done by four packages, ``spaces``, ``measure``, ``costmodel`` and ``scheduler``.
+The work is done by four packages: ``tilewright.spaces``, ``tilewright.measure``,
+``tilewright.costmodel`` and ``tilewright.scheduler``.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-_PACKAGES = ("spaces", "measure", "costmodel", "scheduler")
-_ROOT = next(p for p in Path(__file__).resolve().parents if (p / "spaces/errors.py").is_file())
+if not Path(__file__).with_name("spaces").is_dir():  # a checkout keeps the packages at its root
+    __path__.append(str(Path(__file__).resolve().parents[3]))
 
-
-def _import_packages() -> None:
-    """Import Tilewright's own packages, even where the user's folder has a ``measure.py``.
-
-    Once they are imported, their modules find each other whatever ``sys.path`` says.
-    """
-    sys.path.insert(0, str(_ROOT))
-    try:
-        for name in _PACKAGES:
-            found = import_module(name).__file__
-            if found is None or Path(found).resolve().parent != _ROOT / name:
-                raise ImportError(
-                    f"Tilewright has a package named {name!r}, but {found} was imported under "
-                    "that name before; rename that module"
-                )
-    finally:
-        sys.path.remove(str(_ROOT))
-
-
-_import_packages()
-
-from spaces.version import VERSION  # noqa: E402
+from tilewright.spaces.version import VERSION
 
 if TYPE_CHECKING:
-    from measure.database import Database
-    from scheduler.best import best
-    from scheduler.data.frame import trials
-    from scheduler.query import Answer, Provenance, query
-    from scheduler.suites.progress import SuiteProgress, SuiteResult
-    from scheduler.suites.suite import Suite
-    from scheduler.suites.tune import tune_suite
-    from scheduler.tuning.progress import Progress, Stop, TuningResult
-    from scheduler.tuning.tuner import tune
-    from spaces.errors import InputError
-    from spaces.language import Program, program
-    from spaces.named import operator
-    from spaces.operators import workload
-    from spaces.schedule import Schedule
-    from spaces.target import Target, detect_target
-    from spaces.workloads.workload import Workload
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.best import best
+    from tilewright.scheduler.data.frame import trials
+    from tilewright.scheduler.query import Answer, Provenance, query
+    from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+    from tilewright.scheduler.suites.suite import Suite
+    from tilewright.scheduler.suites.tune import tune_suite
+    from tilewright.scheduler.tuning.progress import Progress, Stop, TuningResult
+    from tilewright.scheduler.tuning.tuner import tune
+    from tilewright.spaces.errors import InputError
+    from tilewright.spaces.language import Program, program
+    from tilewright.spaces.named import operator
+    from tilewright.spaces.operators import workload
+    from tilewright.spaces.schedule import Schedule
+    from tilewright.spaces.target import Target, detect_target
+    from tilewright.spaces.workloads.workload import Workload
 
 __all__ = [
     "Answer",
@@ -88,29 +67,29 @@ __all__ = [
 __version__ = VERSION
 
 _HOMES = {
-    "Answer": "scheduler.query",
-    "Database": "measure.database",
-    "InputError": "spaces.errors",
-    "Program": "spaces.language",
-    "Progress": "scheduler.tuning.progress",
-    "Provenance": "scheduler.query",
-    "Schedule": "spaces.schedule",
-    "Stop": "scheduler.tuning.progress",
-    "Suite": "scheduler.suites.suite",
-    "SuiteProgress": "scheduler.suites.progress",
-    "SuiteResult": "scheduler.suites.progress",
-    "Target": "spaces.target",
-    "TuningResult": "scheduler.tuning.progress",
-    "Workload": "spaces.workloads.workload",
-    "best": "scheduler.best",
-    "detect_target": "spaces.target",
-    "operator": "spaces.named",
-    "program": "spaces.language",
-    "query": "scheduler.query",
-    "trials": "scheduler.data.frame",
-    "tune": "scheduler.tuning.tuner",
-    "tune_suite": "scheduler.suites.tune",
-    "workload": "spaces.operators",
+    "Answer": "tilewright.scheduler.query",
+    "Database": "tilewright.measure.database",
+    "InputError": "tilewright.spaces.errors",
+    "Program": "tilewright.spaces.language",
+    "Progress": "tilewright.scheduler.tuning.progress",
+    "Provenance": "tilewright.scheduler.query",
+    "Schedule": "tilewright.spaces.schedule",
+    "Stop": "tilewright.scheduler.tuning.progress",
+    "Suite": "tilewright.scheduler.suites.suite",
+    "SuiteProgress": "tilewright.scheduler.suites.progress",
+    "SuiteResult": "tilewright.scheduler.suites.progress",
+    "Target": "tilewright.spaces.target",
+    "TuningResult": "tilewright.scheduler.tuning.progress",
+    "Workload": "tilewright.spaces.workloads.workload",
+    "best": "tilewright.scheduler.best",
+    "detect_target": "tilewright.spaces.target",
+    "operator": "tilewright.spaces.named",
+    "program": "tilewright.spaces.language",
+    "query": "tilewright.scheduler.query",
+    "trials": "tilewright.scheduler.data.frame",
+    "tune": "tilewright.scheduler.tuning.tuner",
+    "tune_suite": "tilewright.scheduler.suites.tune",
+    "workload": "tilewright.spaces.operators",
 }
 
 

@@ -1,6 +1,6 @@
 """``python -m tilewright`` is the command ``tilewright``."""
 
-from scheduler.cli import main
+from tilewright.scheduler.cli import main
 
 if __name__ == "__main__":
     main()

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
-from measure.records.jsonl import read_lines
-from measure.records.record import Record
-from scheduler.replay.recording import Outcome, Recording, merged, recording
-from spaces.errors import InputError
-from spaces.registry import space_for
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.template import Template
+from tilewright.measure.records.jsonl import read_lines
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.replay.recording import Outcome, Recording, merged, recording
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Template
 
 
 def export_recordings(path: Path, report: Callable[[str], None]) -> list[Recording]:

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scheduler.replay.parameters import parameter_quantities
-from scheduler.replay.recording import Outcome, Recording, merged, recording
-from spaces.errors import InputError
-from spaces.kernel import Kernel
-from spaces.schedule import LARGEST, Schedule, Value
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.contraction import Axis, Contraction, Operand
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.replay.parameters import parameter_quantities
+from tilewright.scheduler.replay.recording import Outcome, Recording, merged, recording
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import LARGEST, Schedule, Value
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.contraction import Axis, Contraction, Operand
+from tilewright.spaces.workloads.workload import Workload
 
 MOST_DECISIONS = 128
 """Parameters that vary: pairs of them are features and rules."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.replay.formats.foreign import foreign_recording
-from scheduler.replay.formats.times import MILLISECONDS, as_seconds, total_seconds
-from scheduler.replay.recording import Outcome, Recording
+from tilewright.scheduler.replay.formats.foreign import foreign_recording
+from tilewright.scheduler.replay.formats.times import MILLISECONDS, as_seconds, total_seconds
+from tilewright.scheduler.replay.recording import Outcome, Recording
 
 COSTS = ("compile_time", "benchmark_time")
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from measure.records.decompressing import decompressed
-from measure.records.jsonl import FORMAT
-from scheduler.replay.formats.exports import export_recordings
-from scheduler.replay.formats.kernel_tuner import cache_recording
-from scheduler.replay.formats.t4 import t4_recording
-from scheduler.replay.recording import Recording
-from spaces.errors import InputError
+from tilewright.measure.records.decompressing import decompressed
+from tilewright.measure.records.jsonl import FORMAT
+from tilewright.scheduler.replay.formats.exports import export_recordings
+from tilewright.scheduler.replay.formats.kernel_tuner import cache_recording
+from tilewright.scheduler.replay.formats.t4 import t4_recording
+from tilewright.scheduler.replay.recording import Recording
+from tilewright.spaces.errors import InputError
 
 ALLOWED = "a cache file of Kernel Tuner, a T4 results file, or an export of tilewright"
 MOST_BRACES = 4  # closing braces that a stopped writer may have left out, at most

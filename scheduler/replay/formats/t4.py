@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.replay.formats.foreign import foreign_recording
-from scheduler.replay.formats.times import as_seconds, total_seconds, unit_seconds
-from scheduler.replay.recording import Outcome, Recording
+from tilewright.scheduler.replay.formats.foreign import foreign_recording
+from tilewright.scheduler.replay.formats.times import as_seconds, total_seconds, unit_seconds
+from tilewright.scheduler.replay.recording import Outcome, Recording
 
 
 def t4_recording(name: str, content: dict[str, Any]) -> Recording:

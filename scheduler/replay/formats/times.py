@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from spaces.errors import InputError, shown
+from tilewright.spaces.errors import InputError, shown
 
 LEAST, FAILED = 1e-12, 1e20
 """Times are longer than the first, in seconds. Numbers from the second on stand for failures where

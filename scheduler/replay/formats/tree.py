@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from spaces.template import Columns, Decision, Rule
+from tilewright.spaces.template import Columns, Decision, Rule
 
 NOWHERE = -1
 """The node of what was not recorded."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection
 
-from measure.interfaces import Executor
-from spaces.target import Target
+from tilewright.measure.interfaces import Executor
+from tilewright.spaces.target import Target
 
 TOLD_SECONDS = 3.0
 """After which it is said: most workers that end are replaced by then."""

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from measure.records.measurement import Measurement, new_job_id
-from measure.records.record import Record
-from measure.records.run import Proposal, Run
-from measure.tables.patience import UnavailableError
-from scheduler.strategies.search import Proposed
-from scheduler.tuning.runs.process import this_process
-from scheduler.tuning.yardstick import Yardstick
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.version import VERSION
+from tilewright.measure.records.measurement import Measurement, new_job_id
+from tilewright.measure.records.record import Record
+from tilewright.measure.records.run import Proposal, Run
+from tilewright.measure.tables.patience import UnavailableError
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.scheduler.tuning.runs.process import this_process
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.version import VERSION
 
 if TYPE_CHECKING:
-    from measure.database import Database
+    from tilewright.measure.database import Database
 
 HEARTBEAT = 10.0  # seconds without a result after which a run says that it is alive
 STEP = 1.0  # seconds by which a clock that was set differs

@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from scheduler.suites.objective import Objective, as_objective
-from scheduler.suites.suite import Member, Suite
-from scheduler.tuning.budget import Budget
-from scheduler.tuning.progress import Stop
-from scheduler.tuning.runs.process import is_gone
-from scheduler.tuning.runs.run_log import HEARTBEAT
-from spaces.errors import InputError, shown
-from spaces.target import Target, detect_target
-from spaces.validation.checks import positive, whole
+from tilewright.scheduler.suites.objective import Objective, as_objective
+from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.progress import Stop
+from tilewright.scheduler.tuning.runs.process import is_gone
+from tilewright.scheduler.tuning.runs.run_log import HEARTBEAT
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.validation.checks import positive, whole
 
 if TYPE_CHECKING:
-    from measure.database import Database
-    from measure.records.run import Run
+    from tilewright.measure.database import Database
+    from tilewright.measure.records.run import Run
 
 LOST_AFTER = 6 * HEARTBEAT
 """Seconds without a sign of life after which a job is taken for lost."""

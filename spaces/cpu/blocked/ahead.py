@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import Strided, strided
-from spaces.cpu.blocked.blocking import Blocking
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import Strided, strided
+from tilewright.spaces.cpu.blocked.blocking import Blocking
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)

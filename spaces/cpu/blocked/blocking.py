@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.layout import Strided, row_major
-from spaces.cpu.abi import FLOAT, LINE, PAGE
-from spaces.cpu.blocked.ahead import Ahead
-from spaces.cpu.blocked.blocking import Blocking
-from spaces.cpu.blocked.packing import LeftBlock, RightBlock
-from spaces.cpu.tiles.steps import PAIR, Stream, stream
-from spaces.schedule import Value
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.layout import Strided, row_major
+from tilewright.spaces.cpu.abi import FLOAT, LINE, PAGE
+from tilewright.spaces.cpu.blocked.ahead import Ahead
+from tilewright.spaces.cpu.blocked.blocking import Blocking
+from tilewright.spaces.cpu.blocked.packing import LeftBlock, RightBlock
+from tilewright.spaces.cpu.tiles.steps import PAIR, Stream, stream
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)

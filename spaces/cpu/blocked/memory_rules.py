@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import PAGE
-from spaces.cpu.blocked.blocking import blocks_of
-from spaces.cpu.blocked.rule_context import Context, TileContext
-from spaces.cpu.traffic import rows_without_conflict
-from spaces.template import Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import PAGE
+from tilewright.spaces.cpu.blocked.blocking import blocks_of
+from tilewright.spaces.cpu.blocked.rule_context import Context, TileContext
+from tilewright.spaces.cpu.traffic import rows_without_conflict
+from tilewright.spaces.template import Rule
 
 ROWS_FOR_DOT = 16
 """Rows from which packing pairs is sure to pay."""

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from spaces.algebra.index import Index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import Layout, Strided, column_major, row_major
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.abi import LINE
-from spaces.cpu.tiles.steps import Stream
-from spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import Layout, Strided, column_major, row_major
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cpu.abi import LINE
+from tilewright.spaces.cpu.tiles.steps import Stream
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
 
 REMEMBERED = 512  # texts of functions
 

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.decisions import registers
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import registers
+from tilewright.spaces.workloads.product import Product
 
 
 class Extents(Protocol):

@@ -16,15 +16,25 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.blocked.blocking import blocks_of
-from spaces.cpu.blocked.memory_rules import ahead_rules, cache_rules, layout_rules, packing_rules
-from spaces.cpu.blocked.rule_context import Context, TileContext
-from spaces.cpu.sharing import LEAST_WORK, enough_threads, idle_batch_workers, idle_threads
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.decisions import registers
-from spaces.template import Decision, Rule
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.blocked.blocking import blocks_of
+from tilewright.spaces.cpu.blocked.memory_rules import (
+    ahead_rules,
+    cache_rules,
+    layout_rules,
+    packing_rules,
+)
+from tilewright.spaces.cpu.blocked.rule_context import Context, TileContext
+from tilewright.spaces.cpu.sharing import (
+    LEAST_WORK,
+    enough_threads,
+    idle_batch_workers,
+    idle_threads,
+)
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import registers
+from tilewright.spaces.template import Decision, Rule
+from tilewright.spaces.workloads.product import Product
 
 LEAST_CHAINS = 8
 """Independent accumulations that keep two FMA pipes of latency 4 busy; with many registers, a

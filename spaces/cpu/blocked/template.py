@@ -11,22 +11,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cpu.abi import FLOAT, c_kernel
-from spaces.cpu.blocked.code import ContractionCode
-from spaces.cpu.blocked.rules import contraction_rules
-from spaces.cpu.blocked.traffic import contraction_quantities
-from spaces.cpu.prelude import prelude
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.thin.blocking import THIN_ROWS
-from spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
-from spaces.cpu.vectors.simd import FLOATS
-from spaces.kernel import Kernel
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.product import orient, product_of
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.blocked.code import ContractionCode
+from tilewright.spaces.cpu.blocked.rules import contraction_rules
+from tilewright.spaces.cpu.blocked.traffic import contraction_quantities
+from tilewright.spaces.cpu.prelude import prelude
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.thin.blocking import THIN_ROWS
+from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
+from tilewright.spaces.cpu.vectors.simd import FLOATS
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.product import orient, product_of
+from tilewright.spaces.workloads.workload import Workload
 
 PANEL_WIDTH = 32
 """Columns of a typical panel, which is to be as deep as L1 holds, and at most half of L2."""

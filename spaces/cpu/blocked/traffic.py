@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT, LINE_BYTES
-from spaces.cpu.blocked.blocking import Blocking, blocking
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.decisions import registers
-from spaces.cpu.traffic import (
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT, LINE_BYTES
+from tilewright.spaces.cpu.blocked.blocking import Blocking, blocking
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import registers
+from tilewright.spaces.cpu.traffic import (
     USABLE,
     footprints,
     line_turns,
@@ -23,10 +23,10 @@ from spaces.cpu.traffic import (
     near_reach,
     shares,
 )
-from spaces.quantities import filled, widened
-from spaces.template import Columns
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
+from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.product import Product
 
 TOTALS = {
     *("flops", "useful_flops", "instructions", "register_bytes", "near_bytes", "middle_bytes"),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.moves import TABLE_TYPES
-from spaces.derivation.chained.text import FormText
-from spaces.derivation.chained.view import Chained, ChainedOutput
-from spaces.derivation.products.forms import Form, axes_of, variable
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.scopes import Integer
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.derivation.chained.text import FormText
+from tilewright.spaces.derivation.chained.view import Chained, ChainedOutput
+from tilewright.spaces.derivation.products.forms import Form, axes_of, variable
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.scopes import Integer
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 MOST_STEP = 1 << 24
 """Elements of a table from one lane to the next that 32 bits hold for all lanes."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.abi import LINE
-from spaces.cpu.chained.chain import weight_tiles
-from spaces.derivation.chained.view import Chained
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.abi import LINE
+from tilewright.spaces.cpu.chained.chain import weight_tiles
+from tilewright.spaces.derivation.chained.view import Chained
 
 PANELS, DOTS, STEPS = "panels", "dots", "steps"
 DEPTH_STEP = 512

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from spaces.cpu.chained import places
-from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.reducers import (
+from tilewright.spaces.cpu.chained import places
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.cpu.vectors.reducers import (
     BARE,
     EXTREMES,
     begun,
@@ -23,13 +23,13 @@ from spaces.cpu.vectors.reducers import (
     scaled_by,
     states_of,
 )
-from spaces.derivation.chained.levels import Levels
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.chains.corrections import positive
-from spaces.derivation.scopes import Leaf, Scope, combined, series
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Binary, Call, Expression, Read
+from tilewright.spaces.derivation.chained.levels import Levels
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.derivation.chains.corrections import positive
+from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Binary, Call, Expression, Read
 
 SCORE = "score"
 NAN = '__builtin_nanf("")'

@@ -17,22 +17,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import LINE, buffer_variables, entry_function
-from spaces.cpu.chained.access import Access, copied_row
-from spaces.cpu.chained.blocks import Blocks
-from spaces.cpu.chained.chain import HIDDEN, RowChain, weight_tiles
-from spaces.cpu.chained.finish import outputs_of_row
-from spaces.cpu.chained.keys import Keys
-from spaces.cpu.chained.merging import Merging
-from spaces.cpu.chained.places import NOWHERE
-from spaces.cpu.chained.values import Values
-from spaces.cpu.vectors.reducers import EXTREMES, IDENTITIES
-from spaces.derivation.chained.text import extreme, spans, split
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.scopes import Leaf
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import LINE, buffer_variables, entry_function
+from tilewright.spaces.cpu.chained.access import Access, copied_row
+from tilewright.spaces.cpu.chained.blocks import Blocks
+from tilewright.spaces.cpu.chained.chain import HIDDEN, RowChain, weight_tiles
+from tilewright.spaces.cpu.chained.finish import outputs_of_row
+from tilewright.spaces.cpu.chained.keys import Keys
+from tilewright.spaces.cpu.chained.merging import Merging
+from tilewright.spaces.cpu.chained.places import NOWHERE
+from tilewright.spaces.cpu.chained.values import Values
+from tilewright.spaces.cpu.vectors.reducers import EXTREMES, IDENTITIES
+from tilewright.spaces.derivation.chained.text import extreme, spans, split
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from spaces.cpu.chained.access import Access
-from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.reducers import ended, identity
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.scopes import Leaf
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.cpu.chained.access import Access
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.cpu.vectors.reducers import ended, identity
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Expression, Read
 
 
 def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:

@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.layout import row_major, strided
-from spaces.cpu.blocked.packing import RightBlock
-from spaces.cpu.chained.access import Access, copied_row
-from spaces.cpu.chained.blocks import DEPTH_STEP, Blocks
-from spaces.cpu.tiles.dot_tile import DotTile
-from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.steps import Stream
-from spaces.language.tree import Read
+from tilewright.spaces.algebra.layout import row_major, strided
+from tilewright.spaces.cpu.blocked.packing import RightBlock
+from tilewright.spaces.cpu.chained.access import Access, copied_row
+from tilewright.spaces.cpu.chained.blocks import DEPTH_STEP, Blocks
+from tilewright.spaces.cpu.tiles.dot_tile import DotTile
+from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.cpu.tiles.steps import Stream
+from tilewright.spaces.language.tree import Read
 
 
 @dataclass(frozen=True)

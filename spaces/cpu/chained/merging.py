@@ -10,17 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from spaces.algebra.integers import round_up
-from spaces.cpu.abi import LINE
-from spaces.cpu.chained import places
-from spaces.cpu.chained.blocks import Blocks
-from spaces.cpu.chained.chain import begun_states, corrected
-from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.reducers import EXTREMES, factor, identity, joined
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
-from spaces.derivation.scopes import Leaf, Scope
-from spaces.language.magnitude import magnitudes
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cpu.abi import LINE
+from tilewright.spaces.cpu.chained import places
+from tilewright.spaces.cpu.chained.blocks import Blocks
+from tilewright.spaces.cpu.chained.chain import begun_states, corrected
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.cpu.vectors.reducers import EXTREMES, factor, identity, joined
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
+from tilewright.spaces.derivation.scopes import Leaf, Scope
+from tilewright.spaces.language.magnitude import magnitudes
 
 
 @dataclass(frozen=True)

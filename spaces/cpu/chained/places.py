@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from spaces.cpu.rows.reducing import BEFORE
-from spaces.cpu.vectors.reducers import EXTREMES, joined_operand
-from spaces.derivation.scopes import combined
+from tilewright.spaces.cpu.rows.reducing import BEFORE
+from tilewright.spaces.cpu.vectors.reducers import EXTREMES, joined_operand
+from tilewright.spaces.derivation.scopes import combined
 
 NOWHERE = "0x7fffffff"
 """As C has it: the greatest place, so that any other one comes before it."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
-from spaces.cpu.abi import FLOAT, MOST
-from spaces.cpu.isa import power, unordered, used
-from spaces.cpu.rows import prelude as rows
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors.lanes import across
-from spaces.cpu.vectors.reducers import BARE
-from spaces.numerics.polynomials import EXP2, fused_horner
+from tilewright.spaces.cpu.abi import FLOAT, MOST
+from tilewright.spaces.cpu.isa import power, unordered, used
+from tilewright.spaces.cpu.rows import prelude as rows
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors.lanes import across
+from tilewright.spaces.cpu.vectors.reducers import BARE
+from tilewright.spaces.numerics.polynomials import EXP2, fused_horner
 
 _ANY = """\
 static inline int tw_all_finite(const float *x, long rows, long stride, long n) {

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.chained.blocks import DOTS, STEPS
-from spaces.cpu.sharing import idle_threads
-from spaces.template import Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.chained.blocks import DOTS, STEPS
+from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
-    from spaces.cpu.chained.template import ChainedTemplate
+    from tilewright.spaces.cpu.chained.template import ChainedTemplate
 
 ENOUGH = 4
 """Blocks of rows for each worker, from which they are shared out evenly without parts of keys."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from spaces.cpu.vectors.moves import TABLE_TYPES
-from spaces.cpu.vectors.simd import FLOATS
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.dtypes import EXACT
-from spaces.language.tree import Read
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.cpu.vectors.simd import FLOATS
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.dtypes import EXACT
+from tilewright.spaces.language.tree import Read
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_chained(workload: Workload) -> str | None:

@@ -16,28 +16,36 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cpu.abi import FLOAT, c_kernel
-from spaces.cpu.chained.blocks import COPIED, DEPTH_STEP, DOTS, IN_PLACE, PANELS, STEPS, Blocks
-from spaces.cpu.chained.code import ChainedCode
-from spaces.cpu.chained.prelude import prelude
-from spaces.cpu.chained.rules import chained_rules
-from spaces.cpu.chained.served import why_not_chained
-from spaces.cpu.chained.traffic import chained_quantities
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import wide
-from spaces.derivation.chained.meetings import Meetings
-from spaces.derivation.chained.scaling import with_scaled_scores
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.derivation.chains.chain import is_weak
-from spaces.derivation.chains.chain_reduction import correcting_functions
-from spaces.kernel import Kernel
-from spaces.language.magnitude import magnitudes
-from spaces.numerics.mode import Numerics
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.chained.blocks import (
+    COPIED,
+    DEPTH_STEP,
+    DOTS,
+    IN_PLACE,
+    PANELS,
+    STEPS,
+    Blocks,
+)
+from tilewright.spaces.cpu.chained.code import ChainedCode
+from tilewright.spaces.cpu.chained.prelude import prelude
+from tilewright.spaces.cpu.chained.rules import chained_rules
+from tilewright.spaces.cpu.chained.served import why_not_chained
+from tilewright.spaces.cpu.chained.traffic import chained_quantities
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import wide
+from tilewright.spaces.derivation.chained.meetings import Meetings
+from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.derivation.chains.chain import is_weak
+from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
 TILE_VECTORS = (1, 2, 3, 4)

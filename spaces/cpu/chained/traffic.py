@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import LINE
-from spaces.cpu.chained.blocks import Blocks
-from spaces.cpu.chained.rules import block_bytes
-from spaces.cpu.rows.work import CALL
-from spaces.cpu.traffic import even_shares, footprints
-from spaces.derivation.chained.work import operations
-from spaces.quantities import filled
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import LINE
+from tilewright.spaces.cpu.chained.blocks import Blocks
+from tilewright.spaces.cpu.chained.rules import block_bytes
+from tilewright.spaces.cpu.rows.work import CALL
+from tilewright.spaces.cpu.traffic import even_shares, footprints
+from tilewright.spaces.derivation.chained.work import operations
+from tilewright.spaces.quantities import filled
+from tilewright.spaces.template import Columns
 
 if TYPE_CHECKING:
-    from spaces.cpu.chained.template import ChainedTemplate
-    from spaces.cpu.target import CpuTarget
+    from tilewright.spaces.cpu.chained.template import ChainedTemplate
+    from tilewright.spaces.cpu.target import CpuTarget
 
 
 def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str, np.ndarray]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.integers import round_up
-from spaces.algebra.layout import strided
-from spaces.cpu.chained.access import Access, copied_row
-from spaces.cpu.chained.blocks import Blocks
-from spaces.cpu.chained.chain import weight_tiles
-from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.derivation.chained.view import Weighing
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.algebra.layout import strided
+from tilewright.spaces.cpu.chained.access import Access, copied_row
+from tilewright.spaces.cpu.chained.blocks import Blocks
+from tilewright.spaces.cpu.chained.chain import weight_tiles
+from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.derivation.chained.view import Weighing
 
 
 @dataclass(frozen=True)

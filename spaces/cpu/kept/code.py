@@ -18,22 +18,22 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function
-from spaces.cpu.kept.held import Held, held
-from spaces.cpu.kept.tile import Tile, whole
-from spaces.cpu.kept.tiling import Tiling
-from spaces.cpu.vectors.reducers import joined
-from spaces.derivation.kept.tiles import Segment, moved
-from spaces.derivation.kept.view import KeptView
-from spaces.derivation.maps.nest import Loop
-from spaces.derivation.products.forms import Form, variable
-from spaces.dtypes import dtype
-from spaces.language.tree import Read
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function
+from tilewright.spaces.cpu.kept.held import Held, held
+from tilewright.spaces.cpu.kept.tile import Tile, whole
+from tilewright.spaces.cpu.kept.tiling import Tiling
+from tilewright.spaces.cpu.vectors.reducers import joined
+from tilewright.spaces.derivation.kept.tiles import Segment, moved
+from tilewright.spaces.derivation.kept.view import KeptView
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.products.forms import Form, variable
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.tree import Read
+from tilewright.spaces.workloads.array import Array
 
 Position = Mapping[str, Segment]
 """Of each kept loop, the blocks that code is for."""

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.kept.tiling import Tiling
-from spaces.derivation.kept.held import same_in_tile, tap_index
-from spaces.derivation.kept.view import Bounded, KeptView
-from spaces.derivation.products.forms import Form
-from spaces.language.tree import Read
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.kept.tiling import Tiling
+from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
+from tilewright.spaces.derivation.kept.view import Bounded, KeptView
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.language.tree import Read
 
 MOST_TAPS = 128
 """Taps whose elements are worth a place beside the stack's other things."""

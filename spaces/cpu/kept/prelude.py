@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
-from spaces.cpu import isa
-from spaces.cpu.abi import MOST
-from spaces.cpu.rows import prelude as rows
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import doubles, simd, turning
+from tilewright.spaces.cpu import isa
+from tilewright.spaces.cpu.abi import MOST
+from tilewright.spaces.cpu.rows import prelude as rows
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import doubles, simd, turning
 
 
 @lru_cache(maxsize=64)

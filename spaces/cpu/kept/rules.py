@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, OUTER, REDUCED
-from spaces.cpu.sharing import idle_threads
-from spaces.derivation.kept.cutting import turn_rules
-from spaces.derivation.kept.tiles import segments
-from spaces.template import Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, OUTER, REDUCED
+from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.derivation.kept.cutting import turn_rules
+from tilewright.spaces.derivation.kept.tiles import segments
+from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
-    from spaces.cpu.kept.template import KeptTemplate
+    from tilewright.spaces.cpu.kept.template import KeptTemplate
 
 MOST_TERMS = 512
 """Terms that are written out, those for borders included: compilers take milliseconds for

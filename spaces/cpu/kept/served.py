@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from spaces.cpu.kept.prelude import prelude
-from spaces.cpu.rows.served import ELEMENTS
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import doubles
-from spaces.derivation.kept.served import why_no_array, why_no_place
-from spaces.derivation.kept.view import cached_kept
-from spaces.errors import InputError
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.kept.prelude import prelude
+from tilewright.spaces.cpu.rows.served import ELEMENTS
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import doubles
+from tilewright.spaces.derivation.kept.served import why_no_array, why_no_place
+from tilewright.spaces.derivation.kept.view import cached_kept
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_kept(workload: Workload, target: CpuTarget) -> str | None:

@@ -12,22 +12,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cpu.abi import c_kernel
-from spaces.cpu.kept.code import KeptCode
-from spaces.cpu.kept.prelude import prelude
-from spaces.cpu.kept.rules import kept_rules
-from spaces.cpu.kept.served import why_not_kept
-from spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, OUTER, REDUCED, Tiling
-from spaces.cpu.kept.traffic import kept_quantities
-from spaces.cpu.target import CpuTarget
-from spaces.derivation.kept.view import cached_kept, loops_across
-from spaces.dtypes import dtype
-from spaces.kernel import Kernel
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.abi import c_kernel
+from tilewright.spaces.cpu.kept.code import KeptCode
+from tilewright.spaces.cpu.kept.prelude import prelude
+from tilewright.spaces.cpu.kept.rules import kept_rules
+from tilewright.spaces.cpu.kept.served import why_not_kept
+from tilewright.spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, OUTER, REDUCED, Tiling
+from tilewright.spaces.cpu.kept.traffic import kept_quantities
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.derivation.kept.view import cached_kept, loops_across
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class KeptTemplate(Template):

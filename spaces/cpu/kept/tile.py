@@ -8,20 +8,20 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.kept.held import Held
-from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors import long_sums
-from spaces.cpu.vectors.reducers import factors, identity, joined
-from spaces.derivation.kept.tiles import Ranges, moved, reach
-from spaces.derivation.kept.view import Bounded, KeptView
-from spaces.derivation.maps.nest import Loop
-from spaces.derivation.maps.text import form_text
-from spaces.derivation.maps.view import Access
-from spaces.derivation.products.forms import Atom, Form, Quotient
-from spaces.derivation.scopes import Scope
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.kept.held import Held
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.cpu.vectors import long_sums
+from tilewright.spaces.cpu.vectors.reducers import factors, identity, joined
+from tilewright.spaces.derivation.kept.tiles import Ranges, moved, reach
+from tilewright.spaces.derivation.kept.view import Bounded, KeptView
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.maps.text import form_text
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.derivation.products.forms import Atom, Form, Quotient
+from tilewright.spaces.derivation.scopes import Scope
+from tilewright.spaces.language.tree import Expression, Read
 
 By = Mapping[str, int]
 """How many turns further on than the tile's first, of each loop; of loops written out, the turn."""

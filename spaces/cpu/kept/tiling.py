@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.kept.cutting import Cutting
-from spaces.derivation.kept.tiles import Segment, segments
-from spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.kept.cutting import Cutting
+from tilewright.spaces.derivation.kept.tiles import Segment, segments
+from tilewright.spaces.derivation.maps.nest import Loop
 
 INNER, MIDDLE, OUTER = "inner", "middle", "outer"
 """Where the loop over vectors is among the kept loops, by the decision ``order``."""

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.kept.held import has_room
-from spaces.cpu.kept.rules import registers, terms
-from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED, Tiling
-from spaces.cpu.traffic import USABLE, even_shares, footprints
-from spaces.derivation.kept.held import same_in_tile, tap_index
-from spaces.derivation.kept.traffic import loads_by_turns
-from spaces.derivation.kept.view import Bounded, KeptView
-from spaces.derivation.work import work
-from spaces.quantities import filled, widened
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.kept.held import has_room
+from tilewright.spaces.cpu.kept.rules import registers, terms
+from tilewright.spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED, Tiling
+from tilewright.spaces.cpu.traffic import USABLE, even_shares, footprints
+from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
+from tilewright.spaces.derivation.kept.traffic import loads_by_turns
+from tilewright.spaces.derivation.kept.view import Bounded, KeptView
+from tilewright.spaces.derivation.work import work
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
 
 if TYPE_CHECKING:
-    from spaces.cpu.kept.template import KeptTemplate
+    from tilewright.spaces.cpu.kept.template import KeptTemplate
 
 TURN = 2.5
 """Issue slots that pass while an element of a block is transposed."""

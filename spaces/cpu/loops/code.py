@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
-from spaces.cpu.vectors.moves import TABLE_TYPES
-from spaces.loops.nest import Access, NestCode
-from spaces.loops.numbers import definitions
-from spaces.loops.plan import Nest, Plan
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import entry_function
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.loops.nest import Access, NestCode
+from tilewright.spaces.loops.numbers import definitions
+from tilewright.spaces.loops.plan import Nest, Plan
+from tilewright.spaces.workloads.array import Array
 
 C_TYPES = {
     **TABLE_TYPES,

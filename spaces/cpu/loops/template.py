@@ -6,19 +6,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import ABI_PRELUDE, c_kernel
-from spaces.cpu.loops.code import LoopsCode
-from spaces.cpu.sharing import enough_threads
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.traffic import footprints, shares
-from spaces.kernel import Kernel
-from spaces.loops.template import Loops
-from spaces.quantities import filled, widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Rule
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import ABI_PRELUDE, c_kernel
+from tilewright.spaces.cpu.loops.code import LoopsCode
+from tilewright.spaces.cpu.sharing import enough_threads
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.traffic import footprints, shares
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.loops.template import Loops
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Rule
+from tilewright.spaces.workloads.workload import Workload
 
 CHUNKS = (1, 8, 64, 512, 4096)
 """Elements that a worker takes at a time."""

@@ -14,21 +14,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.mapping import repeat
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.maps.lines import Lines
-from spaces.cpu.maps.names import Names
-from spaces.cpu.maps.registers import Registers
-from spaces.cpu.maps.sharing import Sharing
-from spaces.cpu.maps.straight import StraightBlocks
-from spaces.cpu.maps.tiling import Tiling
-from spaces.cpu.maps.turned import TurnedBlocks
-from spaces.cpu.maps.values import VectorValues
-from spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TURNED, Plane
-from spaces.derivation.maps.view import Access
-from spaces.schedule import Value
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.maps.lines import Lines
+from tilewright.spaces.cpu.maps.names import Names
+from tilewright.spaces.cpu.maps.registers import Registers
+from tilewright.spaces.cpu.maps.sharing import Sharing
+from tilewright.spaces.cpu.maps.straight import StraightBlocks
+from tilewright.spaces.cpu.maps.tiling import Tiling
+from tilewright.spaces.cpu.maps.turned import TurnedBlocks
+from tilewright.spaces.cpu.maps.values import VectorValues
+from tilewright.spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TURNED, Plane
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

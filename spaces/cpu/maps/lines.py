@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import LINE_BYTES
-from spaces.cpu.maps.tiling import Tiling
-from spaces.derivation.maps.order import ROWS
-from spaces.derivation.maps.view import Access
-from spaces.schedule import Value
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import LINE_BYTES
+from tilewright.spaces.cpu.maps.tiling import Tiling
+from tilewright.spaces.derivation.maps.order import ROWS
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.cpu.abi import buffer_variables
-from spaces.cpu.maps.lines import Lines
-from spaces.cpu.maps.registers import Registers
-from spaces.cpu.maps.tiling import Tiling
-from spaces.cpu.maps.values import VectorValues
-from spaces.cpu.vectors.moves import TABLE_TYPES
-from spaces.derivation.maps.plane import ANYWHERE, Plane
-from spaces.derivation.maps.view import Access
-from spaces.schedule import Value
-from spaces.workloads.array import Array
+from tilewright.spaces.cpu.abi import buffer_variables
+from tilewright.spaces.cpu.maps.lines import Lines
+from tilewright.spaces.cpu.maps.registers import Registers
+from tilewright.spaces.cpu.maps.tiling import Tiling
+from tilewright.spaces.cpu.maps.values import VectorValues
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.derivation.maps.plane import ANYWHERE, Plane
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

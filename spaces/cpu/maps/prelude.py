@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cpu.abi import ABI_PRELUDE, FLOAT
-from spaces.cpu.maps.registers import Registers, registers_of
-from spaces.cpu.maps.values import has_wide_forms
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import moves, simd, turning, vector_math, wide, words
-from spaces.derivation.maps.plane import Plane
-from spaces.derivation.maps.served import cached_plane
-from spaces.language.magnitude import magnitudes
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT
+from tilewright.spaces.cpu.maps.registers import Registers, registers_of
+from tilewright.spaces.cpu.maps.values import has_wide_forms
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import moves, simd, turning, vector_math, wide, words
+from tilewright.spaces.derivation.maps.plane import Plane
+from tilewright.spaces.derivation.maps.served import cached_plane
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 @lru_cache(maxsize=64)

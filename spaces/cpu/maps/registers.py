@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from spaces.cpu.abi import FLOAT
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.vectors.words import WORD_TYPES, WORDS
-from spaces.derivation.maps.plane import Plane
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.vectors.words import WORD_TYPES, WORDS
+from tilewright.spaces.derivation.maps.plane import Plane
 
 LEAST_SIDE = 16
 """Bytes of the least vector that blocks are transposed in."""

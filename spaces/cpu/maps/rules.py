@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.cpu.maps.straight import STRIPS
-from spaces.cpu.maps.tiling import NOTHING, TURN
-from spaces.cpu.sharing import idle_threads
-from spaces.cpu.target import CpuTarget
-from spaces.derivation.maps.order import order_rule
-from spaces.template import Rule
+from tilewright.spaces.cpu.maps.straight import STRIPS
+from tilewright.spaces.cpu.maps.tiling import NOTHING, TURN
+from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.derivation.maps.order import order_rule
+from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
-    from spaces.cpu.maps.template import MapTemplate
+    from tilewright.spaces.cpu.maps.template import MapTemplate
 
 LEAST_TILE = 512
 """Elements of a tile below which calling for it costs more than moving it."""

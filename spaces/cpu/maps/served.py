@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from spaces.cpu.maps.prelude import prelude
-from spaces.cpu.maps.registers import only_moved
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors.moves import TABLE_TYPES
-from spaces.cpu.vectors.simd import FLOATS
-from spaces.derivation.maps.served import cached_plane, why_no_array
-from spaces.dtypes import DTYPES
-from spaces.errors import InputError
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.maps.prelude import prelude
+from tilewright.spaces.cpu.maps.registers import only_moved
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.cpu.vectors.simd import FLOATS
+from tilewright.spaces.derivation.maps.served import cached_plane, why_no_array
+from tilewright.spaces.dtypes import DTYPES
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 def why_no_map(workload: Workload, target: CpuTarget) -> str | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
-from spaces.cpu.maps.names import Names
-from spaces.cpu.maps.tiling import Tiling
-from spaces.derivation.maps.order import ROWS
-from spaces.schedule import Value
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import entry_function
+from tilewright.spaces.cpu.maps.names import Names
+from tilewright.spaces.cpu.maps.tiling import Tiling
+from tilewright.spaces.derivation.maps.order import ROWS
+from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)

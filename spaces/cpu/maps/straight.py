@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import repeat, spatial
 
 STRIPS = (2, 4)
 """Strips of blocks that may be walked together."""

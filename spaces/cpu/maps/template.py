@@ -13,24 +13,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cpu.abi import c_kernel
-from spaces.cpu.maps.code import MapCode
-from spaces.cpu.maps.prelude import prelude
-from spaces.cpu.maps.registers import goes_straight, registers_of
-from spaces.cpu.maps.rules import SKEW, map_rules
-from spaces.cpu.maps.served import why_no_map
-from spaces.cpu.maps.straight import STRIPS
-from spaces.cpu.maps.tiling import ASK, NOTHING, TURN, Tiling
-from spaces.cpu.maps.traffic import map_quantities
-from spaces.cpu.target import CpuTarget
-from spaces.derivation.maps.order import COLUMNS, ROWS
-from spaces.derivation.maps.served import cached_plane
-from spaces.kernel import Kernel
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.abi import c_kernel
+from tilewright.spaces.cpu.maps.code import MapCode
+from tilewright.spaces.cpu.maps.prelude import prelude
+from tilewright.spaces.cpu.maps.registers import goes_straight, registers_of
+from tilewright.spaces.cpu.maps.rules import SKEW, map_rules
+from tilewright.spaces.cpu.maps.served import why_no_map
+from tilewright.spaces.cpu.maps.straight import STRIPS
+from tilewright.spaces.cpu.maps.tiling import ASK, NOTHING, TURN, Tiling
+from tilewright.spaces.cpu.maps.traffic import map_quantities
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.derivation.maps.order import COLUMNS, ROWS
+from tilewright.spaces.derivation.maps.served import cached_plane
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class MapTemplate(Template):

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.abi import LINE_BYTES
-from spaces.cpu.maps.registers import Registers
-from spaces.cpu.maps.straight import STRIPS
-from spaces.derivation.maps.order import ROWS
-from spaces.derivation.maps.plane import Plane
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.abi import LINE_BYTES
+from tilewright.spaces.cpu.maps.registers import Registers
+from tilewright.spaces.cpu.maps.straight import STRIPS
+from tilewright.spaces.derivation.maps.order import ROWS
+from tilewright.spaces.derivation.maps.plane import Plane
 
 NOTHING, ASK, TURN = "nothing", "ask", "turn"
 """What is done about what comes next, by the decision ``ahead``: nothing; the lines that turn for

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import LINE_BYTES
-from spaces.cpu.maps.registers import Registers
-from spaces.cpu.maps.straight import STRIPS
-from spaces.cpu.maps.tiling import NOTHING, Tiling
-from spaces.cpu.traffic import USABLE, footprints, lines_held, shares, stays_far
-from spaces.derivation.maps.order import ROWS
-from spaces.derivation.maps.plane import Plane
-from spaces.derivation.maps.view import Access
-from spaces.derivation.work import Work, work
-from spaces.quantities import filled, widened
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import LINE_BYTES
+from tilewright.spaces.cpu.maps.registers import Registers
+from tilewright.spaces.cpu.maps.straight import STRIPS
+from tilewright.spaces.cpu.maps.tiling import NOTHING, Tiling
+from tilewright.spaces.cpu.traffic import USABLE, footprints, lines_held, shares, stays_far
+from tilewright.spaces.derivation.maps.order import ROWS
+from tilewright.spaces.derivation.maps.plane import Plane
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.derivation.work import Work, work
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
 
 if TYPE_CHECKING:
-    from spaces.cpu.maps.template import MapTemplate
+    from tilewright.spaces.cpu.maps.template import MapTemplate
 
 START = 40.0
 """Instructions in whose time a run begins: its page is looked up, and no line of it foreseen."""

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.maps.names import Names
-from spaces.derivation.maps.view import Access
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.maps.names import Names
+from tilewright.spaces.derivation.maps.view import Access
 
 
 @dataclass(frozen=True)

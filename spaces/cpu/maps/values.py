@@ -6,16 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from spaces.cpu.vectors.vector_code import VectorCode
-from spaces.cpu.vectors.wide import Wide
-from spaces.derivation.maps.plane import ANYWHERE, Plane
-from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
-from spaces.derivation.maps.view import Access
-from spaces.derivation.products.forms import Atom, Entry, Form, Quotient
-from spaces.derivation.products.reach import Reach
-from spaces.language.magnitude import magnitudes
-from spaces.language.text import Written
-from spaces.language.tree import Comparison, Expression, Read, Select
+from tilewright.spaces.cpu.vectors.vector_code import VectorCode
+from tilewright.spaces.cpu.vectors.wide import Wide
+from tilewright.spaces.derivation.maps.plane import ANYWHERE, Plane
+from tilewright.spaces.derivation.maps.text import (
+    entry_offset,
+    form_text,
+    may_be_negative,
+    simplest,
+)
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.derivation.products.forms import Atom, Entry, Form, Quotient
+from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.tree import Comparison, Expression, Read, Select
 
 
 @dataclass(frozen=True)

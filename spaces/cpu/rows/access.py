@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spaces.algebra.index import Index
-from spaces.cpu.abi import ARRAY_TYPES
-from spaces.cpu.rows.columns import Vector
-from spaces.cpu.vectors.vector_code import loaded
-from spaces.derivation.rows.place import Place
-from spaces.derivation.rows.view import Rows
-from spaces.language.tree import Read
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cpu.abi import ARRAY_TYPES
+from tilewright.spaces.cpu.rows.columns import Vector
+from tilewright.spaces.cpu.vectors.vector_code import loaded
+from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.language.tree import Read
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass

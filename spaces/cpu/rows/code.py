@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES, buffer_variables, entry_function
-from spaces.cpu.rows.access import RowAccess
-from spaces.cpu.rows.columns import Walk
-from spaces.cpu.rows.held import Held
-from spaces.cpu.rows.row import RowBody
-from spaces.derivation.rows.passes import Pass
-from spaces.derivation.rows.view import Rows
-from spaces.dtypes import dtype
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES, buffer_variables, entry_function
+from tilewright.spaces.cpu.rows.access import RowAccess
+from tilewright.spaces.cpu.rows.columns import Walk
+from tilewright.spaces.cpu.rows.held import Held
+from tilewright.spaces.cpu.rows.row import RowBody
+from tilewright.spaces.derivation.rows.passes import Pass
+from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

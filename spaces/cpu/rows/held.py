@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.derivation.rows.place import Place
-from spaces.derivation.rows.view import RowOutput, Rows
-from spaces.derivation.scopes import special
-from spaces.language.tree import Expression
+from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.derivation.rows.view import RowOutput, Rows
+from tilewright.spaces.derivation.scopes import special
+from tilewright.spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)

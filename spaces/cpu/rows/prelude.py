@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
-from spaces.cpu.abi import ABI_PRELUDE, FLOAT
-from spaces.cpu.isa import extremes
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import doubles, moves, simd, vector_math
-from spaces.cpu.vectors import lanes as across
+from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT
+from tilewright.spaces.cpu.isa import extremes
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import doubles, moves, simd, vector_math
+from tilewright.spaces.cpu.vectors import lanes as across
 
 _ALWAYS = frozenset({"floor", "max", "min"})
 """Functions that whole numbers and joining lanes need; they bring ``tw_select`` and the rest."""

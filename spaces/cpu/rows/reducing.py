@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from spaces.cpu.rows.columns import Vector
-from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors import long_sums
-from spaces.cpu.vectors.reducers import (
+from tilewright.spaces.cpu.rows.columns import Vector
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.cpu.vectors import long_sums
+from tilewright.spaces.cpu.vectors.reducers import (
     EXTREMES,
     begun,
     ended,
@@ -21,10 +21,10 @@ from spaces.cpu.vectors.reducers import (
     states_of,
     sum_of_products,
 )
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.rows.passes import Pass
-from spaces.derivation.scopes import Leaf, Scope, combined, series
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.derivation.rows.passes import Pass
+from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series
+from tilewright.spaces.language.tree import Expression, Read
 
 BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}
 """Functions that say where one value takes the place of another."""

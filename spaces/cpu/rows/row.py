@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from spaces.algebra.index import Index
-from spaces.cpu.abi import LINE_BYTES
-from spaces.cpu.rows.access import RowAccess
-from spaces.cpu.rows.columns import Vector, Walk
-from spaces.cpu.rows.held import Held
-from spaces.cpu.rows.reducing import Reducing
-from spaces.cpu.rows.scopes import VectorScope
-from spaces.derivation.rows.passes import Pass
-from spaces.derivation.rows.view import RowOutput, Rows
-from spaces.derivation.scopes import Integer, Scope
-from spaces.dtypes import dtype
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cpu.abi import LINE_BYTES
+from tilewright.spaces.cpu.rows.access import RowAccess
+from tilewright.spaces.cpu.rows.columns import Vector, Walk
+from tilewright.spaces.cpu.rows.held import Held
+from tilewright.spaces.cpu.rows.reducing import Reducing
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.derivation.rows.passes import Pass
+from tilewright.spaces.derivation.rows.view import RowOutput, Rows
+from tilewright.spaces.derivation.scopes import Integer, Scope
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 @dataclass

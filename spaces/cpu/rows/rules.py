@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.cpu.rows.held import outputs_by_element
-from spaces.cpu.rows.work import registers
-from spaces.cpu.sharing import idle_threads
-from spaces.template import Rule
+from tilewright.spaces.cpu.rows.held import outputs_by_element
+from tilewright.spaces.cpu.rows.work import registers
+from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.template import Rule
 
 if TYPE_CHECKING:
-    from spaces.cpu.rows.template import RowsTemplate
+    from tilewright.spaces.cpu.rows.template import RowsTemplate
 
 LEAST_WORK = 2.0**15
 """Elements that are worth waking a thread for."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spaces.cpu.vectors.vector_code import VectorCode
-from spaces.cpu.vectors.wide import Wide
-from spaces.derivation.scopes import Scope
-from spaces.language.magnitude import Magnitudes
-from spaces.language.text import Written
-from spaces.language.tree import AxisValue, Comparison, Expression, Read
+from tilewright.spaces.cpu.vectors.vector_code import VectorCode
+from tilewright.spaces.cpu.vectors.wide import Wide
+from tilewright.spaces.derivation.scopes import Scope
+from tilewright.spaces.language.magnitude import Magnitudes
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, Read
 
 
 class VectorScope(Scope):

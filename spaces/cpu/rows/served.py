@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import log2, prod
 
-from spaces.cpu.vectors import doubles
-from spaces.cpu.vectors.moves import TABLE_TYPES
-from spaces.cpu.vectors.simd import FLOATS
-from spaces.derivation.rows.passes import expressions
-from spaces.derivation.rows.served import why_product
-from spaces.derivation.rows.view import RowOutput, Rows, rows_of
-from spaces.dtypes import EXACT
-from spaces.errors import InputError
-from spaces.language.kinds import is_whole
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Expression, Read
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.vectors import doubles
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.cpu.vectors.simd import FLOATS
+from tilewright.spaces.derivation.rows.passes import expressions
+from tilewright.spaces.derivation.rows.served import why_product
+from tilewright.spaces.derivation.rows.view import RowOutput, Rows, rows_of
+from tilewright.spaces.dtypes import EXACT
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Expression, Read
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 ELEMENTS = {"float32": FLOATS, "float64": ("float64", "float32")}
 """Dtypes of elements, by the one that they have in registers."""

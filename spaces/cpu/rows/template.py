@@ -14,27 +14,32 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cpu.abi import c_kernel
-from spaces.cpu.rows.code import RowsCode
-from spaces.cpu.rows.held import Held, output_to_hold_in, outputs_by_element, worth_holding
-from spaces.cpu.rows.prelude import prelude
-from spaces.cpu.rows.rules import row_rules
-from spaces.cpu.rows.served import cached_rows, row_expressions, why_no_rows
-from spaces.cpu.rows.traffic import row_quantities
-from spaces.cpu.rows.work import busiest
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import wide
-from spaces.derivation.chains.chain_reduction import correcting_functions
-from spaces.derivation.rows.passes import Pass, expressions
-from spaces.dtypes import dtype
-from spaces.kernel import Kernel
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Call
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.abi import c_kernel
+from tilewright.spaces.cpu.rows.code import RowsCode
+from tilewright.spaces.cpu.rows.held import (
+    Held,
+    output_to_hold_in,
+    outputs_by_element,
+    worth_holding,
+)
+from tilewright.spaces.cpu.rows.prelude import prelude
+from tilewright.spaces.cpu.rows.rules import row_rules
+from tilewright.spaces.cpu.rows.served import cached_rows, row_expressions, why_no_rows
+from tilewright.spaces.cpu.rows.traffic import row_quantities
+from tilewright.spaces.cpu.rows.work import busiest
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import wide
+from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
+from tilewright.spaces.derivation.rows.passes import Pass, expressions
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Call
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 ONLINE, PLAIN = "online", "plain"
 AGAIN, SCRATCH, OUTPUT = "again", "scratch", "output"

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.rows.held import outputs_by_element
-from spaces.cpu.rows.work import FORMS, registers, steps
-from spaces.cpu.traffic import USABLE, even_shares, footprints, stays_far
-from spaces.derivation.rows.place import Place
-from spaces.quantities import filled
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.rows.held import outputs_by_element
+from tilewright.spaces.cpu.rows.work import FORMS, registers, steps
+from tilewright.spaces.cpu.traffic import USABLE, even_shares, footprints, stays_far
+from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.quantities import filled
+from tilewright.spaces.template import Columns
 
 if TYPE_CHECKING:
-    from spaces.cpu.rows.template import RowsTemplate
+    from tilewright.spaces.cpu.rows.template import RowsTemplate
 
 
 def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.ndarray]:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.cpu.rows.held import Held, outputs_by_element
-from spaces.derivation.chains.chain_reduction import Scaling, Series
-from spaces.derivation.rows.passes import Pass
-from spaces.derivation.rows.view import Rows
-from spaces.derivation.work import PLAIN
-from spaces.language.tree import AxisValue, Call, Expression, Read
+from tilewright.spaces.cpu.rows.held import Held, outputs_by_element
+from tilewright.spaces.derivation.chains.chain_reduction import Scaling, Series
+from tilewright.spaces.derivation.rows.passes import Pass
+from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.derivation.work import PLAIN
+from tilewright.spaces.language.tree import AxisValue, Call, Expression, Read
 
 if TYPE_CHECKING:
-    from spaces.cpu.rows.template import RowsTemplate
+    from tilewright.spaces.cpu.rows.template import RowsTemplate
 
 FORMS = ("online", "plain")
 """Values of the decision ``passes``."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from spaces.algebra.integers import round_up
-from spaces.cpu.abi import PAGE
-from spaces.kernel import Kernel
-from spaces.staged.arrays import Named, between
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cpu.abi import PAGE
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.staged.arrays import Named, between
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

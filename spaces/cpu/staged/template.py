@@ -5,22 +5,22 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-from spaces.cpu.abi import FLOAT, c_kernel
-from spaces.cpu.chained.prelude import own
-from spaces.cpu.kept.prelude import prelude
-from spaces.cpu.loops.template import CpuLoops
-from spaces.cpu.staged.code import StagedCode
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors import wide
-from spaces.kernel import Kernel
-from spaces.language.program import Program
-from spaces.schedule import Schedule
-from spaces.staged.arrays import named
-from spaces.staged.partition import Part, Serving, eased, first_of, partition
-from spaces.staged.template import Staged, WithLoops
-from spaces.target import Target
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.chained.prelude import own
+from tilewright.spaces.cpu.kept.prelude import prelude
+from tilewright.spaces.cpu.loops.template import CpuLoops
+from tilewright.spaces.cpu.staged.code import StagedCode
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import wide
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.staged.arrays import named
+from tilewright.spaces.staged.partition import Part, Serving, eased, first_of, partition
+from tilewright.spaces.staged.template import Staged, WithLoops
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class StagedTemplate(Staged):
@@ -78,7 +78,7 @@ def _eased(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
 
 
 def _serving(target: CpuTarget) -> Serving:
-    from spaces.cpu.templates import TEMPLATES  # which have these ones
+    from tilewright.spaces.cpu.templates import TEMPLATES  # which have these ones
 
     others = [t for t in TEMPLATES if t is not StagedTemplate and not t.last_resort]
     return first_of(others, target)

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.blocked.blocking import blocks_of
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.blocked.blocking import blocks_of
+from tilewright.spaces.workloads.product import Product
 
 THIN_ROWS = 16
 """Rows up to which a product is thin: the right operand is used too little to repay a copy."""

@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
-from spaces.cpu.thin.blocking import ThinBlocking
-from spaces.cpu.thin.places import ThinPlaces
-from spaces.cpu.tiles.dot_tile import DotTile
-from spaces.cpu.tiles.epilogue import finish_function
-from spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
-from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.schedule import Value
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import entry_function
+from tilewright.spaces.cpu.thin.blocking import ThinBlocking
+from tilewright.spaces.cpu.thin.places import ThinPlaces
+from tilewright.spaces.cpu.tiles.dot_tile import DotTile
+from tilewright.spaces.cpu.tiles.epilogue import finish_function
+from tilewright.spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
+from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)

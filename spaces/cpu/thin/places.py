@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.layout import Strided, row_major
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.abi import LINE
-from spaces.cpu.thin.blocking import ThinBlocking
-from spaces.cpu.tiles.steps import PAIR, Stream, stream
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.schedule import Value
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.layout import Strided, row_major
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cpu.abi import LINE
+from tilewright.spaces.cpu.thin.blocking import ThinBlocking
+from tilewright.spaces.cpu.tiles.steps import PAIR, Stream, stream
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.workloads.product import Product
 
 MOST_BLOCKS = 1024
 """Blocks of depth that are added to one sum as they are."""

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.sharing import LEAST_WORK, enough_threads, idle_batch_workers, idle_threads
-from spaces.cpu.thin.blocking import CHUNK_UNIT
-from spaces.cpu.traffic import rows_without_conflict
-from spaces.template import Rule
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.sharing import (
+    LEAST_WORK,
+    enough_threads,
+    idle_batch_workers,
+    idle_threads,
+)
+from tilewright.spaces.cpu.thin.blocking import CHUNK_UNIT
+from tilewright.spaces.cpu.traffic import rows_without_conflict
+from tilewright.spaces.template import Rule
+from tilewright.spaces.workloads.product import Product
 
 if TYPE_CHECKING:
-    from spaces.cpu.thin.template import Thin
+    from tilewright.spaces.cpu.thin.template import Thin
 
 LEAST_CHAINS = 4
 """Independent accumulations below which even a memory-bound loop waits for its FMAs."""

@@ -14,22 +14,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT, c_kernel
-from spaces.cpu.prelude import prelude
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
-from spaces.cpu.thin.code import ThinCode
-from spaces.cpu.thin.rules import thin_rules
-from spaces.cpu.thin.traffic import thin_quantities
-from spaces.cpu.vectors.simd import FLOATS
-from spaces.kernel import Kernel
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.product import orient, product_of
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.prelude import prelude
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
+from tilewright.spaces.cpu.thin.code import ThinCode
+from tilewright.spaces.cpu.thin.rules import thin_rules
+from tilewright.spaces.cpu.thin.traffic import thin_quantities
+from tilewright.spaces.cpu.vectors.simd import FLOATS
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.product import orient, product_of
+from tilewright.spaces.workloads.workload import Workload
 
 FEW_ROWS = 3
 """Rows up to which memory is all that counts: then a few rows of the right operand at a time are

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT
-from spaces.cpu.blocked.traffic import TOTALS
-from spaces.cpu.thin.blocking import ThinBlocking
-from spaces.cpu.traffic import USABLE, footprints, rows_without_conflict, shares
-from spaces.quantities import filled, widened
-from spaces.template import Columns
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.blocked.traffic import TOTALS
+from tilewright.spaces.cpu.thin.blocking import ThinBlocking
+from tilewright.spaces.cpu.traffic import USABLE, footprints, rows_without_conflict, shares
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
+from tilewright.spaces.workloads.product import Product
 
 if TYPE_CHECKING:
-    from spaces.cpu.thin.template import Thin
+    from tilewright.spaces.cpu.thin.template import Thin
 
 
 def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:

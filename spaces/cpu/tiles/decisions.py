@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.target import CpuTarget
 
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
 TILE_VECTORS = (1, 2, 3, 4)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.tiles.dot_tile import DotTile
-from spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cpu.tiles.dot_tile import DotTile
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
 
 MOST_COLUMNS = 4
 """Columns at a time that meet a few rows while these are in registers."""

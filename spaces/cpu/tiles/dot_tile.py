@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.layout import Layout
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.tiles.steps import PAIR, multiply_add
-from spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.layout import Layout
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cpu.tiles.steps import PAIR, multiply_add
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
 
 
 @dataclass(frozen=True)

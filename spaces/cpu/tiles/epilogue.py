@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.algebra.index import Index
-from spaces.algebra.layout import Layout
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.vectors.vector_code import VectorCode, loaded
-from spaces.epilogue.expression import SUM
-from spaces.language.text import Written
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.layout import Layout
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.vectors.vector_code import VectorCode, loaded
+from tilewright.spaces.epilogue.expression import SUM
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.product import Product
 
 
 def finish_function(

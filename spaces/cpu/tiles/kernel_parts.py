@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.algebra.index import Index
-from spaces.cpu.tiles.dot_panel import DotPanel
-from spaces.cpu.tiles.dot_tile import DotTile
-from spaces.cpu.tiles.epilogue import operand_name
-from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.steps import PAIR, Stream
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.workloads.array import Array
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cpu.tiles.dot_panel import DotPanel
+from tilewright.spaces.cpu.tiles.dot_tile import DotTile
+from tilewright.spaces.cpu.tiles.epilogue import operand_name
+from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.cpu.tiles.steps import PAIR, Stream
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.product import Product
 
 Tile = RegisterTile | DotTile | DotPanel
 _FIRST = Index()

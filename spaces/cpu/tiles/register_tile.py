@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Layout, Strided
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.cpu.abi import LINE, LINE_BYTES
-from spaces.cpu.tiles.steps import PAIR, element_bytes, multiply_add
-from spaces.cpu.tiles.tile_sums import TileSums
-from spaces.cpu.tiles.turns import MOST_STEPS, Turn, around_blocks
-from spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Layout, Strided
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.cpu.abi import LINE, LINE_BYTES
+from tilewright.spaces.cpu.tiles.steps import PAIR, element_bytes, multiply_add
+from tilewright.spaces.cpu.tiles.tile_sums import TileSums
+from tilewright.spaces.cpu.tiles.turns import MOST_STEPS, Turn, around_blocks
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
 
 REMEMBERED = 512  # texts of tiles
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import Strided, strided
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.dtypes import dtype
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import Strided, strided
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.product import Product
 
 PAIR = "bfloat16x2"
 ODD = "bfloat16_terms"

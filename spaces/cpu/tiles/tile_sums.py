@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.layout import Strided
+from tilewright.spaces.algebra.layout import Strided
 
 Task = tuple[str, int, int]
 """An accumulator, its row, and its first column."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spaces.cpu.isa import fma
-from spaces.cpu.vectors import vector_math
+from tilewright.spaces.cpu.isa import fma
+from tilewright.spaces.cpu.vectors import vector_math
 
 C_TYPES = {"float64": "double", "float32": "float"}
 

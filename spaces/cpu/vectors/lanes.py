@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from spaces.cpu.vectors.simd import halves
+from tilewright.spaces.cpu.vectors.simd import halves
 
 ACROSS = {"sum": "x + y", "prod": "x * y", "max": "tw_max(x, y)", "min": "tw_min(x, y)"}
 """Two values to one, for each reducer that keeps a value alone."""

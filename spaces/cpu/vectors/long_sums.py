@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.algebra.mapping_emit import indented
+from tilewright.spaces.algebra.mapping_emit import indented
 
 BLOCK = 32
 """Terms of a block."""

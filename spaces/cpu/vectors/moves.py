@@ -16,8 +16,8 @@ and stores past the caches.
 
 from __future__ import annotations
 
-from spaces.cpu.isa import nontemporal
-from spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.isa import nontemporal
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
 
 TABLE_TYPES = {"int32": "int", "int8": "signed char"}
 """C types of tables of indices."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.derivation.chains.chain_reduction import Scaling, Series
-from spaces.derivation.scopes import Scope, combined
-from spaces.language.tree import Binary, Expression, Negation
+from tilewright.spaces.derivation.chains.chain_reduction import Scaling, Series
+from tilewright.spaces.derivation.scopes import Scope, combined
+from tilewright.spaces.language.tree import Binary, Expression, Negation
 
 IDENTITIES = {
     "sum": "0.0f",

@@ -29,8 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaces.cpu.isa import BFLOAT16_DOT, fma, keep, partial_access
-from spaces.cpu.vectors.exchanges import Exchanges
+from tilewright.spaces.cpu.isa import BFLOAT16_DOT, fma, keep, partial_access
+from tilewright.spaces.cpu.vectors.exchanges import Exchanges
 
 FLOATS = ("float32", "bfloat16")
 """Dtypes in memory whose elements are float32 in registers."""

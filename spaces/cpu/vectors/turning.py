@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from spaces.cpu.vectors.exchanges import Exchanges
-from spaces.cpu.vectors.simd import C_TYPES, FLOATS
+from tilewright.spaces.cpu.vectors.exchanges import Exchanges
+from tilewright.spaces.cpu.vectors.simd import C_TYPES, FLOATS
 
 
 def prelude(lanes: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.language.text import Infix, Written
+from tilewright.spaces.language.text import Infix, Written
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from spaces.errors import InputError
-from spaces.language.functions import FUNCTIONS
-from spaces.numerics.polynomials import (
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.numerics.polynomials import (
     ERF,
     EXP,
     EXP2,

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from spaces.cpu.vectors.moves import TABLE_TYPES
-from spaces.language.evaluation import literal
-from spaces.language.magnitude import Magnitudes
-from spaces.language.meaning import Operations
-from spaces.language.text import Written
-from spaces.language.tree import Comparison, Expression
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.language.evaluation import literal
+from tilewright.spaces.language.magnitude import Magnitudes
+from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.tree import Comparison, Expression
 
 _FUNCTIONS = {"//": "tw_wide_quotient", "%": "tw_wide_remainder"}
 

@@ -8,8 +8,8 @@ int for every lane.
 
 from __future__ import annotations
 
-from spaces.cpu.isa import nontemporal
-from spaces.cpu.vectors import moves, turning
+from tilewright.spaces.cpu.isa import nontemporal
+from tilewright.spaces.cpu.vectors import moves, turning
 
 WORDS = {1: "uint8", 2: "uint16", 8: "uint64"}
 """Names of elements by their bytes."""

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.blocked.blocking import blocks_of
-from spaces.cpu.windows.nest import Windows
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.blocked.blocking import blocks_of
+from tilewright.spaces.cpu.windows.nest import Windows
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.traffic import USABLE, line_turns, middle_reach, near_reach
-from spaces.cpu.windows.blocking import Blocking
-from spaces.cpu.windows.nest import LEFT, RIGHT, Windows
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.traffic import USABLE, line_turns, middle_reach, near_reach
+from tilewright.spaces.cpu.windows.blocking import Blocking
+from tilewright.spaces.cpu.windows.nest import LEFT, RIGHT, Windows
+from tilewright.spaces.template import Columns
 
 
 @dataclass(frozen=True)

@@ -15,22 +15,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import strided
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
-from spaces.cpu.tiles.kernel_parts import Tile, tile_choice, tile_extents
-from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.turns import Turn
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.windows.blocking import Blocking, blocking
-from spaces.cpu.windows.finish import finish_function, read_name
-from spaces.cpu.windows.memory import Memory
-from spaces.cpu.windows.nest import LEFT, OUTPUT, PADDED, RIGHT, Key, Nest, Windows, offset
-from spaces.cpu.windows.pointers import Pointers
-from spaces.schedule import Value
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import strided
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import entry_function
+from tilewright.spaces.cpu.tiles.kernel_parts import Tile, tile_choice, tile_extents
+from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.cpu.tiles.turns import Turn
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.blocking import Blocking, blocking
+from tilewright.spaces.cpu.windows.finish import finish_function, read_name
+from tilewright.spaces.cpu.windows.memory import Memory
+from tilewright.spaces.cpu.windows.nest import (
+    LEFT,
+    OUTPUT,
+    PADDED,
+    RIGHT,
+    Key,
+    Nest,
+    Windows,
+    offset,
+)
+from tilewright.spaces.cpu.windows.pointers import Pointers
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.workloads.array import Array
 
 NUMBER, BLOCK_COLUMN, TURN = index("number"), index("j"), index("t")
 COLUMN = index("column0") + BLOCK_COLUMN

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spaces.algebra.index import Index
-from spaces.algebra.layout import Layout
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.vectors.vector_code import VectorCode, loaded
-from spaces.cpu.windows.nest import OUTPUT, Nest, Turns
-from spaces.derivation.products.view import PlacedProduct
-from spaces.language.text import Written
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.layout import Layout
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.vectors.vector_code import VectorCode, loaded
+from tilewright.spaces.cpu.windows.nest import OUTPUT, Nest, Turns
+from tilewright.spaces.derivation.products.view import PlacedProduct
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.tree import Expression, Read
 
 
 def finish_function(

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from spaces.algebra.integers import round_up
-from spaces.algebra.layout import Strided, row_major, strided
-from spaces.cpu.abi import FLOAT, LINE, PAGE
-from spaces.cpu.windows.blocking import Blocking
-from spaces.cpu.windows.copies.packing import PackedBlock
-from spaces.cpu.windows.copies.patches import Patches, patches
-from spaces.cpu.windows.nest import OUTPUT, Nest, Windows
-from spaces.schedule import Value
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.algebra.layout import Strided, row_major, strided
+from tilewright.spaces.cpu.abi import FLOAT, LINE, PAGE
+from tilewright.spaces.cpu.windows.blocking import Blocking
+from tilewright.spaces.cpu.windows.copies.packing import PackedBlock
+from tilewright.spaces.cpu.windows.copies.patches import Patches, patches
+from tilewright.spaces.cpu.windows.nest import OUTPUT, Nest, Windows
+from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from spaces.algebra.index import Index
-from spaces.cpu.thin.blocking import THIN_ROWS
-from spaces.cpu.windows.copies.gathered import GatheredRows
-from spaces.cpu.windows.copies.padded import PaddedCopy, padded_copy
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.loops import Loop, loops
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import Factor, PlacedProduct
-from spaces.language.tree import Read
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cpu.thin.blocking import THIN_ROWS
+from tilewright.spaces.cpu.windows.copies.gathered import GatheredRows
+from tilewright.spaces.cpu.windows.copies.padded import PaddedCopy, padded_copy
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.loops import Loop, loops
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.view import Factor, PlacedProduct
+from tilewright.spaces.language.tree import Read
 
 LEFT, RIGHT, OUTPUT, PADDED = "left", "right", "output", "padded"
 Key = Read | str

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.windows.finish import read_name
-from spaces.cpu.windows.nest import LEFT, OUTPUT, PADDED, RIGHT, Key, Nest, Source, Windows, offset
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.finish import read_name
+from tilewright.spaces.cpu.windows.nest import (
+    LEFT,
+    OUTPUT,
+    PADDED,
+    RIGHT,
+    Key,
+    Nest,
+    Source,
+    Windows,
+    offset,
+)
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT
-from spaces.cpu.blocked.blocking import blocks_of
-from spaces.cpu.blocked.memory_rules import packed_block
-from spaces.cpu.blocked.rule_context import Cut, TileContext
-from spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
-from spaces.cpu.sharing import idle_batch_workers
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.windows.copies.patches import patches
-from spaces.cpu.windows.nest import Windows
-from spaces.template import Decision, Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.blocked.blocking import blocks_of
+from tilewright.spaces.cpu.blocked.memory_rules import packed_block
+from tilewright.spaces.cpu.blocked.rule_context import Cut, TileContext
+from tilewright.spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
+from tilewright.spaces.cpu.sharing import idle_batch_workers
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.windows.copies.patches import patches
+from tilewright.spaces.cpu.windows.nest import Windows
+from tilewright.spaces.template import Decision, Rule
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import strided
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.tiles.dot_panel import DotPanel, columns_at_once
-from spaces.cpu.tiles.dot_tile import DotTile
-from spaces.cpu.tiles.kernel_parts import Tile, tile_extents
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.windows.code import WindowsCode
-from spaces.cpu.windows.nest import LEFT, RIGHT
-from spaces.derivation.products.view import Segments
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import strided
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.tiles.dot_panel import DotPanel, columns_at_once
+from tilewright.spaces.cpu.tiles.dot_tile import DotTile
+from tilewright.spaces.cpu.tiles.kernel_parts import Tile, tile_extents
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.code import WindowsCode
+from tilewright.spaces.cpu.windows.nest import LEFT, RIGHT
+from tilewright.spaces.derivation.products.view import Segments
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cpu.kept.prelude import prelude as kept_prelude
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.vectors.simd import FLOATS
-from spaces.cpu.windows.copies.gathered import why_no_gathered
-from spaces.cpu.windows.copies.padded import padded_copy
-from spaces.cpu.windows.nest import OUTPUT, Windows, windows
-from spaces.derivation.products.view import PlacedProduct, placed_product_of
-from spaces.errors import InputError
-from spaces.language.tree import Binary, Comparison, Expression, Read, Select
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.kept.prelude import prelude as kept_prelude
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors.simd import FLOATS
+from tilewright.spaces.cpu.windows.copies.gathered import why_no_gathered
+from tilewright.spaces.cpu.windows.copies.padded import padded_copy
+from tilewright.spaces.cpu.windows.nest import OUTPUT, Windows, windows
+from tilewright.spaces.derivation.products.view import PlacedProduct, placed_product_of
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.tree import Binary, Comparison, Expression, Read, Select
+from tilewright.spaces.workloads.workload import Workload
 
 MOST_BORDERS = 1 << 30
 """Bytes of a copy with all borders that no operand is too small for."""

@@ -12,22 +12,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.algebra.integers import doubled
-from spaces.cpu.abi import FLOAT, c_kernel
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
-from spaces.cpu.windows.code import WindowsCode
-from spaces.cpu.windows.copies.patches import in_place
-from spaces.cpu.windows.rules import window_rules
-from spaces.cpu.windows.segments import SegmentedCode
-from spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
-from spaces.cpu.windows.traffic import window_quantities
-from spaces.derivation.products.view import placed_product_of
-from spaces.kernel import Kernel
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import doubled
+from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
+from tilewright.spaces.cpu.windows.code import WindowsCode
+from tilewright.spaces.cpu.windows.copies.patches import in_place
+from tilewright.spaces.cpu.windows.rules import window_rules
+from tilewright.spaces.cpu.windows.segments import SegmentedCode
+from tilewright.spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
+from tilewright.spaces.cpu.windows.traffic import window_quantities
+from tilewright.spaces.derivation.products.view import placed_product_of
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.workload import Workload
 
 LEAST_DEPTH = 128
 """Terms below which blocks of the depth load and store sums too often."""

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.decisions import registers
-from spaces.cpu.tiles.dot_panel import columns_at_once
-from spaces.cpu.traffic import footprints, packing_passes, shares
-from spaces.cpu.windows.blocking import Blocking, blocking
-from spaces.cpu.windows.caches import CacheTraffic
-from spaces.cpu.windows.copies.patches import patches
-from spaces.cpu.windows.nest import Windows
-from spaces.quantities import filled, widened
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import registers
+from tilewright.spaces.cpu.tiles.dot_panel import columns_at_once
+from tilewright.spaces.cpu.traffic import footprints, packing_passes, shares
+from tilewright.spaces.cpu.windows.blocking import Blocking, blocking
+from tilewright.spaces.cpu.windows.caches import CacheTraffic
+from tilewright.spaces.cpu.windows.copies.patches import patches
+from tilewright.spaces.cpu.windows.nest import Windows
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
 
 DOT_SUM = 10.0
 """Instructions that add the lanes of a sum up, where these run along the depth."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.blocked.blocking import blocks_of
-from spaces.cpu.winograd.view import SquareWindows
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.blocked.blocking import blocks_of
+from tilewright.spaces.cpu.winograd.view import SquareWindows
 
 
 @dataclass(frozen=True)

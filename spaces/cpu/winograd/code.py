@@ -14,22 +14,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.layout import strided
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import PAGE, entry_function
-from spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
-from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.windows.finish import read_name
-from spaces.cpu.windows.nest import OUTPUT, RIGHT, Key
-from spaces.cpu.winograd.blocking import Blocking, blocking
-from spaces.cpu.winograd.stages import Stages
-from spaces.cpu.winograd.view import Squares, SquareWindows
-from spaces.schedule import Value
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.layout import strided
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import PAGE, entry_function
+from tilewright.spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
+from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.finish import read_name
+from tilewright.spaces.cpu.windows.nest import OUTPUT, RIGHT, Key
+from tilewright.spaces.cpu.winograd.blocking import Blocking, blocking
+from tilewright.spaces.cpu.winograd.stages import Stages
+from tilewright.spaces.cpu.winograd.view import Squares, SquareWindows
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT
-from spaces.cpu.blocked.blocking import blocks_of
-from spaces.cpu.blocked.rule_context import Cut, TileContext
-from spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.winograd.blocking import Blocking, blocking, squares_of
-from spaces.cpu.winograd.view import LEAST_OUTPUTS, SquareWindows
-from spaces.derivation.products.short_windows import MOST_READS, short_windows
-from spaces.numerics.adding import error_of_sum
-from spaces.template import Decision, Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.blocked.blocking import blocks_of
+from tilewright.spaces.cpu.blocked.rule_context import Cut, TileContext
+from tilewright.spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.winograd.blocking import Blocking, blocking, squares_of
+from tilewright.spaces.cpu.winograd.view import LEAST_OUTPUTS, SquareWindows
+from tilewright.spaces.derivation.products.short_windows import MOST_READS, short_windows
+from tilewright.spaces.numerics.adding import error_of_sum
+from tilewright.spaces.template import Decision, Rule
 
 DEVIATIONS = 16.0
 """Standard deviations of an output's error that must be allowed: the worst of 10**5 outputs was off

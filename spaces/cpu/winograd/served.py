@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import isfinite
 
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.windows.nest import OUTPUT
-from spaces.cpu.windows.served import why_no_windows
-from spaces.cpu.winograd.rules import DEVIATIONS, deviations
-from spaces.cpu.winograd.view import LEAST_OUTPUTS, SquareWindows, square_windows_of
-from spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.windows.nest import OUTPUT
+from tilewright.spaces.cpu.windows.served import why_no_windows
+from tilewright.spaces.cpu.winograd.rules import DEVIATIONS, deviations
+from tilewright.spaces.cpu.winograd.view import LEAST_OUTPUTS, SquareWindows, square_windows_of
+from tilewright.spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
+from tilewright.spaces.workloads.workload import Workload
 
 LEAST_CHANNELS = 8
 """Fewer are not worth transforming squares for."""

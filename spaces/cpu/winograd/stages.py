@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import Strided, row_major
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import LINE
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.windows.finish import fused_value, read_name
-from spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key
-from spaces.cpu.winograd.blocking import Blocking
-from spaces.cpu.winograd.transforms import transformed
-from spaces.cpu.winograd.view import Squares
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import Strided, row_major
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import LINE
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.finish import fused_value, read_name
+from tilewright.spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key
+from tilewright.spaces.cpu.winograd.blocking import Blocking
+from tilewright.spaces.cpu.winograd.transforms import transformed
+from tilewright.spaces.cpu.winograd.view import Squares
 
 
 @dataclass(frozen=True)

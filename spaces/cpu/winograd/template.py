@@ -16,24 +16,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.algebra.integers import doubled
-from spaces.cpu.abi import FLOAT, c_kernel
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
-from spaces.cpu.windows.served import prelude
-from spaces.cpu.winograd.code import WinogradCode
-from spaces.cpu.winograd.rules import winograd_rules
-from spaces.cpu.winograd.served import why_no_winograd
-from spaces.cpu.winograd.traffic import winograd_quantities
-from spaces.cpu.winograd.view import LEAST_OUTPUTS, square_windows_of
-from spaces.derivation.products.short_windows import MOST_READS
-from spaces.derivation.products.view import placed_product_of
-from spaces.kernel import Kernel
-from spaces.numerics.mode import Numerics
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import doubled
+from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
+from tilewright.spaces.cpu.windows.served import prelude
+from tilewright.spaces.cpu.winograd.code import WinogradCode
+from tilewright.spaces.cpu.winograd.rules import winograd_rules
+from tilewright.spaces.cpu.winograd.served import why_no_winograd
+from tilewright.spaces.cpu.winograd.traffic import winograd_quantities
+from tilewright.spaces.cpu.winograd.view import LEAST_OUTPUTS, square_windows_of
+from tilewright.spaces.derivation.products.short_windows import MOST_READS
+from tilewright.spaces.derivation.products.view import placed_product_of
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.workload import Workload
 
 MOST_OUTPUTS = 4
 LEAST_SQUARES = 8

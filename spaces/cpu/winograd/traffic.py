@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import FLOAT
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.decisions import registers
-from spaces.cpu.traffic import USABLE, footprints, packing_passes, shares
-from spaces.cpu.winograd.blocking import Blocking, blocking
-from spaces.cpu.winograd.transforms import operations
-from spaces.cpu.winograd.view import SquareWindows
-from spaces.derivation.products.short_windows import MOST_READS, Matrix, short_windows
-from spaces.quantities import filled, widened
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.tiles.decisions import registers
+from tilewright.spaces.cpu.traffic import USABLE, footprints, packing_passes, shares
+from tilewright.spaces.cpu.winograd.blocking import Blocking, blocking
+from tilewright.spaces.cpu.winograd.transforms import operations
+from tilewright.spaces.cpu.winograd.view import SquareWindows
+from tilewright.spaces.derivation.products.short_windows import MOST_READS, Matrix, short_windows
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
 
 
 def winograd_quantities(

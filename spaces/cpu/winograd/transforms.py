@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from spaces.algebra.mapping_emit import indented
-from spaces.derivation.products.short_windows import Matrix, Row
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.derivation.products.short_windows import Matrix, Row
 
 
 def transformed(

@@ -12,14 +12,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.windows.copies.padded import PaddedCopy, bordered_copy
-from spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key, Turns
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.loops import Loop, loops
-from spaces.derivation.products.short_windows import MOST_READS, ShortWindows, short_windows
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import PlacedProduct
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.windows.copies.padded import PaddedCopy, bordered_copy
+from tilewright.spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key, Turns
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.loops import Loop, loops
+from tilewright.spaces.derivation.products.short_windows import (
+    MOST_READS,
+    ShortWindows,
+    short_windows,
+)
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.view import PlacedProduct
 
 LEAST_OUTPUTS = 2
 

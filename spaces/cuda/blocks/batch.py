@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.index import Index, index
 
 MOST_PRODUCTS = 65_535
 """Extent of a launch along z at most."""

@@ -11,14 +11,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.cuda.blocks.copies.block_copy import BlockCopy, Ends
-from spaces.cuda.blocks.copies.tile_copy import position_type
-from spaces.cuda.blocks.finish import batch_parts, parameter_name
-from spaces.cuda.blocks.grid_code import GridCode
-from spaces.cuda.blocks.segments import segment_lines, segments_of
-from spaces.cuda.blocks.sizes import RingSizes
-from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
-from spaces.workloads.array import Array
+from tilewright.spaces.cuda.blocks.copies.block_copy import BlockCopy, Ends
+from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
+from tilewright.spaces.cuda.blocks.finish import batch_parts, parameter_name
+from tilewright.spaces.cuda.blocks.grid_code import GridCode
+from tilewright.spaces.cuda.blocks.segments import segment_lines, segments_of
+from tilewright.spaces.cuda.blocks.sizes import RingSizes
+from tilewright.spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

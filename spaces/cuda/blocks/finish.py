@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from spaces.algebra.index import Index
-from spaces.cuda import scalar_math
-from spaces.cuda.abi import C_TYPES, parameters
-from spaces.cuda.blocks.implicit import PlacedBeside, Tiled
-from spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tables, segments_of
-from spaces.cuda.scalar_code import ScalarCode, Value
-from spaces.dtypes import dtype
-from spaces.kernel import arguments
-from spaces.workloads.array import Array
-from spaces.workloads.product import Beside
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cuda import scalar_math
+from tilewright.spaces.cuda.abi import C_TYPES, parameters
+from tilewright.spaces.cuda.blocks.implicit import PlacedBeside, Tiled
+from tilewright.spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tables, segments_of
+from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernel import arguments
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.product import Beside
+from tilewright.spaces.workloads.workload import Workload
 
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 """C type of sums by their dtype."""

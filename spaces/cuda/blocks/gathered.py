@@ -10,12 +10,12 @@ from functools import cached_property
 from math import gcd
 from typing import Any
 
-from spaces.algebra.index import Index
-from spaces.algebra.layout import Strided, strided
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.places import Place
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import Gather, extent
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.layout import Strided, strided
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.places import Place
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.view import Gather, extent
 
 MOST = 2**31
 """Elements of an array are fewer, and so are rows, columns and terms: 32 bits count them."""

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dtype
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.partial_sums import PartialSums
-from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.blocks.sizes import BlockSizes
-from spaces.cuda.blocks.tile_grid import TileGrid
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.schedule import Value
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dtype
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.partial_sums import PartialSums
+from tilewright.spaces.cuda.blocks.segments import segments_of
+from tilewright.spaces.cuda.blocks.sizes import BlockSizes
+from tilewright.spaces.cuda.blocks.tile_grid import TileGrid
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)

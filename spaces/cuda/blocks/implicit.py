@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
-from spaces.algebra.index import Index, index
-from spaces.cuda.blocks.batch import product_number
-from spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of, without
-from spaces.derivation.products.places import Place
-from spaces.derivation.products.reach import Reach
-from spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
-from spaces.language.meaning import Meaning
-from spaces.language.program import Operand, Output
-from spaces.language.tree import Expression
-from spaces.workloads.array import Array
-from spaces.workloads.computation import Computation
-from spaces.workloads.product import Product, product_of
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.cuda.blocks.batch import product_number
+from tilewright.spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of, without
+from tilewright.spaces.derivation.products.places import Place
+from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
+from tilewright.spaces.language.meaning import Meaning
+from tilewright.spaces.language.program import Operand, Output
+from tilewright.spaces.language.tree import Expression
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.product import Product, product_of
+from tilewright.spaces.workloads.workload import Workload
 
 T = TypeVar("T")
 

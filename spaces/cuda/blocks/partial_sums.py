@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import index
-from spaces.algebra.layout import Layout, row_major, strided
-from spaces.cuda.blocks.tile_grid import TileGrid
+from tilewright.spaces.algebra.index import index
+from tilewright.spaces.algebra.layout import Layout, row_major, strided
+from tilewright.spaces.cuda.blocks.tile_grid import TileGrid
 
 WAYS = ("store", "add")
 """``store``: each block stores its sums, the last adds them up in order. ``add``: atomics."""

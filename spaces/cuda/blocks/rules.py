@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.segments import most_rows
-from spaces.cuda.blocks.sizes import BlockSizes
-from spaces.cuda.residency import block_threads, resident_threads, storage_rules
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.rules.early import judged_early
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.segments import most_rows
+from tilewright.spaces.cuda.blocks.sizes import BlockSizes
+from tilewright.spaces.cuda.residency import block_threads, resident_threads, storage_rules
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.rules.early import judged_early
+from tilewright.spaces.template import Decision, Rule
 
 LEAST_REGISTERS = 36
 """Registers that addresses and counters take at least."""

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.batch import product_number
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.derivation.products.view import Gather, Segments
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.batch import product_number
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.derivation.products.view import Gather, Segments
 
 PRELUDE = """\
 // The first number from low on for which `holds` does not; what comes after it does not count.

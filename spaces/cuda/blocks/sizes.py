@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.blocks.copies.tile_copy import runs_deep, source_of
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.residency import BlockResources
-from spaces.cuda.target import WARP
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.blocks.copies.tile_copy import runs_deep, source_of
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.cuda.residency import BlockResources
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.workloads.array import Array
 
 ALIGNMENT = 128
 """Bytes that a tile in shared memory begins at a multiple of."""

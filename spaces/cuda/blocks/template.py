@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.finish import prelude, why_no_sum
-from spaces.cuda.blocks.implicit import Tiled, tiled_product_of
-from spaces.cuda.blocks.sizes import RingSizes
-from spaces.cuda.blocks.traffic import Blocks, grid_quantities
-from spaces.cuda.target import CudaTarget
-from spaces.kernel import Kernel
-from spaces.quantities import widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Rule, Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.blocks.code import BlockCode
+from tilewright.spaces.cuda.blocks.finish import prelude, why_no_sum
+from tilewright.spaces.cuda.blocks.implicit import Tiled, tiled_product_of
+from tilewright.spaces.cuda.blocks.sizes import RingSizes
+from tilewright.spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.quantities import widened
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Rule, Template
+from tilewright.spaces.workloads.workload import Workload
 
 
 class BlockTemplate(Template):

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import TaskMapping, spatial
-from spaces.cuda.blocks.batch import number_lines, product_number, x_numbers
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.segments import drawn_row_tiles, row_tiles
-from spaces.cuda.target import MOST_BLOCKS
-from spaces.numerics.adding import IN_ONE_OF_PRODUCTS
-from spaces.template import Decision, Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import TaskMapping, spatial
+from tilewright.spaces.cuda.blocks.batch import number_lines, product_number, x_numbers
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.segments import drawn_row_tiles, row_tiles
+from tilewright.spaces.cuda.target import MOST_BLOCKS
+from tilewright.spaces.numerics.adding import IN_ONE_OF_PRODUCTS
+from tilewright.spaces.template import Decision, Rule
 
 RASTERS = ("along_columns", "along_rows")
 GROUPS = (1, 2, 4, 8, 16)

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.segments import drawn_row_tiles
-from spaces.cuda.occupancy import USABLE, Occupancy
-from spaces.cuda.target import CudaTarget
-from spaces.quantities import filled
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.segments import drawn_row_tiles
+from tilewright.spaces.cuda.occupancy import USABLE, Occupancy
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.quantities import filled
+from tilewright.spaces.template import Columns
 
 SENT = 5.0
 """Bytes of L2 that take as long as one that a block sends to another, in its cluster or beyond:

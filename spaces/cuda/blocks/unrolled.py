@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spaces.algebra.index import Index
-from spaces.algebra.mapping import TaskMapping
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.mapping import TaskMapping
 
 THREAD = "threadIdx.x"
 _TURNS = 32

@@ -7,20 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.cuda.blocks.unrolled import THREAD
-from spaces.cuda.chained.kinds import FLOAT8
-from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chains.access import Access, leaves
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.spans import Spans
-from spaces.cuda.chains.splits.merging import PartMerging
-from spaces.cuda.chains.splits.rooms import SHARED, Crew
-from spaces.cuda.chains.splits.sending import VECTOR, SentParts, rows_inside
-from spaces.cuda.chains.splits.splitting import SplitKeys, own_pairs
-from spaces.cuda.chains.splits.state_merging import StateMerging
-from spaces.derivation.chained.view import Chained
-from spaces.schedule import Value
+from tilewright.spaces.cuda.blocks.unrolled import THREAD
+from tilewright.spaces.cuda.chained.kinds import FLOAT8
+from tilewright.spaces.cuda.chained.sizes import ChainedSizes
+from tilewright.spaces.cuda.chains.access import Access, leaves
+from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.lanes import ROWS
+from tilewright.spaces.cuda.chains.spans import Spans
+from tilewright.spaces.cuda.chains.splits.merging import PartMerging
+from tilewright.spaces.cuda.chains.splits.rooms import SHARED, Crew
+from tilewright.spaces.cuda.chains.splits.sending import VECTOR, SentParts, rows_inside
+from tilewright.spaces.cuda.chains.splits.splitting import SplitKeys, own_pairs
+from tilewright.spaces.cuda.chains.splits.state_merging import StateMerging
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.schedule import Value
 
 WIDE = 8
 """Columns of an accumulator."""

@@ -16,19 +16,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda import scalar_math, wide
-from spaces.cuda.chained.block import Block
-from spaces.cuda.chained.columns import Columns
-from spaces.cuda.chained.ending import Ending
-from spaces.cuda.chained.multiplying import Multiplying
-from spaces.cuda.chained.operands import Operands
-from spaces.cuda.chained.rows import BlockRows
-from spaces.cuda.chains import access, lanes
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.target import WARP
-from spaces.kernel import Argument, Call, Kernel, Launch, Source
-from spaces.language.magnitude import magnitudes
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda import scalar_math, wide
+from tilewright.spaces.cuda.chained.block import Block
+from tilewright.spaces.cuda.chained.columns import Columns
+from tilewright.spaces.cuda.chained.ending import Ending
+from tilewright.spaces.cuda.chained.multiplying import Multiplying
+from tilewright.spaces.cuda.chained.operands import Operands
+from tilewright.spaces.cuda.chained.rows import BlockRows
+from tilewright.spaces.cuda.chains import access, lanes
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.language.magnitude import magnitudes
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.chained.block import WIDE, Block
-from spaces.derivation.rounding.reductions import RAISED
+from tilewright.spaces.cuda.chained.block import WIDE, Block
+from tilewright.spaces.derivation.rounding.reductions import RAISED
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.block import Block
-from spaces.cuda.chained.columns import Columns
-from spaces.cuda.chained.rows import BlockRows
-from spaces.cuda.chains.finish import Finish
-from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.recomputing import Recomputing
-from spaces.cuda.chains.splits.sending import ALL_READY, READY
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chained.block import Block
+from tilewright.spaces.cuda.chained.columns import Columns
+from tilewright.spaces.cuda.chained.rows import BlockRows
+from tilewright.spaces.cuda.chains.finish import Finish
+from tilewright.spaces.cuda.chains.lanes import ROWS
+from tilewright.spaces.cuda.chains.recomputing import Recomputing
+from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, READY
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.chains.separation import EXPONENTIALS
-from spaces.derivation.rounding.reductions import dtypes_of_factors
-from spaces.dtypes import dtype
-from spaces.language.tree import Binary, Call, Expression, Read
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chains.separation import EXPONENTIALS
+from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.tree import Binary, Call, Expression, Read
 
 HALVES = ("float16", "bfloat16")
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.mapping import repeat
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.unrolled import Body, unrolled
-from spaces.cuda.chained.block import WIDE, Block
-from spaces.cuda.chained.operands import Operands
-from spaces.cuda.chains.tile_chain import Written
-from spaces.cuda.mma.code import INSTRUCTIONS
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.rounding.reductions import RAISED
-from spaces.language.tree import Expression
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.unrolled import Body, unrolled
+from tilewright.spaces.cuda.chained.block import WIDE, Block
+from tilewright.spaces.cuda.chained.operands import Operands
+from tilewright.spaces.cuda.chains.tile_chain import Written
+from tilewright.spaces.cuda.mma.code import INSTRUCTIONS
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.rounding.reductions import RAISED
+from tilewright.spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.index import Index
-from spaces.algebra.mapping import repeat
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.chained.block import Block
-from spaces.cuda.chained.kinds import FLOAT8
-from spaces.cuda.chained.tiles import SharedTile, Side
-from spaces.cuda.mma.byte_fragments import ByteFragments
-from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES, Fragments
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.splitting import Part
-from spaces.language.tree import Expression
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.chained.block import Block
+from tilewright.spaces.cuda.chained.kinds import FLOAT8
+from tilewright.spaces.cuda.chained.tiles import SharedTile, Side
+from tilewright.spaces.cuda.mma.byte_fragments import ByteFragments
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES, Fragments
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)

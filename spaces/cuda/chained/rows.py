@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.block import Block
-from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.derivation.chained.text import split
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chained.block import Block
+from tilewright.spaces.cuda.chains.lanes import ROWS
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.derivation.chained.text import split
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chains.chain import RESCALES
-from spaces.cuda.chains.splits.splitting import CLUSTER, MERGES, cluster_rule, split_rules
-from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
-from spaces.cuda.residency import storage_rules
-from spaces.cuda.target import CudaTarget
-from spaces.rules.early import judged_early
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.chained.sizes import ChainedSizes
+from tilewright.spaces.cuda.chains.chain import RESCALES
+from tilewright.spaces.cuda.chains.splits.splitting import (
+    CLUSTER,
+    MERGES,
+    cluster_rule,
+    split_rules,
+)
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
+from tilewright.spaces.cuda.residency import storage_rules
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.rules.early import judged_early
+from tilewright.spaces.template import Decision, Rule
 
 MOST_WARPS = 16
 """Warps of a block's teams."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of, rounded_too_far
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.dtypes import EXACT
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of, rounded_too_far
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.dtypes import EXACT
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:

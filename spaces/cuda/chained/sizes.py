@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.chained.kinds import Kinds, kinds_of
-from spaces.cuda.chains.splits.leaving import SHARERS, row_words
-from spaces.cuda.chains.splits.splitting import shares, storing
-from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
-from spaces.cuda.residency import BlockResources
-from spaces.cuda.target import WARP
-from spaces.derivation.chained.levels import Levels
-from spaces.derivation.chained.view import Chained
-from spaces.dtypes import dtype
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.chained.kinds import Kinds, kinds_of
+from tilewright.spaces.cuda.chains.splits.leaving import SHARERS, row_words
+from tilewright.spaces.cuda.chains.splits.splitting import shares, storing
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
+from tilewright.spaces.cuda.residency import BlockResources
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.chained.levels import Levels
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.dtypes import dtype
 
 
 @dataclass(frozen=True)

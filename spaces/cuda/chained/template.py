@@ -19,26 +19,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.chained.block import Block
-from spaces.cuda.chained.code import ChainedCode
-from spaces.cuda.chained.rules import chained_rules, why_no_room
-from spaces.cuda.chained.served import why_not_chained
-from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chained.traffic import chained_quantities
-from spaces.cuda.chains.chain import RESCALES, can_be_late
-from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.derivation.chains.chain import is_weak
-from spaces.kernel import Kernel, arguments
-from spaces.numerics.mode import Numerics
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Rule, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.chained.block import Block
+from tilewright.spaces.cuda.chained.code import ChainedCode
+from tilewright.spaces.cuda.chained.rules import chained_rules, why_no_room
+from tilewright.spaces.cuda.chained.served import why_not_chained
+from tilewright.spaces.cuda.chained.sizes import ChainedSizes
+from tilewright.spaces.cuda.chained.traffic import chained_quantities
+from tilewright.spaces.cuda.chains.chain import RESCALES, can_be_late
+from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.derivation.chains.chain import is_weak
+from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Rule, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 MOST_COLUMNS = 256
 TENSOR_CORES = 4

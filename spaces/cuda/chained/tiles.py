@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 
-from spaces.algebra.index import Index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import Layout
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.chains.access import Access
-from spaces.cuda.chains.scopes import ThreadScope
-from spaces.cuda.mma.fragments import swizzled_tile
-from spaces.derivation.chained.text import split
-from spaces.derivation.products.forms import axes_of
-from spaces.derivation.products.splitting import Part
-from spaces.dtypes import dtype
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import Layout
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.cuda.chains.scopes import ThreadScope
+from tilewright.spaces.cuda.mma.fragments import swizzled_tile
+from tilewright.spaces.derivation.chained.text import split
+from tilewright.spaces.derivation.products.forms import axes_of
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Expression, Read
 
 PIECE = 16
 """Bytes that move at a time."""

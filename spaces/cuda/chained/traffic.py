@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.chains.splits.splitting import CLUSTER
-from spaces.cuda.occupancy import USABLE, Occupancy
-from spaces.cuda.target import WARP
-from spaces.derivation.chained.levels import Levels
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.chained.work import operations, share_inside
-from spaces.quantities import filled, widened
-from spaces.template import Columns
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER
+from tilewright.spaces.cuda.occupancy import USABLE, Occupancy
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.chained.levels import Levels
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chained.work import operations, share_inside
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
 
 if TYPE_CHECKING:
-    from spaces.cuda.chained.template import CudaChained
+    from tilewright.spaces.cuda.chained.template import CudaChained
 
 CALL = 6
 """Issue slots of a special function, more or less."""

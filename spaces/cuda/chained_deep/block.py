@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.chained.block import Block
-from spaces.cuda.chained_deep.sizes import SHARED, DeepSizes
+from tilewright.spaces.cuda.chained.block import Block
+from tilewright.spaces.cuda.chained_deep.sizes import SHARED, DeepSizes
 
 
 @dataclass(frozen=True)

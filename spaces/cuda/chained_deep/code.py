@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.code import ChainedCode
-from spaces.cuda.chained.multiplying import Multiplying
-from spaces.cuda.chained_deep.block import DeepBlock
-from spaces.cuda.chained_deep.operands import NEXT_DEPTH, STEP, DeepOperands
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chained.code import ChainedCode
+from tilewright.spaces.cuda.chained.multiplying import Multiplying
+from tilewright.spaces.cuda.chained_deep.block import DeepBlock
+from tilewright.spaces.cuda.chained_deep.operands import NEXT_DEPTH, STEP, DeepOperands
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.cuda.blocks.unrolled import THREAD
-from spaces.cuda.chained.operands import Operands
-from spaces.cuda.chained.tiles import SharedTile, Side
-from spaces.cuda.chained_deep.block import DeepBlock
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.cuda.blocks.unrolled import THREAD
+from tilewright.spaces.cuda.chained.operands import Operands
+from tilewright.spaces.cuda.chained.tiles import SharedTile, Side
+from tilewright.spaces.cuda.chained_deep.block import DeepBlock
 
 NEXT_DEPTH = "next_depth"
 """The C variable of the first term of a step that is to be copied."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.cuda.chained.rules import chained_rules
-from spaces.cuda.chained_deep.sizes import DeepSizes
-from spaces.cuda.target import CudaTarget
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.chained.rules import chained_rules
+from tilewright.spaces.cuda.chained_deep.sizes import DeepSizes
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.template import Decision, Rule
 
 
 def deep_rules(

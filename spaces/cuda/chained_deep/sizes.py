@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.chained.sizes import ChainedSizes
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.chained.sizes import ChainedSizes
 
 STAGES, SHARED = "stages", "shared"
 """Where rows of the left operand are: they come again with each step, or stay, all of them."""

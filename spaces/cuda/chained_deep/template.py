@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spaces.cuda.chained.template import TENSOR_CORES, CudaChained
-from spaces.cuda.chained_deep.block import DeepBlock
-from spaces.cuda.chained_deep.code import DeepCode
-from spaces.cuda.chained_deep.rules import deep_rules
-from spaces.cuda.chained_deep.sizes import SHARED, STAGES, DeepSizes
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.derivation.chained.view import Chained
-from spaces.schedule import Schedule
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.chained.template import TENSOR_CORES, CudaChained
+from tilewright.spaces.cuda.chained_deep.block import DeepBlock
+from tilewright.spaces.cuda.chained_deep.code import DeepCode
+from tilewright.spaces.cuda.chained_deep.rules import deep_rules
+from tilewright.spaces.cuda.chained_deep.sizes import SHARED, STAGES, DeepSizes
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.template import Decision, Rule
 
 DEPTH_STEPS = (32, 64, 128, 256)
 _WHOLE_ROWS = 3 * TENSOR_CORES * FRAGMENT

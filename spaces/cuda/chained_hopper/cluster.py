@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.cuda.chained_hopper.fetching.tiles import SLICE
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.splits.merging import PartMerging
-from spaces.cuda.chains.splits.rooms import SHARED, Crew
-from spaces.cuda.chains.splits.sending import ALL_READY, VECTOR, SentParts, rows_inside
-from spaces.cuda.chains.splits.splitting import own_pairs
-from spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.splits.merging import PartMerging
+from tilewright.spaces.cuda.chains.splits.rooms import SHARED, Crew
+from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, VECTOR, SentParts, rows_inside
+from tilewright.spaces.cuda.chains.splits.splitting import own_pairs
+from tilewright.spaces.cuda.warpgroups import GROUP
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda import scalar_math, wide
-from spaces.cuda.chained_hopper.copying import THREADS, Copying
-from spaces.cuda.chained_hopper.fetching.loading import Loading
-from spaces.cuda.chained_hopper.fetching.turning import Turned
-from spaces.cuda.chained_hopper.multiplying import Multiplying
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chains import access, lanes
-from spaces.cuda.chains.splits.sending import ALL_READY, READY
-from spaces.cuda.warpgroups import GROUP
-from spaces.kernel import Argument, Call, Kernel, Launch, Source
-from spaces.language.magnitude import magnitudes
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda import scalar_math, wide
+from tilewright.spaces.cuda.chained_hopper.copying import THREADS, Copying
+from tilewright.spaces.cuda.chained_hopper.fetching.loading import Loading
+from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
+from tilewright.spaces.cuda.chained_hopper.multiplying import Multiplying
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chains import access, lanes
+from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, READY
+from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.language.magnitude import magnitudes
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spaces.algebra.integers import round_up
-from spaces.cuda.chained_hopper.fetching.turning import NAME, WARPS, Turned
-from spaces.cuda.target import WARP
-from spaces.kernel import WORKSPACE, Argument, Buffer, Call, Launch
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cuda.chained_hopper.fetching.turning import NAME, WARPS, Turned
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.kernel import WORKSPACE, Argument, Buffer, Call, Launch
 
 ALIGNMENT = 128
 """Bytes: where the copy begins is a multiple of it."""

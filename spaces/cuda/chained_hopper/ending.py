@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained_hopper.cluster import ClusterParts
-from spaces.cuda.chained_hopper.fetching.tiles import row_place
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.products import Products
-from spaces.cuda.chained_hopper.raised import lowered_sums
-from spaces.cuda.chained_hopper.rows import GroupRows, each_row
-from spaces.cuda.chained_hopper.walk import Walk
-from spaces.cuda.chains.finish import Finish
-from spaces.cuda.chains.recomputing import Recomputing
-from spaces.cuda.chains.splits.sending import READY
-from spaces.cuda.warpgroups import GROUP
-from spaces.derivation.chained.view import ChainedOutput
-from spaces.derivation.rounding.reductions import RAISED
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chained_hopper.cluster import ClusterParts
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import row_place
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chained_hopper.products import Products
+from tilewright.spaces.cuda.chained_hopper.raised import lowered_sums
+from tilewright.spaces.cuda.chained_hopper.rows import GroupRows, each_row
+from tilewright.spaces.cuda.chained_hopper.walk import Walk
+from tilewright.spaces.cuda.chains.finish import Finish
+from tilewright.spaces.cuda.chains.recomputing import Recomputing
+from tilewright.spaces.cuda.chains.splits.sending import READY
+from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.derivation.chained.view import ChainedOutput
+from tilewright.spaces.derivation.rounding.reductions import RAISED
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained_hopper.ending import Ending
-from spaces.cuda.chained_hopper.fetching.tiles import SLICE
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.products import Products
-from spaces.cuda.chained_hopper.rows import GroupRows
-from spaces.cuda.chained_hopper.walk import Walk
-from spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chained_hopper.ending import Ending
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chained_hopper.products import Products
+from tilewright.spaces.cuda.chained_hopper.rows import GroupRows
+from tilewright.spaces.cuda.chained_hopper.walk import Walk
+from tilewright.spaces.cuda.warpgroups import GROUP
 
 ALL, STATES = 1, 2
 """What must run ``beside`` sums, of a tile's chain: all, or its first loop, which finds states."""

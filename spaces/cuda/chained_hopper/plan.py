@@ -10,28 +10,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.chained_hopper.fetching.operands import (
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.chained_hopper.fetching.operands import (
     left_boxes,
     output_boxes,
     right_boxes,
     value_boxes,
 )
-from spaces.cuda.chained_hopper.fetching.tiles import Boxes
-from spaces.cuda.chained_hopper.raised import raised
-from spaces.cuda.chained_hopper.sizes import MOVED, ChainedSizes
-from spaces.cuda.chains.access import Access
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.spans import Spans
-from spaces.cuda.chains.splits.merging import PartMerging
-from spaces.cuda.chains.splits.rooms import Crew
-from spaces.cuda.chains.splits.splitting import SplitKeys
-from spaces.cuda.target import CudaTarget
-from spaces.cuda.warpgroups import GROUP
-from spaces.derivation.chained.grouping import with_row_factors
-from spaces.derivation.chained.view import Chained
-from spaces.schedule import Value
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import Boxes
+from tilewright.spaces.cuda.chained_hopper.raised import raised
+from tilewright.spaces.cuda.chained_hopper.sizes import MOVED, ChainedSizes
+from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.spans import Spans
+from tilewright.spaces.cuda.chains.splits.merging import PartMerging
+from tilewright.spaces.cuda.chains.splits.rooms import Crew
+from tilewright.spaces.cuda.chains.splits.splitting import SplitKeys
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.derivation.chained.grouping import with_row_factors
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)

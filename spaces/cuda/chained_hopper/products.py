@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.sizes import TERM_BYTES
-from spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chained_hopper.sizes import TERM_BYTES
+from tilewright.spaces.cuda.warpgroups import GROUP
 
 _STEPS = PANEL_BYTES // TERM_BYTES
 CHUNKS = PANEL_BYTES // 16

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from spaces.cuda.chains.scopes import POWERS
-from spaces.derivation.algebra import number, plus, times
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.rounding.reductions import RAISED
-from spaces.language.tree import Call, Expression, Read
+from tilewright.spaces.cuda.chains.scopes import POWERS
+from tilewright.spaces.derivation.algebra import number, plus, times
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.rounding.reductions import RAISED
+from tilewright.spaces.language.tree import Call, Expression, Read
 
 
 def raised(chained: Chained) -> Chained:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained_hopper.fetching.tiles import SLICE
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chains.access import leaves
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.tile_chain import Written
-from spaces.derivation.chained.text import split
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chains.access import leaves
+from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.lanes import ROWS
+from tilewright.spaces.cuda.chains.tile_chain import Written
+from tilewright.spaces.derivation.chained.text import split
 
 
 @dataclass(frozen=True)

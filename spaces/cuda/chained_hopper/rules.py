@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spaces.algebra.integers import round_up
-from spaces.cuda.chained_hopper.fetching.tiles import SLICE
-from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chains.splits.splitting import CLUSTER, cluster_rule, split_rules
-from spaces.cuda.target import CudaTarget
-from spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
-from spaces.rules.early import foresee
-from spaces.template import Decision, Rule
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
+from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
+from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, cluster_rule, split_rules
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
+from tilewright.spaces.rules.early import foresee
+from tilewright.spaces.template import Decision, Rule
 
 FULL = 4
 """Blocks of a multiprocessor beyond which keys need not be split."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from spaces.cuda.chained import served
-from spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of
-from spaces.cuda.chained_hopper.fetching.operands import left_boxes, right_boxes, value_boxes
-from spaces.cuda.chained_hopper.fetching.tiles import SLICE, tiled
-from spaces.cuda.chained_hopper.fetching.turning import Turned
-from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.chained import served
+from tilewright.spaces.cuda.chained.kinds import FLOAT8, HALVES, kinds_of
+from tilewright.spaces.cuda.chained_hopper.fetching.operands import (
+    left_boxes,
+    right_boxes,
+    value_boxes,
+)
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE, tiled
+from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
+from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 WIDEST = 256
 """Columns of one wgmma, and so of the sums; a score has as many terms, for shared memory's sake."""

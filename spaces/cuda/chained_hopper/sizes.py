@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
-from spaces.cuda.chains.splits.leaving import SHARERS, row_words
-from spaces.cuda.chains.splits.splitting import shares
-from spaces.cuda.warpgroups import GROUP, launch_registers
-from spaces.derivation.chained.view import Chained
-from spaces.dtypes import dtype
-from spaces.language.tree import Expression
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import PANEL_BYTES, SLICE
+from tilewright.spaces.cuda.chains.splits.leaving import SHARERS, row_words
+from tilewright.spaces.cuda.chains.splits.splitting import shares
+from tilewright.spaces.cuda.warpgroups import GROUP, launch_registers
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.tree import Expression
 
 TERM_BYTES = 32
 """Bytes of the terms of a row, or a column, that one wgmma multiplies."""

@@ -22,28 +22,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cuda.chained_hopper.code import ChainedHopperCode
-from spaces.cuda.chained_hopper.fetching.tiles import tiled
-from spaces.cuda.chained_hopper.multiplying import ALL, STATES
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.rules import chained_rules
-from spaces.cuda.chained_hopper.served import why_not_chained
-from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chained_hopper.traffic import chained_quantities
-from spaces.cuda.chained_hopper.walk import WALKS
-from spaces.cuda.chains.chain import RESCALES, can_be_late
-from spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.chained.levels import Levels
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.derivation.chains.chain import is_weak
-from spaces.kernel import Kernel, arguments
-from spaces.numerics.mode import Numerics
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.chained_hopper.code import ChainedHopperCode
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import tiled
+from tilewright.spaces.cuda.chained_hopper.multiplying import ALL, STATES
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chained_hopper.rules import chained_rules
+from tilewright.spaces.cuda.chained_hopper.served import why_not_chained
+from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
+from tilewright.spaces.cuda.chained_hopper.traffic import chained_quantities
+from tilewright.spaces.cuda.chained_hopper.walk import WALKS
+from tilewright.spaces.cuda.chains.chain import RESCALES, can_be_late
+from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGES
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.chained.levels import Levels
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.derivation.chains.chain import is_weak
+from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 MOST_SECTION = 64
 SPLITS = (1, 2, 4, 8, 16, 32, 64)

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.chained_hopper.fetching.tiles import SLICE
-from spaces.cuda.chained_hopper.fetching.turning import Turned
-from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chains.splits.splitting import CLUSTER
-from spaces.cuda.occupancy import USABLE
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.chained.work import share_inside
-from spaces.quantities import filled, widened
-from spaces.template import Columns
-from spaces.workloads.computation import Computation
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
+from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
+from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
+from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER
+from tilewright.spaces.cuda.occupancy import USABLE
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.chained.work import share_inside
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
+from tilewright.spaces.workloads.computation import Computation
 
 CHAIN = 5
 """Instructions for each score: maximum, multiplication, exponential, sum, half a conversion, and

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.derivation.chained.text import split
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.derivation.chained.text import split
 
 WALKS = ("grid", "persistent", "tickets")
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.cuda.abi import C_TYPES
-from spaces.derivation.chained.text import FormText
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.reach import Reach
-from spaces.derivation.scopes import Integer, Leaf
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.derivation.chained.text import FormText
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.derivation.scopes import Integer, Leaf
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 HELPERS = """\
 template <class I> TW_INLINE I tw_quotient(I x, I d) { return x / d - (x % d < 0); }

@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.lanes import FINITE, IDENTITIES, across_lanes
-from spaces.cuda.chains.scopes import RowScope, ThreadScope
-from spaces.cuda.chains.tile_chain import TileChain, Written
-from spaces.cuda.reducers import NOWHERE, PLACES
-from spaces.derivation.chained.hiding import hiding
-from spaces.derivation.chained.levels import Levels
-from spaces.derivation.chained.reference import may_lag
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.scopes import Leaf
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Expression, Negation, Read
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.lanes import FINITE, IDENTITIES, across_lanes
+from tilewright.spaces.cuda.chains.scopes import RowScope, ThreadScope
+from tilewright.spaces.cuda.chains.tile_chain import TileChain, Written
+from tilewright.spaces.cuda.reducers import NOWHERE, PLACES
+from tilewright.spaces.derivation.chained.hiding import hiding
+from tilewright.spaces.derivation.chained.levels import Levels
+from tilewright.spaces.derivation.chained.reference import may_lag
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Expression, Negation, Read
 
 RESCALES = ("always", "moved", "late")
 """When sums and totals are corrected: in every tile, in those in which some row's results moved, or

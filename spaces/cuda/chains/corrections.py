@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.scopes import POWERS, RowScope
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.scopes import series
+from tilewright.spaces.cuda.chains.lanes import ROWS
+from tilewright.spaces.cuda.chains.scopes import POWERS, RowScope
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.derivation.scopes import series
 
 if TYPE_CHECKING:
-    from spaces.cuda.chains.chain import FragmentChain
+    from tilewright.spaces.cuda.chains.chain import FragmentChain
 
 LATE = 8.0
 """Powers of two that weights may be larger by before totals catch up with results: within the range

@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from spaces.cuda.chains.lanes import over_rows
-from spaces.cuda.chains.parts import Parts
-from spaces.cuda.chains.scopes import POWERS, ExactScope, Terms, ThreadScope
-from spaces.derivation.algebra import ZERO, constant
-from spaces.derivation.chained.view import Chained
-from spaces.language.tree import Call, Expression, Read
+from tilewright.spaces.cuda.chains.lanes import over_rows
+from tilewright.spaces.cuda.chains.parts import Parts
+from tilewright.spaces.cuda.chains.scopes import POWERS, ExactScope, Terms, ThreadScope
+from tilewright.spaces.derivation.algebra import ZERO, constant
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.language.tree import Call, Expression, Read
 
 _VARIABLE = re.compile(r"\w+\[h\]")
 

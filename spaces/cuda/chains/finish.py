@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.chains.access import Access
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.lanes import REFERENCES
-from spaces.cuda.chains.scopes import ThreadScope
-from spaces.derivation.chained.view import Chained, ChainedOutput
-from spaces.derivation.chains.chain_reduction import Scaling
-from spaces.derivation.scopes import Leaf
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.lanes import REFERENCES
+from tilewright.spaces.cuda.chains.scopes import ThreadScope
+from tilewright.spaces.derivation.chained.view import Chained, ChainedOutput
+from tilewright.spaces.derivation.chains.chain_reduction import Scaling
+from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.language.tree import Expression, Read
 
 
 @dataclass(frozen=True)

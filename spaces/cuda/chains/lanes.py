@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.reducers import PLACES, joined, place_helpers
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.reducers import PLACES, joined, place_helpers
 
 IDENTITIES = {
     "sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY",

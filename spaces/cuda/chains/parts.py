@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spaces.cuda.chains.lanes import (
+from tilewright.spaces.cuda.chains.lanes import (
     EXTREMES,
     IDENTITIES,
     ROWS,
     across_lanes,
     selected,
 )
-from spaces.cuda.chains.scopes import RowScope, ThreadScope
-from spaces.cuda.reducers import NOWHERE, PLACES, joined, taken
-from spaces.derivation.algebra import ZERO
-from spaces.derivation.chains.chain_reduction import ChainReduction
-from spaces.language.tree import Expression
+from tilewright.spaces.cuda.chains.scopes import RowScope, ThreadScope
+from tilewright.spaces.cuda.reducers import NOWHERE, PLACES, joined, taken
+from tilewright.spaces.derivation.algebra import ZERO
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction
+from tilewright.spaces.language.tree import Expression
 
 if TYPE_CHECKING:
-    from spaces.cuda.chains.chain import FragmentChain
+    from tilewright.spaces.cuda.chains.chain import FragmentChain
 
 
 @dataclass

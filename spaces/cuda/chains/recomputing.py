@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.access import Access
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.lanes import REFERENCES
-from spaces.cuda.chains.scopes import ExactScope, ThreadScope
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.scopes import Leaf
-from spaces.language.tree import Expression
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.lanes import REFERENCES
+from tilewright.spaces.cuda.chains.scopes import ExactScope, ThreadScope
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)

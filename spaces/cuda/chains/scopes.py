@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from spaces.cuda.scalar_code import ScalarCode, Value
-from spaces.cuda.wide import Wide
-from spaces.derivation.algebra import ZERO, constant, number, plus, times
-from spaces.derivation.scopes import Scope
-from spaces.language.magnitude import Magnitudes
-from spaces.language.text import Written
-from spaces.language.tree import (
+from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
+from tilewright.spaces.cuda.wide import Wide
+from tilewright.spaces.derivation.algebra import ZERO, constant, number, plus, times
+from tilewright.spaces.derivation.scopes import Scope
+from tilewright.spaces.language.magnitude import Magnitudes
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope, total
-from spaces.derivation.algebra import ZERO, number, plus, times
-from spaces.language.tree import Binary, Call, Expression, Read
-from spaces.numerics.polynomials import (
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope, total
+from tilewright.spaces.derivation.algebra import ZERO, number, plus, times
+from tilewright.spaces.language.tree import Binary, Call, Expression, Read
+from tilewright.spaces.numerics.polynomials import (
     TANH_NEAR,
     TANH_NEAR_END,
     TANH_NEAREST,

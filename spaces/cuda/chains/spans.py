@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.chains.access import Access
-from spaces.derivation.chained.text import extreme, spans
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.forms import Form
+from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.derivation.chained.text import extreme, spans
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.products.forms import Form
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.access import key_number
-from spaces.cuda.chains.corrections import Corrections
-from spaces.cuda.chains.far import Shift
-from spaces.cuda.chains.lanes import FINITE, REFERENCES, ROWS, over_rows, selected
-from spaces.cuda.chains.parts import Parts
-from spaces.cuda.chains.scopes import NEAR, ExactScope, RowScope, Terms, ThreadScope
-from spaces.cuda.chains.scores import ODD, OF_ROW, OWN, ScoreScope, by_size, near_scores
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
-from spaces.derivation.scopes import Leaf
-from spaces.language.tree import Expression
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.access import key_number
+from tilewright.spaces.cuda.chains.corrections import Corrections
+from tilewright.spaces.cuda.chains.far import Shift
+from tilewright.spaces.cuda.chains.lanes import FINITE, REFERENCES, ROWS, over_rows, selected
+from tilewright.spaces.cuda.chains.parts import Parts
+from tilewright.spaces.cuda.chains.scopes import NEAR, ExactScope, RowScope, Terms, ThreadScope
+from tilewright.spaces.cuda.chains.scores import ODD, OF_ROW, OWN, ScoreScope, by_size, near_scores
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
+from tilewright.spaces.derivation.scopes import Leaf
+from tilewright.spaces.language.tree import Expression
 
 if TYPE_CHECKING:
-    from spaces.cuda.chains.chain import FragmentChain
+    from tilewright.spaces.cuda.chains.chain import FragmentChain
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.integers import round_up
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.finish import signature
-from spaces.cuda.hopper.consumer import Consumer, corner
-from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.cuda.warpgroups import GROUP, WARPS
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.finish import signature
+from tilewright.spaces.cuda.hopper.consumer import Consumer, corner
+from tilewright.spaces.cuda.hopper.plan import HopperPlan
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.cuda.warpgroups import GROUP, WARPS
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 START = 15
 """Number of the named barrier at which multiplying warps wait for the ring to be made."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import index
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.copies.tile_copy import position_type
-from spaces.cuda.blocks.finish import parts
-from spaces.cuda.blocks.segments import number_of
-from spaces.cuda.hopper.multiply import MainLoop
-from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.sizes import group_registers
-from spaces.cuda.hopper.tile import BLOCK
-from spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.algebra.index import index
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
+from tilewright.spaces.cuda.blocks.finish import parts
+from tilewright.spaces.cuda.blocks.segments import number_of
+from tilewright.spaces.cuda.hopper.multiply import MainLoop
+from tilewright.spaces.cuda.hopper.plan import HopperPlan
+from tilewright.spaces.cuda.hopper.sizes import group_registers
+from tilewright.spaces.cuda.hopper.tile import BLOCK
+from tilewright.spaces.cuda.warpgroups import GROUP
 
 
 @dataclass(frozen=True)

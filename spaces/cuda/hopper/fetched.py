@@ -3,11 +3,11 @@ to the buffers through which the output leaves."""
 
 from __future__ import annotations
 
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.hopper.tile import why_no_tensor_map
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.segments import segments_of
+from tilewright.spaces.cuda.hopper.tile import why_no_tensor_map
+from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.product import Product
 
 
 def fetched_of(product: Tiled) -> Operand | None:

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.tile_grid import RASTERS, TileGrid
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.tile_grid import RASTERS, TileGrid
 
 ORDERS = (*RASTERS, "hilbert")
 MOST_IN_TABLE = 1 << 14

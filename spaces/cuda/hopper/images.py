@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.cuda.blocks.gathered import Gathered
-from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.hopper.tile import BLOCK, OperandTile, numbered
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.derivation.products.places import Place
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import extent
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cuda.blocks.gathered import Gathered
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
+from tilewright.spaces.cuda.hopper.tile import BLOCK, OperandTile, numbered
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.derivation.products.places import Place
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.view import extent
+from tilewright.spaces.workloads.array import Array
 
 LEAST_TILE = 16
 """Columns of the least tile along n."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import repeat
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.tile import BLOCK, STEP_BYTES
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.hopper.plan import HopperPlan
+from tilewright.spaces.cuda.hopper.tile import BLOCK, STEP_BYTES
 
 ELEMENTS = {
     "float16": "f16",

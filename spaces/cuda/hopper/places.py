@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Strided
-from spaces.cuda.blocks.gathered import digits
-from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.hopper.images import ImageTile, images_of_factor
-from spaces.cuda.hopper.segments import TrimmedTile, segment_tile, why_no_segment
-from spaces.cuda.hopper.tile import MatrixTile, OperandTile
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import Factor, extent
-from spaces.errors import InputError
-from spaces.language.program import Operand
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Strided
+from tilewright.spaces.cuda.blocks.gathered import digits
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
+from tilewright.spaces.cuda.hopper.images import ImageTile, images_of_factor
+from tilewright.spaces.cuda.hopper.segments import TrimmedTile, segment_tile, why_no_segment
+from tilewright.spaces.cuda.hopper.tile import MatrixTile, OperandTile
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.view import Factor, extent
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Operand
 
 SPATIAL = 2
 """Dimensions of an image along which windows move."""

@@ -10,23 +10,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.finish import Finish, parameter_name
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.blocks.segments import row_tiles, segments_of
-from spaces.cuda.hopper.fetched import fetched_of
-from spaces.cuda.hopper.grid import PersistentGrid
-from spaces.cuda.hopper.places import placed_tile
-from spaces.cuda.hopper.segments import SegmentList, TrimmedTile, list_bytes
-from spaces.cuda.hopper.sizes import HopperSizes
-from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
-from spaces.cuda.hopper.storing.store import TileStore
-from spaces.cuda.hopper.streams import is_streamed
-from spaces.cuda.hopper.tile import OperandTile, ProductTile
-from spaces.cuda.hopper_pairs.product import OTHER, PairedProduct, finishing, twin_of
-from spaces.cuda.hopper_pairs.tile import pair_tile
-from spaces.cuda.target import CudaTarget
-from spaces.schedule import Value
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.finish import Finish, parameter_name
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.cuda.blocks.segments import row_tiles, segments_of
+from tilewright.spaces.cuda.hopper.fetched import fetched_of
+from tilewright.spaces.cuda.hopper.grid import PersistentGrid
+from tilewright.spaces.cuda.hopper.places import placed_tile
+from tilewright.spaces.cuda.hopper.segments import SegmentList, TrimmedTile, list_bytes
+from tilewright.spaces.cuda.hopper.sizes import HopperSizes
+from tilewright.spaces.cuda.hopper.split import ClusterDepth, SharedDepth
+from tilewright.spaces.cuda.hopper.storing.store import TileStore
+from tilewright.spaces.cuda.hopper.streams import is_streamed
+from tilewright.spaces.cuda.hopper.tile import OperandTile, ProductTile
+from tilewright.spaces.cuda.hopper_pairs.product import OTHER, PairedProduct, finishing, twin_of
+from tilewright.spaces.cuda.hopper_pairs.tile import pair_tile
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import Strided
-from spaces.cuda.blocks.gathered import Gathered
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.hopper.tile import MatrixTile, numbered
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.derivation.products.view import Segments
-from spaces.language.program import Operand
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import Strided
+from tilewright.spaces.cuda.blocks.gathered import Gathered
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.cuda.hopper.tile import MatrixTile, numbered
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.derivation.products.view import Segments
+from tilewright.spaces.language.program import Operand
 
 WORD = 4
 LANES = (2, 4, 8, 16, 32)

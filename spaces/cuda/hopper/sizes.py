@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.segments import drawn_row_tiles, most_rows, segments_of
-from spaces.cuda.hopper.fetched import fetched_of
-from spaces.cuda.hopper.segments import list_bytes
-from spaces.cuda.hopper.storing.store import CHUNK
-from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
-from spaces.cuda.warpgroups import GROUP, launch_registers
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.segments import drawn_row_tiles, most_rows, segments_of
+from tilewright.spaces.cuda.hopper.fetched import fetched_of
+from tilewright.spaces.cuda.hopper.segments import list_bytes
+from tilewright.spaces.cuda.hopper.storing.store import CHUNK
+from tilewright.spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
+from tilewright.spaces.cuda.warpgroups import GROUP, launch_registers
 
 TILE = ("block_m", "block_n", "swapped")
 """Decisions that say how large a tile of the output is."""

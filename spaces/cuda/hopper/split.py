@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import round_up
-from spaces.algebra.layout import Layout, row_major
-from spaces.algebra.mapping import repeat
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.algebra.layout import Layout, row_major
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.warpgroups import GROUP
 
 WAYS = ("add", "cluster")
 """``add``: atomics in global memory. ``cluster``: distributed shared memory."""

@@ -6,9 +6,9 @@ first, what others read again stays, and so does what is written until memory ha
 
 from __future__ import annotations
 
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.target import CudaTarget
-from spaces.workloads.array import Array
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.workloads.array import Array
 
 INTENSITY = 256
 """Operations for each byte, from which on multiplying takes the time on any GPU with wgmma."""

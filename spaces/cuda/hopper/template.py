@@ -10,34 +10,34 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.algebra.index import Index
-from spaces.cuda.blocks.finish import prelude
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
-from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS
-from spaces.cuda.blocks.traffic import Blocks, grid_quantities
-from spaces.cuda.hopper.code import HopperCode
-from spaces.cuda.hopper.fetched import fetched_of
-from spaces.cuda.hopper.grid import ORDERS
-from spaces.cuda.hopper.multiply import ELEMENTS
-from spaces.cuda.hopper.places import why_no_placed_map
-from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.rules.every import hopper_rules
-from spaces.cuda.hopper.segments import PARTS, trims_of
-from spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
-from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.streams import has_streams
-from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
-from spaces.cuda.hopper.turns import imbalance
-from spaces.cuda.occupancy import LINE, LINE_SLOTS
-from spaces.cuda.target import CudaTarget
-from spaces.kernel import Kernel
-from spaces.quantities import widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.product import Product
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cuda.blocks.finish import prelude
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
+from tilewright.spaces.cuda.blocks.segments import segments_of
+from tilewright.spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS
+from tilewright.spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from tilewright.spaces.cuda.hopper.code import HopperCode
+from tilewright.spaces.cuda.hopper.fetched import fetched_of
+from tilewright.spaces.cuda.hopper.grid import ORDERS
+from tilewright.spaces.cuda.hopper.multiply import ELEMENTS
+from tilewright.spaces.cuda.hopper.places import why_no_placed_map
+from tilewright.spaces.cuda.hopper.plan import HopperPlan
+from tilewright.spaces.cuda.hopper.rules.every import hopper_rules
+from tilewright.spaces.cuda.hopper.segments import PARTS, trims_of
+from tilewright.spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
+from tilewright.spaces.cuda.hopper.split import WAYS
+from tilewright.spaces.cuda.hopper.streams import has_streams
+from tilewright.spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
+from tilewright.spaces.cuda.hopper.turns import imbalance
+from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.quantities import widened
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.product import Product
+from tilewright.spaces.workloads.workload import Workload
 
 NEIGHBOURS = 8
 """Elements of a row of the output that a warp has side by side in registers of one number."""

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Strided
-from spaces.algebra.mapping import repeat
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.workloads.array import Array
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Numbering, Product
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Strided
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.product import Numbering, Product
 
 ATOM = 8
 """Rows after which a swizzle repeats."""

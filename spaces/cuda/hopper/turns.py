@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.hopper.sizes import HopperSizes
-from spaces.cuda.target import CudaTarget
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.hopper.sizes import HopperSizes
+from tilewright.spaces.cuda.target import CudaTarget
 
 
 def imbalance(sizes: HopperSizes, target: CudaTarget, c: Any) -> Any:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, why_not_implicit
-from spaces.derivation.products.pairs import Pair, pair_in
-from spaces.language.meaning import Meaning
-from spaces.language.program import Operand
-from spaces.language.tree import Expression
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, why_not_implicit
+from tilewright.spaces.derivation.products.pairs import Pair, pair_in
+from tilewright.spaces.language.meaning import Meaning
+from tilewright.spaces.language.program import Operand
+from tilewright.spaces.language.tree import Expression
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 T = TypeVar("T")
 OTHER = "other"

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.hopper_pairs.product import multiplied_pair_of
-from spaces.target import Target
-from spaces.template import Decision
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.hopper.split import WAYS
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.hopper_pairs.product import multiplied_pair_of
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Decision
+from tilewright.spaces.workloads.workload import Workload
 
 ALLOWED: dict[str, Any] = {
     "swapped": lambda value: not value,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spaces.cuda.hopper.places import placed_tile
-from spaces.cuda.hopper.tile import MatrixTile, OperandTile
-from spaces.cuda.hopper_pairs.product import PairedProduct
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.language.program import Operand
+from tilewright.spaces.cuda.hopper.places import placed_tile
+from tilewright.spaces.cuda.hopper.tile import MatrixTile, OperandTile
+from tilewright.spaces.cuda.hopper_pairs.product import PairedProduct
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.language.program import Operand
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda import scalar_math, wide
-from spaces.cuda.chains import access, lanes
-from spaces.cuda.hopper.code import HopperCode
-from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper_reduced.product import ReducedProduct
-from spaces.cuda.hopper_reduced.store import ReducedStore, SliceRows
-from spaces.cuda.warpgroups import GROUP
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.language.magnitude import magnitudes
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda import scalar_math, wide
+from tilewright.spaces.cuda.chains import access, lanes
+from tilewright.spaces.cuda.hopper.code import HopperCode
+from tilewright.spaces.cuda.hopper.plan import HopperPlan
+from tilewright.spaces.cuda.hopper_reduced.product import ReducedProduct
+from tilewright.spaces.cuda.hopper_reduced.store import ReducedStore, SliceRows
+from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.splits.leaving import SHARERS
-from spaces.cuda.chains.splits.state_merging import StateMerging
-from spaces.cuda.hopper.tile import BLOCK
-from spaces.cuda.target import WARP
-from spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.cuda.chains.lanes import ROWS
+from tilewright.spaces.cuda.chains.splits.leaving import SHARERS
+from tilewright.spaces.cuda.chains.splits.state_merging import StateMerging
+from tilewright.spaces.cuda.hopper.tile import BLOCK
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.cuda.warpgroups import GROUP
 
 
 @dataclass(frozen=True)

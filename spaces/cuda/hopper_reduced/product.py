@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.blocks.implicit import ImplicitProduct, why_not_implicit
-from spaces.cuda.chained.kinds import HALVES
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import placed_product_in
-from spaces.language.program import Output, Program
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, why_not_implicit
+from tilewright.spaces.cuda.chained.kinds import HALVES
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.view import placed_product_in
+from tilewright.spaces.language.program import Output, Program
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.access import Access, leaves
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.finish import Finish
-from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.splits.leaving import SHARERS
-from spaces.cuda.chains.splits.merging import PartMerging
-from spaces.cuda.chains.splits.rooms import Crew
-from spaces.cuda.hopper.storing.store import TileStore
-from spaces.cuda.hopper.tile import BLOCK
-from spaces.cuda.hopper_reduced.merging import RowMerging
-from spaces.cuda.warpgroups import GROUP
-from spaces.derivation.chained.text import split
-from spaces.derivation.chained.view import Chained
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.access import Access, leaves
+from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.finish import Finish
+from tilewright.spaces.cuda.chains.lanes import ROWS
+from tilewright.spaces.cuda.chains.splits.leaving import SHARERS
+from tilewright.spaces.cuda.chains.splits.merging import PartMerging
+from tilewright.spaces.cuda.chains.splits.rooms import Crew
+from tilewright.spaces.cuda.hopper.storing.store import TileStore
+from tilewright.spaces.cuda.hopper.tile import BLOCK
+from tilewright.spaces.cuda.hopper_reduced.merging import RowMerging
+from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.derivation.chained.text import split
+from tilewright.spaces.derivation.chained.view import Chained
 
 
 @dataclass(frozen=True)

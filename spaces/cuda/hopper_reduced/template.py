@@ -15,22 +15,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.chained.served import why_not_chained
-from spaces.cuda.chained.traffic import chain_operations
-from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.hopper.tile import BLOCK
-from spaces.cuda.hopper_reduced.code import ReducedCode, ReducedPlan
-from spaces.cuda.hopper_reduced.product import ReducedProduct, reduced_product_of
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.kernel import Kernel
-from spaces.quantities import widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Rule
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.chained.served import why_not_chained
+from tilewright.spaces.cuda.chained.traffic import chain_operations
+from tilewright.spaces.cuda.hopper.split import WAYS
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.hopper.tile import BLOCK
+from tilewright.spaces.cuda.hopper_reduced.code import ReducedCode, ReducedPlan
+from tilewright.spaces.cuda.hopper_reduced.product import ReducedProduct, reduced_product_of
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.quantities import widened
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Rule
+from tilewright.spaces.workloads.workload import Workload
 
 ALLOWED: dict[str, tuple[Any, ...]] = {
     "swapped": (False,),

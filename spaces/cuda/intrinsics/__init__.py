@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from spaces.cuda.intrinsics.families import used
+from tilewright.spaces.cuda.intrinsics.families import used
 
 __all__ = ["device_text", "host_text"]
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 ELEMENT_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8}
 """Types of A and B, and their bits in registers and shared memory."""

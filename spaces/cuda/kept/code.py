@@ -17,18 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import index_type, parameters
-from spaces.cuda.kept.long_sums import LongSums
-from spaces.cuda.kept.sizes import TICKET, KeptSizes
-from spaces.cuda.kept.thread import Thread
-from spaces.cuda.maps.code import HELPERS
-from spaces.derivation.kept.view import KeptView
-from spaces.derivation.products.reach import Reach
-from spaces.kernel import Argument, Call, Kernel, Launch, Source
-from spaces.language.functions import REDUCERS
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import index_type, parameters
+from tilewright.spaces.cuda.kept.long_sums import LongSums
+from tilewright.spaces.cuda.kept.sizes import TICKET, KeptSizes
+from tilewright.spaces.cuda.kept.thread import Thread
+from tilewright.spaces.cuda.maps.code import HELPERS
+from tilewright.spaces.derivation.kept.view import KeptView
+from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.language.functions import REDUCERS
 
 FILL = """\
 template <int V, class T> TW_INLINE void tw_fill(T (&to)[V], T value) {

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.kept.sizes import KeptSizes
-from spaces.cuda.kept.thread import Thread
-from spaces.cuda.rows.long_sums import BLOCK
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.kept.sizes import KeptSizes
+from tilewright.spaces.cuda.kept.thread import Thread
+from tilewright.spaces.cuda.rows.long_sums import BLOCK
 
 
 @dataclass(frozen=True)

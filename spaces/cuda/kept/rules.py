@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.derivation.kept.cutting import turn_rules
-from spaces.derivation.kept.held import same_in_tile, tap_index
-from spaces.derivation.kept.view import KeptView
-from spaces.template import Rule
+from tilewright.spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.derivation.kept.cutting import turn_rules
+from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
+from tilewright.spaces.derivation.kept.view import KeptView
+from tilewright.spaces.template import Rule
 
 MOST_TERMS = 384
 """Terms that are written out for a thread."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from spaces.cuda import scalar_math
-from spaces.derivation.kept.served import why_no_array, why_no_place
-from spaces.derivation.kept.view import cached_kept
-from spaces.errors import InputError
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda import scalar_math
+from tilewright.spaces.derivation.kept.served import why_no_array, why_no_place
+from tilewright.spaces.derivation.kept.view import cached_kept
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 FLOATS = ("float32", "float16", "bfloat16")
 """Dtypes of elements; all are float32 in registers."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.derivation.kept.cutting import Cutting
-from spaces.derivation.kept.held import same_in_tile, tap_index
-from spaces.derivation.kept.view import KeptView
-from spaces.derivation.maps.view import Access
-from spaces.language.tree import Read
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.derivation.kept.cutting import Cutting
+from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
+from tilewright.spaces.derivation.kept.view import KeptView
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.language.tree import Read
 
 WIDEST = 16
 """Bytes that a thread moves at once, at most."""

@@ -9,21 +9,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cuda import scalar_math
-from spaces.cuda.kept.code import KeptCode
-from spaces.cuda.kept.rules import LEAST_FOR_PARTS, kept_rules
-from spaces.cuda.kept.served import why_not_kept
-from spaces.cuda.kept.sizes import KeptSizes
-from spaces.cuda.kept.traffic import kept_quantities
-from spaces.cuda.rows.reducers import helpers
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.kept.view import cached_kept, loops_across
-from spaces.kernel import Kernel, arguments
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda import scalar_math
+from tilewright.spaces.cuda.kept.code import KeptCode
+from tilewright.spaces.cuda.kept.rules import LEAST_FOR_PARTS, kept_rules
+from tilewright.spaces.cuda.kept.served import why_not_kept
+from tilewright.spaces.cuda.kept.sizes import KeptSizes
+from tilewright.spaces.cuda.kept.traffic import kept_quantities
+from tilewright.spaces.cuda.rows.reducers import helpers
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.kept.view import cached_kept, loops_across
+from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 def splits(target: CudaTarget) -> tuple[int, ...]:

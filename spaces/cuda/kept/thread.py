@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
-from spaces.cuda.reducers import joined, taken
-from spaces.cuda.rows.values import Scope
-from spaces.cuda.scalar_code import Value
-from spaces.derivation.kept.held import tap_index
-from spaces.derivation.kept.tiles import moved, reach
-from spaces.derivation.kept.view import Bounded
-from spaces.derivation.maps.text import form_text
-from spaces.derivation.maps.view import Access
-from spaces.derivation.products.forms import Atom, Form, Quotient
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Read
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
+from tilewright.spaces.cuda.reducers import joined, taken
+from tilewright.spaces.cuda.rows.values import Scope
+from tilewright.spaces.cuda.scalar_code import Value
+from tilewright.spaces.derivation.kept.held import tap_index
+from tilewright.spaces.derivation.kept.tiles import moved, reach
+from tilewright.spaces.derivation.kept.view import Bounded
+from tilewright.spaces.derivation.maps.text import form_text
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.derivation.products.forms import Atom, Form, Quotient
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Read
 
 By = Mapping[str, int]
 """How many turns further on than the task's first, of each loop; of loops written out, the turn."""

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.rules import LEAST_THREADS
-from spaces.cuda.kept.rules import held_elements, registers
-from spaces.cuda.kept.sizes import KeptSizes, width
-from spaces.cuda.occupancy import ANSWER, LINE, LINE_SLOTS, Occupancy
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.derivation.kept.traffic import loads_by_turns
-from spaces.derivation.kept.view import KeptView
-from spaces.derivation.work import work
-from spaces.quantities import filled, widened
-from spaces.template import Columns
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.rules import LEAST_THREADS
+from tilewright.spaces.cuda.kept.rules import held_elements, registers
+from tilewright.spaces.cuda.kept.sizes import KeptSizes, width
+from tilewright.spaces.cuda.occupancy import ANSWER, LINE, LINE_SLOTS, Occupancy
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.derivation.kept.traffic import loads_by_turns
+from tilewright.spaces.derivation.kept.view import KeptView
+from tilewright.spaces.derivation.work import work
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
+from tilewright.spaces.workloads.workload import Workload
 
 CALL = 8
 """Instructions of a function, more or less."""

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES, parameters
-from spaces.kernel import Argument, Call, Kernel, Launch, Source
-from spaces.loops.nest import TYPES, Access, NestCode
-from spaces.loops.numbers import FORMATS, definitions
-from spaces.loops.plan import ELEMENT, Nest, Plan
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES, parameters
+from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.loops.nest import TYPES, Access, NestCode
+from tilewright.spaces.loops.numbers import FORMATS, definitions
+from tilewright.spaces.loops.plan import ELEMENT, Nest, Plan
 
 MOST_BLOCKS = 1 << 16
 """Blocks of a launch: where there are more elements, threads take several."""

@@ -6,18 +6,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.loops.code import MOST_BLOCKS, LoopsCode
-from spaces.cuda.occupancy import Occupancy
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.kernel import Kernel, arguments
-from spaces.loops.plan import ELEMENT
-from spaces.loops.template import Loops
-from spaces.quantities import filled, widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Rule
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.loops.code import MOST_BLOCKS, LoopsCode
+from tilewright.spaces.cuda.occupancy import Occupancy
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.loops.plan import ELEMENT
+from tilewright.spaces.loops.template import Loops
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Rule
+from tilewright.spaces.workloads.workload import Workload
 
 REGISTERS = 40
 """Registers of a thread, more or less."""

@@ -13,21 +13,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spaces.algebra.index import Index
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES, parameters
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.maps.context import MapContext
-from spaces.cuda.maps.lines import Lines
-from spaces.cuda.maps.sizes import loops_inside, width
-from spaces.cuda.maps.turning import Turning
-from spaces.cuda.target import WARP
-from spaces.derivation.maps.nest import Loop
-from spaces.derivation.maps.order import ROWS
-from spaces.derivation.maps.plane import ALONG, SAME, TURNED
-from spaces.derivation.maps.view import Access
-from spaces.kernel import Call, Kernel, Launch, Source
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES, parameters
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.maps.context import MapContext
+from tilewright.spaces.cuda.maps.lines import Lines
+from tilewright.spaces.cuda.maps.sizes import loops_inside, width
+from tilewright.spaces.cuda.maps.turning import Turning
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.maps.order import ROWS
+from tilewright.spaces.derivation.maps.plane import ALONG, SAME, TURNED
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source
 
 HELPERS = """\
 template <int V, int W, class T, class I>

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index
-from spaces.cuda.abi import index_type
-from spaces.cuda.maps.sizes import MapSizes
-from spaces.cuda.maps.values import ScalarValues, are_narrow
-from spaces.derivation.maps.nest import Loop
-from spaces.derivation.maps.plane import SAME, Plane
-from spaces.derivation.maps.view import Access
-from spaces.kernel import Argument
-from spaces.schedule import Value
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cuda.abi import index_type
+from tilewright.spaces.cuda.maps.sizes import MapSizes
+from tilewright.spaces.cuda.maps.values import ScalarValues, are_narrow
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.maps.plane import SAME, Plane
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.kernel import Argument
+from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.cuda.maps.context import MapContext
-from spaces.cuda.maps.sizes import LINE, LINE_BYTES, splits_sectors
-from spaces.derivation.maps.nest import Loop
-from spaces.derivation.maps.view import Access
-from spaces.derivation.products.forms import Form
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.cuda.maps.context import MapContext
+from tilewright.spaces.cuda.maps.sizes import LINE, LINE_BYTES, splits_sectors
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.derivation.products.forms import Form
 
 AHEAD = "ahead"
 """C variable: vectors between the tile's first element and the first that begins a line."""

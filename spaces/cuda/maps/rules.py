@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaces.cuda.maps.sizes import MapSizes, widest
-from spaces.cuda.occupancy import SECTOR
-from spaces.cuda.target import MOST_BLOCKS, CudaTarget
-from spaces.derivation.maps.order import order_rule
-from spaces.derivation.maps.plane import Plane
-from spaces.template import Rule
+from tilewright.spaces.cuda.maps.sizes import MapSizes, widest
+from tilewright.spaces.cuda.occupancy import SECTOR
+from tilewright.spaces.cuda.target import MOST_BLOCKS, CudaTarget
+from tilewright.spaces.derivation.maps.order import order_rule
+from tilewright.spaces.derivation.maps.plane import Plane
+from tilewright.spaces.template import Rule
 
 MOST_BYTES = 512
 """Bytes of all arrays that one thread moves: more do not fit its registers at once."""

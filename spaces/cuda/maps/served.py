@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from spaces.cuda import scalar_math
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.maps.plane import Plane
-from spaces.derivation.maps.served import cached_plane, why_no_array
-from spaces.errors import InputError
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda import scalar_math
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.maps.plane import Plane
+from tilewright.spaces.derivation.maps.served import cached_plane, why_no_array
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 FLOATS = ("float32", "float16", "bfloat16")
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.occupancy import SECTOR
-from spaces.cuda.target import WARP
-from spaces.derivation.maps.nest import Loop
-from spaces.derivation.maps.plane import ALONG, Plane
-from spaces.derivation.maps.view import Access
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.occupancy import SECTOR
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.maps.plane import ALONG, Plane
+from tilewright.spaces.derivation.maps.view import Access
 
 WIDEST = 16
 """Bytes that a thread moves at once, at most."""

@@ -9,24 +9,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cuda import scalar_math, wide
-from spaces.cuda.maps.code import MapCode
-from spaces.cuda.maps.context import MapContext
-from spaces.cuda.maps.rules import map_rules
-from spaces.cuda.maps.served import why_no_map
-from spaces.cuda.maps.sizes import LINE, TILE, has_lines
-from spaces.cuda.maps.traffic import map_quantities
-from spaces.cuda.rows.reducers import helpers
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.maps.order import COLUMNS, ROWS
-from spaces.derivation.maps.served import cached_plane
-from spaces.kernel import Kernel, arguments
-from spaces.language.magnitude import magnitudes
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda import scalar_math, wide
+from tilewright.spaces.cuda.maps.code import MapCode
+from tilewright.spaces.cuda.maps.context import MapContext
+from tilewright.spaces.cuda.maps.rules import map_rules
+from tilewright.spaces.cuda.maps.served import why_no_map
+from tilewright.spaces.cuda.maps.sizes import LINE, TILE, has_lines
+from tilewright.spaces.cuda.maps.traffic import map_quantities
+from tilewright.spaces.cuda.rows.reducers import helpers
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.maps.order import COLUMNS, ROWS
+from tilewright.spaces.derivation.maps.served import cached_plane
+from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaMap(Template):

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.maps.sizes import TILE, MapSizes, loops_inside, splits_sectors, width
-from spaces.cuda.occupancy import SECTOR, Occupancy
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.derivation.maps.plane import ALONG, Plane
-from spaces.derivation.maps.view import Access
-from spaces.derivation.work import work
-from spaces.quantities import filled, widened
-from spaces.template import Columns
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.maps.sizes import TILE, MapSizes, loops_inside, splits_sectors, width
+from tilewright.spaces.cuda.occupancy import SECTOR, Occupancy
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.derivation.maps.plane import ALONG, Plane
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.derivation.work import work
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
+from tilewright.spaces.workloads.workload import Workload
 
 CALL = 8
 """Instructions of a function, more or less."""

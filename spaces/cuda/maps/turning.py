@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Layout, row_major, swizzled
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.maps.context import MapContext
-from spaces.cuda.maps.lines import Lines
-from spaces.cuda.maps.sizes import width
-from spaces.derivation.maps.view import Access
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Layout, row_major, swizzled
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.maps.context import MapContext
+from tilewright.spaces.cuda.maps.lines import Lines
+from tilewright.spaces.cuda.maps.sizes import width
+from tilewright.spaces.derivation.maps.view import Access
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
-from spaces.cuda.wide import Wide
-from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
-from spaces.derivation.maps.view import Access, MapView
-from spaces.derivation.products.forms import Atom, Entry, Form, Quotient
-from spaces.derivation.products.reach import Reach
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Comparison, Expression, Read
+from tilewright.spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
+from tilewright.spaces.cuda.wide import Wide
+from tilewright.spaces.derivation.maps.text import (
+    entry_offset,
+    form_text,
+    may_be_negative,
+    simplest,
+)
+from tilewright.spaces.derivation.maps.view import Access, MapView
+from tilewright.spaces.derivation.products.forms import Atom, Entry, Form, Quotient
+from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Comparison, Expression, Read
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Layout, strided
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cuda.blocks.copies.tile_copy import position_type
-from spaces.cuda.blocks.finish import Finish
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.target import WARP
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Layout, strided
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
+from tilewright.spaces.cuda.blocks.finish import Finish
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.target import WARP
 
 STORES = ("direct", "shared")
 """How sums reach the output: as accumulators hold them, or by way of shared memory."""

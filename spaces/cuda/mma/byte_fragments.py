@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.layout import Layout
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.layout import Layout
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, FRAGMENT_BYTES
 
 PICKS = ("0x6420", "0x7531")
 """The bytes of the even and of the odd columns of two registers."""

@@ -13,17 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index
-from spaces.algebra.layout import permuted
-from spaces.algebra.mapping import repeat
-from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.copies.block_copy import BlockCopy
-from spaces.cuda.blocks.copies.gather_copy import copy_of
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.mma.accumulators import Accumulators
-from spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile
-from spaces.cuda.mma.sizes import MmaSizes
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.layout import permuted
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.cuda.blocks.code import BlockCode
+from tilewright.spaces.cuda.blocks.copies.block_copy import BlockCopy
+from tilewright.spaces.cuda.blocks.copies.gather_copy import copy_of
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.mma.accumulators import Accumulators
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile
+from tilewright.spaces.cuda.mma.sizes import MmaSizes
+from tilewright.spaces.workloads.array import Array
 
 INSTRUCTIONS = {
     "float16": "mma_m16n8k16_f32_f16_f16",

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.layout import Layout, row_major, swizzled
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.layout import Layout, row_major, swizzled
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 
 FRAGMENT = 16
 """Rows or columns of one fragment."""

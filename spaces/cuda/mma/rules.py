@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from spaces.cuda.blocks.finish import Finish
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.rules import (
+from tilewright.spaces.cuda.blocks.finish import Finish
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.rules import (
     Worker,
     memory_rules,
     reuse_rule,
@@ -16,14 +16,14 @@ from spaces.cuda.blocks.rules import (
     sums_rule,
     thread_rules,
 )
-from spaces.cuda.blocks.segments import most_rows
-from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
-from spaces.cuda.mma.accumulators import VECTOR
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.mma.sizes import MmaSizes
-from spaces.cuda.target import CudaTarget
-from spaces.rules.early import below
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.blocks.segments import most_rows
+from tilewright.spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
+from tilewright.spaces.cuda.mma.accumulators import VECTOR
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.mma.sizes import MmaSizes
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.rules.early import below
+from tilewright.spaces.template import Decision, Rule
 
 TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
 

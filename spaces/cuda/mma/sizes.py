@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.blocks.sizes import RingSizes
-from spaces.cuda.mma.accumulators import slab_bytes
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.workloads.array import Array
+from tilewright.spaces.cuda.blocks.sizes import RingSizes
+from tilewright.spaces.cuda.mma.accumulators import slab_bytes
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

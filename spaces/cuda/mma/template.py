@@ -10,22 +10,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.copies.tile_copy import source_of
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.partial_sums import WAYS
-from spaces.cuda.blocks.sizes import RingSizes
-from spaces.cuda.blocks.template import BlockTemplate
-from spaces.cuda.blocks.tile_grid import grid_decisions
-from spaces.cuda.blocks.traffic import Blocks
-from spaces.cuda.mma.accumulators import STORES
-from spaces.cuda.mma.code import INSTRUCTIONS, MmaCode
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.mma.rules import mma_rules
-from spaces.cuda.mma.sizes import MmaSizes
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.template import Decision, Rule
-from spaces.workloads.array import Array
+from tilewright.spaces.cuda.blocks.code import BlockCode
+from tilewright.spaces.cuda.blocks.copies.tile_copy import source_of
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.partial_sums import WAYS
+from tilewright.spaces.cuda.blocks.sizes import RingSizes
+from tilewright.spaces.cuda.blocks.template import BlockTemplate
+from tilewright.spaces.cuda.blocks.tile_grid import grid_decisions
+from tilewright.spaces.cuda.blocks.traffic import Blocks
+from tilewright.spaces.cuda.mma.accumulators import STORES
+from tilewright.spaces.cuda.mma.code import INSTRUCTIONS, MmaCode
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.mma.rules import mma_rules
+from tilewright.spaces.cuda.mma.sizes import MmaSizes
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.template import Decision, Rule
+from tilewright.spaces.workloads.array import Array
 
 DEPTH_BYTES = (32, 64, 128, 256)
 """Bytes of a row of a tile, along the depth."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.maps.template import CudaMap
-from spaces.cuda.mma.template import Mma
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.products.packing import packed
-from spaces.derivation.products.view import placed_product_in
-from spaces.language.program import Program
-from spaces.staged.partition import Part, first_of
-from spaces.workloads.served import workload_of
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.maps.template import CudaMap
+from tilewright.spaces.cuda.mma.template import Mma
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.products.packing import packed
+from tilewright.spaces.derivation.products.view import placed_product_in
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.staged.partition import Part, first_of
+from tilewright.spaces.workloads.served import workload_of
 
 
 @lru_cache(maxsize=64)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.packed.parts import parts
-from spaces.cuda.staged.template import CudaStaged
-from spaces.cuda.target import CudaTarget
-from spaces.staged.partition import Part
-from spaces.target import Target
-from spaces.workloads.computation import Computation
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.packed.parts import parts
+from tilewright.spaces.cuda.staged.template import CudaStaged
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.staged.partition import Part
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.computation import Computation
 
 
 class CudaPacked(CudaStaged):

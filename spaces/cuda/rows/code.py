@@ -14,20 +14,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda import scalar_math
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.long_sums import per_row
-from spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins
-from spaces.cuda.rows.outputs import ElementOutputs, row_outputs
-from spaces.cuda.rows.reducers import States, helpers
-from spaces.cuda.rows.source import ENTRY, number_of
-from spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared_by_rows
-from spaces.cuda.target import WARP
-from spaces.derivation.rows.passes import Pass
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.language.tree import Read
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda import scalar_math
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.rows.context import Context
+from tilewright.spaces.cuda.rows.long_sums import per_row
+from tilewright.spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins
+from tilewright.spaces.cuda.rows.outputs import ElementOutputs, row_outputs
+from tilewright.spaces.cuda.rows.reducers import States, helpers
+from tilewright.spaces.cuda.rows.source import ENTRY, number_of
+from tilewright.spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared_by_rows
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.rows.passes import Pass
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.language.tree import Read
 
 
 @dataclass(frozen=True)

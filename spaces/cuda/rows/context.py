@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index
-from spaces.cuda.rows.long_sums import BLOCK
-from spaces.cuda.rows.source import Access, digits
-from spaces.cuda.rows.tile import RowTile
-from spaces.cuda.rows.values import Scope, computed_in
-from spaces.cuda.scalar_code import Value
-from spaces.derivation.rows.use import Use
-from spaces.derivation.rows.view import Rows
-from spaces.language.functions import REDUCERS
-from spaces.language.magnitude import magnitudes
-from spaces.language.program import Operand
-from spaces.language.tree import Read
-from spaces.schedule import Value as Decided
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.cuda.rows.long_sums import BLOCK
+from tilewright.spaces.cuda.rows.source import Access, digits
+from tilewright.spaces.cuda.rows.tile import RowTile
+from tilewright.spaces.cuda.rows.values import Scope, computed_in
+from tilewright.spaces.cuda.scalar_code import Value
+from tilewright.spaces.derivation.rows.use import Use
+from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.program import Operand
+from tilewright.spaces.language.tree import Read
+from tilewright.spaces.schedule import Value as Decided
 
 LARGEST_INT = 2**31 - 1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.algebra.mapping_emit import indented
+from tilewright.spaces.algebra.mapping_emit import indented
 
 BLOCK = 32
 """Elements of a block, unless a thread has more in a step."""

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.rows.long_sums import per_row
-from spaces.cuda.rows.reducers import States
-from spaces.cuda.target import WARP
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.rows.long_sums import per_row
+from tilewright.spaces.cuda.rows.reducers import States
+from tilewright.spaces.cuda.target import WARP
 
 SLOT = 8
 """Bytes of shared memory for a variable."""

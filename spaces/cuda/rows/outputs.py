@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.long_sums import per_row
-from spaces.cuda.rows.source import Access
-from spaces.cuda.rows.sweep import Level, Sweep
-from spaces.cuda.scalar_code import Value
-from spaces.derivation.rows.view import RowOutput
-from spaces.language.program import Output
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.rows.context import Context
+from tilewright.spaces.cuda.rows.long_sums import per_row
+from tilewright.spaces.cuda.rows.source import Access
+from tilewright.spaces.cuda.rows.sweep import Level, Sweep
+from tilewright.spaces.cuda.scalar_code import Value
+from tilewright.spaces.derivation.rows.view import RowOutput
+from tilewright.spaces.language.program import Output
 
 
 def stored(value: Value, array: Output) -> str:

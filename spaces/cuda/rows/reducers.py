@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from spaces.cuda.reducers import NOWHERE, joined, place_helpers, taken, typed
-from spaces.cuda.rows import long_sums
-from spaces.cuda.rows.values import Scope
-from spaces.cuda.scalar_code import Value
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.language.functions import REDUCERS
-from spaces.language.tree import Expression, Number, Read
+from tilewright.spaces.cuda.reducers import NOWHERE, joined, place_helpers, taken, typed
+from tilewright.spaces.cuda.rows import long_sums
+from tilewright.spaces.cuda.rows.values import Scope
+from tilewright.spaces.cuda.scalar_code import Value
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.tree import Expression, Number, Read
 
 HELPERS = """\
 TW_INLINE long long tw_quotient(long long a, long long b) {

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.rows.values import computed_in
-from spaces.cuda.scalar_code import WHOLE
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.rows.passes import expressions
-from spaces.derivation.rows.view import RowOutput, Rows
-from spaces.dtypes import EXACT
-from spaces.language.functions import REDUCERS
-from spaces.language.kinds import is_whole
-from spaces.language.magnitude import magnitudes
-from spaces.language.tree import Binary, Call, Expression, Number
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.rows.values import computed_in
+from tilewright.spaces.cuda.scalar_code import WHOLE
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.rows.passes import expressions
+from tilewright.spaces.derivation.rows.view import RowOutput, Rows
+from tilewright.spaces.dtypes import EXACT
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Binary, Call, Expression, Number
 
 MOST_ROWS = 2**31 - 2**16
 """Rows that 32 bits count, with those that tiles stick out by."""

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.residency import BlockResources
-from spaces.cuda.rows.merging import SLOT, exchange_bytes
-from spaces.cuda.rows.source import PAIRED, widest
-from spaces.cuda.rows.tile import RowTile
-from spaces.cuda.target import WARP
-from spaces.derivation.rows.place import Place
-from spaces.derivation.rows.use import Use
-from spaces.derivation.rows.view import Rows
-from spaces.language.functions import REDUCERS
-from spaces.language.tree import Read
-from spaces.workloads.array import Array
+from tilewright.spaces.cuda.residency import BlockResources
+from tilewright.spaces.cuda.rows.merging import SLOT, exchange_bytes
+from tilewright.spaces.cuda.rows.source import PAIRED, widest
+from tilewright.spaces.cuda.rows.tile import RowTile
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.derivation.rows.use import Use
+from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.tree import Read
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

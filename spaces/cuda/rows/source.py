@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from spaces.algebra.index import Index, index
-from spaces.cuda.abi import C_TYPES
-from spaces.derivation.rows.place import Place, Span
-from spaces.derivation.rows.view import Rows
-from spaces.language.tree import Read
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.derivation.rows.place import Place, Span
+from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.language.tree import Read
+from tilewright.spaces.workloads.array import Array
 
 PAIRED = ("float16", "bfloat16")
 """Types of which registers hold two."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.long_sums import per_row
-from spaces.cuda.rows.values import Ahead, Scope
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.rows.context import Context
+from tilewright.spaces.cuda.rows.long_sums import per_row
+from tilewright.spaces.cuda.rows.values import Ahead, Scope
+from tilewright.spaces.language.tree import Expression, Read
 
 
 @dataclass(frozen=True)

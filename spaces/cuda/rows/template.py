@@ -9,25 +9,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cuda.blocks.implicit import tiled_product_of
-from spaces.cuda.rows.code import RowsCode
-from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.rules.every import row_rules
-from spaces.cuda.rows.served import why_not
-from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.rows.tile import COMMON, HOLDS, LANES, SPARED, UNPACKS
-from spaces.cuda.rows.traffic import row_quantities
-from spaces.cuda.rows.values import computed_in
-from spaces.cuda.target import CudaTarget
-from spaces.derivation.rows.served import why_product
-from spaces.derivation.rows.view import rows_of
-from spaces.errors import InputError
-from spaces.kernel import Kernel
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.blocks.implicit import tiled_product_of
+from tilewright.spaces.cuda.rows.code import RowsCode
+from tilewright.spaces.cuda.rows.context import Context
+from tilewright.spaces.cuda.rows.rules.every import row_rules
+from tilewright.spaces.cuda.rows.served import why_not
+from tilewright.spaces.cuda.rows.sizes import RowSizes
+from tilewright.spaces.cuda.rows.tile import COMMON, HOLDS, LANES, SPARED, UNPACKS
+from tilewright.spaces.cuda.rows.traffic import row_quantities
+from tilewright.spaces.cuda.rows.values import computed_in
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.derivation.rows.served import why_product
+from tilewright.spaces.derivation.rows.view import rows_of
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaRows(Template):
@@ -76,7 +76,7 @@ class CudaRows(Template):
 def _why_product(workload: Computation, target: CudaTarget) -> str | None:
     """Rows read the factors of a product of matrices again for each of its elements: not where
     tiles compute it, or all but it."""
-    from spaces.cuda.staged.template import CudaStaged  # whose kernels may be rows
+    from tilewright.spaces.cuda.staged.template import CudaStaged  # whose kernels may be rows
 
     reason = why_product(workload.program)
     if reason and CudaStaged.refuses(workload, target) is None:

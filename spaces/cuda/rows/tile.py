@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.integers import ceil_div
-from spaces.derivation.rows.view import Rows
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.derivation.rows.view import Rows
 
 HOLDS = ("registers", "shared", "memory")
 """Where elements stay that are used more than once; those of memory are read again."""

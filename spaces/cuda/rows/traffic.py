@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.occupancy import LINE, LINE_SLOTS, SECTOR, USABLE, Occupancy
-from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.derivation.rows.place import Place
-from spaces.language.tree import Binary, Call, Expression
-from spaces.quantities import filled, widened
-from spaces.template import Columns
-from spaces.workloads.array import Array
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS, SECTOR, USABLE, Occupancy
+from tilewright.spaces.cuda.rows.sizes import RowSizes
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.language.tree import Binary, Call, Expression
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.workload import Workload
 
 SPILLED = 16
 """How much longer work counts for each further file of registers that its numbers would fill:

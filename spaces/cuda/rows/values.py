@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
-from spaces.dtypes import EXACT_WIDE
-from spaces.language.magnitude import Magnitudes
-from spaces.language.program import Program
-from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Number, Read
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
+from tilewright.spaces.dtypes import EXACT_WIDE
+from tilewright.spaces.language.magnitude import Magnitudes
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Expression, Number, Read
 
 ONE = Number(1.0)
 

@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Layout, row_major, strided
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.copies.block_copy import BlockCopy
-from spaces.cuda.blocks.copies.gather_copy import copy_of
-from spaces.cuda.blocks.copies.tile_copy import position_type
-from spaces.cuda.blocks.finish import Finish, sum_dtype
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.simt.sizes import SimtSizes
-from spaces.cuda.simt.whole_tiles import WholeTiles
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Layout, row_major, strided
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.cuda.blocks.code import BlockCode
+from tilewright.spaces.cuda.blocks.copies.block_copy import BlockCopy
+from tilewright.spaces.cuda.blocks.copies.gather_copy import copy_of
+from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
+from tilewright.spaces.cuda.blocks.finish import Finish, sum_dtype
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.simt.sizes import SimtSizes
+from tilewright.spaces.cuda.simt.whole_tiles import WholeTiles
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from spaces.cuda.blocks.rules import (
+from tilewright.spaces.cuda.blocks.rules import (
     Worker,
     memory_rules,
     reuse_rule,
@@ -18,12 +18,12 @@ from spaces.cuda.blocks.rules import (
     sums_rule,
     thread_rules,
 )
-from spaces.cuda.blocks.segments import most_rows
-from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
-from spaces.cuda.simt.sizes import SimtSizes
-from spaces.cuda.target import WARP, CudaTarget
-from spaces.rules.early import below
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.blocks.segments import most_rows
+from tilewright.spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
+from tilewright.spaces.cuda.simt.sizes import SimtSizes
+from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.rules.early import below
+from tilewright.spaces.template import Decision, Rule
 
 SPREADS = (4, 8, 16)
 """Terms of a step among which the moves of tiles are spread."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.blocks.finish import sum_dtype
-from spaces.cuda.blocks.sizes import RingSizes
-from spaces.cuda.target import WARP
-from spaces.dtypes import dtype
+from tilewright.spaces.cuda.blocks.finish import sum_dtype
+from tilewright.spaces.cuda.blocks.sizes import RingSizes
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.dtypes import dtype
 
 
 @dataclass(frozen=True)

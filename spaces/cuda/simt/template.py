@@ -10,19 +10,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.finish import why_no_finish
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.partial_sums import WAYS
-from spaces.cuda.blocks.sizes import RingSizes
-from spaces.cuda.blocks.template import BlockTemplate
-from spaces.cuda.blocks.tile_grid import grid_decisions, why_too_long
-from spaces.cuda.blocks.traffic import Blocks
-from spaces.cuda.simt.code import SimtCode
-from spaces.cuda.simt.rules import SPREADS, simt_rules
-from spaces.cuda.simt.sizes import SimtSizes
-from spaces.cuda.target import CudaTarget
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.blocks.code import BlockCode
+from tilewright.spaces.cuda.blocks.finish import why_no_finish
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.partial_sums import WAYS
+from tilewright.spaces.cuda.blocks.sizes import RingSizes
+from tilewright.spaces.cuda.blocks.template import BlockTemplate
+from tilewright.spaces.cuda.blocks.tile_grid import grid_decisions, why_too_long
+from tilewright.spaces.cuda.blocks.traffic import Blocks
+from tilewright.spaces.cuda.simt.code import SimtCode
+from tilewright.spaces.cuda.simt.rules import SPREADS, simt_rules
+from tilewright.spaces.cuda.simt.sizes import SimtSizes
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.template import Decision, Rule
 
 
 class Simt(BlockTemplate):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spaces.cuda.blocks.copies.block_copy import Ends
-from spaces.cuda.blocks.copies.tile_copy import position_type
-from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.segments import segments_of
+from tilewright.spaces.cuda.blocks.copies.block_copy import Ends
+from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
+from tilewright.spaces.cuda.blocks.implicit import Tiled
+from tilewright.spaces.cuda.blocks.segments import segments_of
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.integers import round_up
-from spaces.kernel import WORKSPACE, Argument, Buffer, Call, Kernel, Launch, Source
-from spaces.staged.arrays import Named, between
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.kernel import WORKSPACE, Argument, Buffer, Call, Kernel, Launch, Source
+from tilewright.spaces.staged.arrays import Named, between
 
 ALIGNMENT = 128
 """Bytes: what begins in the workspace does at a multiple of it, and so end the zeros of kernels."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.chained_deep.template import ChainedDeep
-from spaces.cuda.hopper_pairs.template import HopperPairs
-from spaces.cuda.hopper_reduced.template import HopperReduced
-from spaces.cuda.loops.template import CudaLoops
-from spaces.cuda.rows.template import CudaRows
-from spaces.cuda.target import CudaTarget
-from spaces.cuda.thin.template import CudaThin
-from spaces.derivation.rows.served import why_product
-from spaces.language.program import Program
-from spaces.staged.partition import Part, Serving, eased, first_of, partition
-from spaces.staged.template import Staged
-from spaces.template import Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.chained_deep.template import ChainedDeep
+from tilewright.spaces.cuda.hopper_pairs.template import HopperPairs
+from tilewright.spaces.cuda.hopper_reduced.template import HopperReduced
+from tilewright.spaces.cuda.loops.template import CudaLoops
+from tilewright.spaces.cuda.rows.template import CudaRows
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.thin.template import CudaThin
+from tilewright.spaces.derivation.rows.served import why_product
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.staged.partition import Part, Serving, eased, first_of, partition
+from tilewright.spaces.staged.template import Staged
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 @lru_cache(maxsize=64)
@@ -38,7 +38,7 @@ def _serving(target: CudaTarget) -> Serving:
     """Which template has a part. Rows multiply no matrices here, products of few rows have the
     template that is for them, and pairs of products are in one kernel anyway. Chains of deep
     products are, too, but several kernels may be faster: they multiply as products alone do."""
-    from spaces.cuda.templates import TEMPLATES  # of which one asks
+    from tilewright.spaces.cuda.templates import TEMPLATES  # of which one asks
 
     alone = (HopperPairs, HopperReduced, ChainedDeep, Staged)
     kernels = [t for t in TEMPLATES if not issubclass(t, alone) and not t.last_resort]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spaces.cuda.staged.code import StagedCode
-from spaces.cuda.staged.parts import parts, parts_with_loops
-from spaces.cuda.target import CudaTarget
-from spaces.kernel import Kernel, arguments
-from spaces.schedule import Schedule
-from spaces.staged.arrays import named
-from spaces.staged.partition import Part
-from spaces.staged.template import Staged, WithLoops
-from spaces.target import Target
-from spaces.workloads.computation import Computation
+from tilewright.spaces.cuda.staged.code import StagedCode
+from tilewright.spaces.cuda.staged.parts import parts, parts_with_loops
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.kernel import Kernel, arguments
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.staged.arrays import named
+from tilewright.spaces.staged.partition import Part
+from tilewright.spaces.staged.template import Staged, WithLoops
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.computation import Computation
 
 
 class CudaStaged(Staged):

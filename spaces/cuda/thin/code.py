@@ -11,24 +11,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.copies.tile_copy import position_type
-from spaces.cuda.blocks.finish import Finish, sum_dtype
-from spaces.cuda.blocks.grid_code import GridCode
-from spaces.cuda.blocks.tile_grid import TileGrid
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.thin.large import LargeOperand
-from spaces.cuda.thin.matrices import MatrixInstructions, TurnedMatrices
-from spaces.cuda.thin.multiply import MultiplyAdds, Place, ThinMultiply
-from spaces.cuda.thin.product import ThinProduct
-from spaces.cuda.thin.sizes import ThinSizes
-from spaces.cuda.thin.small import SmallOperand
-from spaces.cuda.thin.tile import ThinTile
-from spaces.cuda.thin.ways import WAYS
-from spaces.dtypes import dtype
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.copies.tile_copy import position_type
+from tilewright.spaces.cuda.blocks.finish import Finish, sum_dtype
+from tilewright.spaces.cuda.blocks.grid_code import GridCode
+from tilewright.spaces.cuda.blocks.tile_grid import TileGrid
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.thin.large import LargeOperand
+from tilewright.spaces.cuda.thin.matrices import MatrixInstructions, TurnedMatrices
+from tilewright.spaces.cuda.thin.multiply import MultiplyAdds, Place, ThinMultiply
+from tilewright.spaces.cuda.thin.product import ThinProduct
+from tilewright.spaces.cuda.thin.sizes import ThinSizes
+from tilewright.spaces.cuda.thin.small import SmallOperand
+from tilewright.spaces.cuda.thin.tile import ThinTile
+from tilewright.spaces.cuda.thin.ways import WAYS
+from tilewright.spaces.dtypes import dtype
 
 CODE: dict[str, type[ThinMultiply]] = dict(
     zip(WAYS, (MultiplyAdds, MatrixInstructions, TurnedMatrices), strict=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import TaskMapping, repeat
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.thin.multiply import ThinMultiply
-from spaces.cuda.thin.product import ThinProduct
-from spaces.cuda.thin.tile import ThinTile
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.thin.multiply import ThinMultiply
+from tilewright.spaces.cuda.thin.product import ThinProduct
+from tilewright.spaces.cuda.thin.tile import ThinTile
 
 
 @dataclass(frozen=True)

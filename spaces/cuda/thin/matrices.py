@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import repeat
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.thin.multiply import Place, ThinMultiply
-from spaces.cuda.thin.product import FRAGMENT, MMA_TYPES
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.thin.multiply import Place, ThinMultiply
+from tilewright.spaces.cuda.thin.product import FRAGMENT, MMA_TYPES
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import repeat
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.finish import SUM_TYPES, sum_dtype
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.thin.product import MMA_TYPES
-from spaces.cuda.thin.tile import ThinTile
-from spaces.dtypes import dtype
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.finish import SUM_TYPES, sum_dtype
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.thin.product import MMA_TYPES
+from tilewright.spaces.cuda.thin.tile import ThinTile
+from tilewright.spaces.dtypes import dtype
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 
-from spaces.algebra.index import Index
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.product import Product
 
 MOST_FEW = 16
 """Rows (or columns) that are few."""

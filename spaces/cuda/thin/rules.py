@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.rules import MOST_THREADS, memory_rules
-from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
-from spaces.cuda.residency import block_threads, resident_threads
-from spaces.cuda.target import SEGMENT, WARP, CudaTarget
-from spaces.cuda.thin.product import FRAGMENT
-from spaces.cuda.thin.sizes import ThinSizes
-from spaces.cuda.thin.ways import by_way
-from spaces.rules.early import below, judged_early
-from spaces.template import Decision, Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.rules import MOST_THREADS, memory_rules
+from tilewright.spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
+from tilewright.spaces.cuda.residency import block_threads, resident_threads
+from tilewright.spaces.cuda.target import SEGMENT, WARP, CudaTarget
+from tilewright.spaces.cuda.thin.product import FRAGMENT
+from tilewright.spaces.cuda.thin.sizes import ThinSizes
+from tilewright.spaces.cuda.thin.ways import by_way
+from tilewright.spaces.rules.early import below, judged_early
+from tilewright.spaces.template import Decision, Rule
 
 MOST_PRODUCTS = 1024
 """Multiply-adds of a step that a thread writes out: more do not fit the instruction cache."""

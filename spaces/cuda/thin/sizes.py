@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.blocks.finish import sum_dtype
-from spaces.cuda.blocks.sizes import BlockSizes
-from spaces.cuda.target import WARP
-from spaces.cuda.thin.product import FRAGMENT, MMA_TYPES, ThinProduct
-from spaces.cuda.thin.ways import by_way
-from spaces.dtypes import dtype
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.blocks.finish import sum_dtype
+from tilewright.spaces.cuda.blocks.sizes import BlockSizes
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.cuda.thin.product import FRAGMENT, MMA_TYPES, ThinProduct
+from tilewright.spaces.cuda.thin.ways import by_way
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.workloads.product import Product
 
 BANKS = 128
 """Bytes of all banks of shared memory."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.thin.multiply import ThinMultiply
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.thin.multiply import ThinMultiply
 
 SOURCES = ("shared", "memory", "cache")
 """Where threads read the small operand."""

@@ -9,27 +9,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cuda.blocks.finish import prelude, why_no_finish, why_no_sum
-from spaces.cuda.blocks.partial_sums import WAYS
-from spaces.cuda.blocks.traffic import Blocks, grid_quantities
-from spaces.cuda.occupancy import LINE_SLOTS, SECTOR
-from spaces.cuda.target import CudaTarget
-from spaces.cuda.thin.code import ThinCode
-from spaces.cuda.thin.product import MOST_FEW
-from spaces.cuda.thin.rules import thin_rules
-from spaces.cuda.thin.sizes import ThinSizes
-from spaces.cuda.thin.small import SOURCES
-from spaces.cuda.thin.tile import READS
-from spaces.cuda.thin.ways import WAYS as MULTIPLY
-from spaces.cuda.thin.ways import by_way
-from spaces.kernel import Kernel
-from spaces.quantities import widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.product import orient, product_of
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.blocks.finish import prelude, why_no_finish, why_no_sum
+from tilewright.spaces.cuda.blocks.partial_sums import WAYS
+from tilewright.spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from tilewright.spaces.cuda.occupancy import LINE_SLOTS, SECTOR
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.thin.code import ThinCode
+from tilewright.spaces.cuda.thin.product import MOST_FEW
+from tilewright.spaces.cuda.thin.rules import thin_rules
+from tilewright.spaces.cuda.thin.sizes import ThinSizes
+from tilewright.spaces.cuda.thin.small import SOURCES
+from tilewright.spaces.cuda.thin.tile import READS
+from tilewright.spaces.cuda.thin.ways import WAYS as MULTIPLY
+from tilewright.spaces.cuda.thin.ways import by_way
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.quantities import widened
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.product import orient, product_of
+from tilewright.spaces.workloads.workload import Workload
 
 
 class CudaThin(Template):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.cuda.target import WARP
-from spaces.cuda.thin.product import ThinProduct
-from spaces.cuda.thin.sizes import ThinSizes
-from spaces.schedule import Value
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.cuda.target import WARP
+from tilewright.spaces.cuda.thin.product import ThinProduct
+from tilewright.spaces.cuda.thin.sizes import ThinSizes
+from tilewright.spaces.schedule import Value
 
 READS = ("lanes", "rows")
 """Which vectors a lane reads: those that it multiplies, or such that rows lie side by side."""

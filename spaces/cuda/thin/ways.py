@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.thin.product import FRAGMENT
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.thin.product import FRAGMENT
 
 
 @dataclass(frozen=True)

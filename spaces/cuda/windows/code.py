@@ -12,18 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.finish import signature
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.mma.accumulators import Accumulators
-from spaces.cuda.mma.code import INSTRUCTIONS
-from spaces.cuda.mma.fragments import FRAGMENT, Fragments
-from spaces.cuda.windows.memory import WindowMemory
-from spaces.cuda.windows.plan import WindowPlan
-from spaces.cuda.windows.sizes import OFFSET_BYTES
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.finish import signature
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.mma.accumulators import Accumulators
+from tilewright.spaces.cuda.mma.code import INSTRUCTIONS
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, Fragments
+from tilewright.spaces.cuda.windows.memory import WindowMemory
+from tilewright.spaces.cuda.windows.plan import WindowPlan
+from tilewright.spaces.cuda.windows.sizes import OFFSET_BYTES
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 STEPS = 2
 """Fragments of depth whose loads the compiler may put before the products of the first."""

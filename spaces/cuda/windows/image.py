@@ -14,14 +14,14 @@ from math import gcd, prod
 
 import numpy as np
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import round_up
-from spaces.algebra.layout import row_major
-from spaces.cuda.blocks.gathered import at, digits
-from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.derivation.products.forms import Form, span
-from spaces.derivation.products.splitting import Part
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.algebra.layout import row_major
+from tilewright.spaces.cuda.blocks.gathered import at, digits
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
+from tilewright.spaces.derivation.products.forms import Form, span
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.workloads.array import Array
 
 VECTOR_BYTES = 16
 PAIR = 2

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.windows.image import PAIR
-from spaces.cuda.windows.plan import WindowPlan
-from spaces.cuda.windows.sizes import OFFSET_BYTES
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.cuda.windows.image import PAIR
+from tilewright.spaces.cuda.windows.plan import WindowPlan
+from tilewright.spaces.cuda.windows.sizes import OFFSET_BYTES
 
 HELD = 32
 """Elements that a thread loads before it stores the first of them."""

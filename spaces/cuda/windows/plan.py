@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spaces.algebra.index import index
-from spaces.algebra.layout import Layout
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.mma.fragments import FRAGMENT, swizzled_tile
-from spaces.cuda.windows.image import Image
-from spaces.cuda.windows.sizes import WindowSizes
-from spaces.schedule import Value
+from tilewright.spaces.algebra.index import index
+from tilewright.spaces.algebra.layout import Layout
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT, swizzled_tile
+from tilewright.spaces.cuda.windows.image import Image
+from tilewright.spaces.cuda.windows.sizes import WindowSizes
+from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.cuda.blocks.rules import Worker, memory_rules, reuse_rule, sums_rule, thread_rules
-from spaces.cuda.mma.rules import TILE, store_rule, tile_rules
-from spaces.cuda.target import CudaTarget
-from spaces.cuda.windows.sizes import WindowSizes
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.blocks.rules import (
+    Worker,
+    memory_rules,
+    reuse_rule,
+    sums_rule,
+    thread_rules,
+)
+from tilewright.spaces.cuda.mma.rules import TILE, store_rule, tile_rules
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.windows.sizes import WindowSizes
+from tilewright.spaces.template import Decision, Rule
 
 
 def window_rules(

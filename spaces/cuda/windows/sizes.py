@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.blocks.sizes import ALIGNMENT, BlockSizes
-from spaces.cuda.mma.accumulators import slab_bytes
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.windows.image import Image
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.blocks.sizes import ALIGNMENT, BlockSizes
+from tilewright.spaces.cuda.mma.accumulators import slab_bytes
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.windows.image import Image
 
 OFFSET_BYTES = 4
 """Of an entry of the table of terms."""

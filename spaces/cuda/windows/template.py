@@ -11,24 +11,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.finish import prelude
-from spaces.cuda.blocks.implicit import ImplicitProduct, tiled_product_of
-from spaces.cuda.mma.accumulators import STORES
-from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.occupancy import Occupancy
-from spaces.cuda.target import CudaTarget
-from spaces.cuda.windows.code import WindowCode
-from spaces.cuda.windows.image import VECTOR_BYTES, Image
-from spaces.cuda.windows.plan import WindowPlan
-from spaces.cuda.windows.rules import window_rules
-from spaces.cuda.windows.sizes import WindowSizes
-from spaces.kernel import Kernel
-from spaces.quantities import filled, widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.blocks.finish import prelude
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, tiled_product_of
+from tilewright.spaces.cuda.mma.accumulators import STORES
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.cuda.occupancy import Occupancy
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.windows.code import WindowCode
+from tilewright.spaces.cuda.windows.image import VECTOR_BYTES, Image
+from tilewright.spaces.cuda.windows.plan import WindowPlan
+from tilewright.spaces.cuda.windows.rules import window_rules
+from tilewright.spaces.cuda.windows.sizes import WindowSizes
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.workload import Workload
 
 KINDS = ("float16", "bfloat16")
 LEAST_TILE = 16

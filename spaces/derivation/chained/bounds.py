@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spaces.derivation.products.forms import Form, axes_of
-from spaces.derivation.products.splitting import Indexing
-from spaces.language.affine import differences
-from spaces.language.tree import Comparison
+from tilewright.spaces.derivation.products.forms import Form, axes_of
+from tilewright.spaces.derivation.products.splitting import Indexing
+from tilewright.spaces.language.affine import differences
+from tilewright.spaces.language.tree import Comparison
 
 
 def bounding_forms(

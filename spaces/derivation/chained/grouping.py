@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaces.derivation.algebra import constant, factors, product, times
-from spaces.derivation.chained.view import Chained
-from spaces.language.tree import Binary, Expression, Read
+from tilewright.spaces.derivation.algebra import constant, factors, product, times
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.language.tree import Binary, Expression, Read
 
 
 def with_row_factors(chained: Chained) -> Chained:

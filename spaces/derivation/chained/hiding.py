@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from math import inf
 
-from spaces.derivation.algebra import constant
-from spaces.derivation.chained.levels import Levels
-from spaces.derivation.chained.view import Chained
-from spaces.language.tree import Binary, Call, Expression, Negation, Read
+from tilewright.spaces.derivation.algebra import constant
+from tilewright.spaces.derivation.chained.levels import Levels
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.language.tree import Binary, Call, Expression, Negation, Read
 
 NOTHING = {"sum": 0.0, "max": -inf, "min": inf}
 """What reducers begin with."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.chains.chain_reduction import ChainReduction
-from spaces.derivation.scopes import special
-from spaces.language.tree import Expression
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction
+from tilewright.spaces.derivation.scopes import special
+from tilewright.spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)

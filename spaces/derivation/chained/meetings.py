@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.products.splitting import Part
 
 
 class Meetings:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaces.derivation.inlining import inlined
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Comparison, Expression, Number, Read, Select
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, Number, Read, Select
 
 
 def with_picked_sums(program: Program, product: Stage) -> Program:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
-from spaces.language.evaluation import Elementwise
-from spaces.language.functions import FUNCTIONS
-from spaces.language.tree import AxisValue, Expression, Negation, Read
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
+from tilewright.spaces.language.evaluation import Elementwise
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.tree import AxisValue, Expression, Negation, Read
 
 _DRAWS = 16
 

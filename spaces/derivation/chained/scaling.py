@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from spaces.derivation.algebra import constant, number, product
-from spaces.derivation.chained.view import Chained
-from spaces.language.tree import Binary, Expression, Read
+from tilewright.spaces.derivation.algebra import constant, number, product
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.language.tree import Binary, Expression, Read
 
 
 def with_scaled_scores(chained: Chained) -> Chained:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from spaces.derivation.products.forms import Atom, Entry, Form, Quotient, axes_of
-from spaces.derivation.products.splitting import Indexing, Part
-from spaces.language.program import Program
+from tilewright.spaces.derivation.products.forms import Atom, Entry, Form, Quotient, axes_of
+from tilewright.spaces.derivation.products.splitting import Indexing, Part
+from tilewright.spaces.language.program import Program
 
 
 @dataclass(frozen=True)

@@ -17,20 +17,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 
-from spaces.derivation.algebra import ONE, factors, product
-from spaces.derivation.chained.bounds import bounding_forms
-from spaces.derivation.chained.picking import with_picked_sums
-from spaces.derivation.chains.chain import chain
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
-from spaces.derivation.products.forms import Form, axes_of, entries, variable
-from spaces.derivation.products.places import Place, place
-from spaces.derivation.products.reach import Reach
-from spaces.derivation.products.roles import Roles, roles_of
-from spaces.derivation.products.splitting import Indexing, Part, Split
-from spaces.derivation.rows.passes import Expander, counting, online_passes
-from spaces.errors import InputError
-from spaces.language.program import Output, Program, Stage
-from spaces.language.tree import AxisValue, Comparison, Expression, Read
+from tilewright.spaces.derivation.algebra import ONE, factors, product
+from tilewright.spaces.derivation.chained.bounds import bounding_forms
+from tilewright.spaces.derivation.chained.picking import with_picked_sums
+from tilewright.spaces.derivation.chains.chain import chain
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
+from tilewright.spaces.derivation.products.forms import Form, axes_of, entries, variable
+from tilewright.spaces.derivation.products.places import Place, place
+from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.derivation.products.roles import Roles, roles_of
+from tilewright.spaces.derivation.products.splitting import Indexing, Part, Split
+from tilewright.spaces.derivation.rows.passes import Expander, counting, online_passes
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Output, Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, Read
 
 
 @dataclass(frozen=True)

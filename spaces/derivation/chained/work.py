@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.scopes import special
-from spaces.language.tree import Expression
-from spaces.workloads.computation import Computation
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.scopes import special
+from tilewright.spaces.language.tree import Expression
+from tilewright.spaces.workloads.computation import Computation
 
 
 def share_inside(computation: Computation, chained: Chained) -> float:

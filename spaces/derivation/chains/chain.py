@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from spaces.derivation.chains.chain_reduction import ChainReduction
-from spaces.derivation.chains.corrections import Derivation
-from spaces.derivation.chains.separation import UnderivableError
-from spaces.derivation.inlining import MAX_NODES, inlined
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction
+from tilewright.spaces.derivation.chains.corrections import Derivation
+from tilewright.spaces.derivation.chains.separation import UnderivableError
+from tilewright.spaces.derivation.inlining import MAX_NODES, inlined
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from spaces.derivation.algebra import ONE, ZERO, constant, plus, times
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, state
-from spaces.derivation.chains.separation import Separation, Term, UnderivableError, element
-from spaces.derivation.chains.taylor import about_result
-from spaces.language.functions import REDUCERS
-from spaces.language.tree import Binary, Call, Expression, Number
+from tilewright.spaces.derivation.algebra import ONE, ZERO, constant, plus, times
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, state
+from tilewright.spaces.derivation.chains.separation import (
+    Separation,
+    Term,
+    UnderivableError,
+    element,
+)
+from tilewright.spaces.derivation.chains.taylor import about_result
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.tree import Binary, Call, Expression, Number
 
 
 @dataclass

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.derivation.chains.chain import Chain
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.points import Points
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Expression
+from tilewright.spaces.derivation.chains.chain import Chain
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.derivation.points import Points
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Expression
 
 Arrays = Mapping[str, np.ndarray]
 Pick = Callable[[int], tuple[int, int]]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import isqrt
 
-from spaces.language.tree import Binary, Expression, Negation, Number
+from tilewright.spaces.language.tree import Binary, Expression, Negation, Number
 
 PRIME = 2**61 - 1
 _POINTS = 2

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from spaces.derivation.algebra import ONE, ZERO, minus, number, over, plus, times
-from spaces.language.tree import Binary, Call, Expression, Negation, Number, Select
+from tilewright.spaces.derivation.algebra import ONE, ZERO, minus, number, over, plus, times
+from tilewright.spaces.language.tree import Binary, Call, Expression, Negation, Number, Select
 
 EXPONENTIALS = ("exp", "exp2")
 MAX_TERMS = 64

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isclose, prod
 
-from spaces.derivation.algebra import ONE
-from spaces.derivation.inlining import inlined
-from spaces.language.program import Program, Stage
-from spaces.language.tree import (
+from tilewright.spaces.derivation.algebra import ONE
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

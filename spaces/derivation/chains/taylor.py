@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import factorial
 from typing import TYPE_CHECKING
 
-from spaces.derivation.algebra import (
+from tilewright.spaces.derivation.algebra import (
     ONE,
     ZERO,
     constant,
@@ -26,13 +26,13 @@ from spaces.derivation.algebra import (
     product,
     times,
 )
-from spaces.derivation.chains.chain_reduction import ChainReduction, Series
-from spaces.derivation.chains.identities import is_zero, ratio
-from spaces.derivation.chains.separation import UnderivableError
-from spaces.language.tree import Binary, Expression, Negation, Number, Read
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Series
+from tilewright.spaces.derivation.chains.identities import is_zero, ratio
+from tilewright.spaces.derivation.chains.separation import UnderivableError
+from tilewright.spaces.language.tree import Binary, Expression, Negation, Number, Read
 
 if TYPE_CHECKING:
-    from spaces.derivation.chains.corrections import Derivation
+    from tilewright.spaces.derivation.chains.corrections import Derivation
 
 MAX_DEGREE = 4
 Monomial = tuple[Expression, ...]

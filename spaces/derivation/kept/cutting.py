@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.derivation.kept.view import KeptView, loops_across
-from spaces.derivation.maps.nest import Loop
-from spaces.template import Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.derivation.kept.view import KeptView, loops_across
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.template import Rule
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.kept.view import Bounded, KeptView
-from spaces.derivation.products.forms import Form, variable
+from tilewright.spaces.derivation.kept.view import Bounded, KeptView
+from tilewright.spaces.derivation.products.forms import Form, variable
 
 
 def tap_index(view: KeptView, access: Bounded) -> Form | None:

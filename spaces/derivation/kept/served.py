@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from spaces.derivation.kept.view import Bounded, KeptView
-from spaces.derivation.maps.view import Access
-from spaces.derivation.products.forms import Entry, Form, Quotient, axes_of, span
+from tilewright.spaces.derivation.kept.view import Bounded, KeptView
+from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.derivation.products.forms import Entry, Form, Quotient, axes_of, span
 
 
 def why_no_place(view: KeptView) -> str | None:

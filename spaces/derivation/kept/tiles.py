@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from spaces.algebra.integers import ceil_div
-from spaces.derivation.kept.view import KeptView
-from spaces.derivation.maps.nest import Loop
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.places import Bound
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.derivation.kept.view import KeptView
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.places import Bound
 
 Ranges = Mapping[str, tuple[int, int]]
 """Of each loop, the least and the greatest turn that code is for."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.kept.view import Bounded, KeptView
+from tilewright.spaces.derivation.kept.view import Bounded, KeptView
 
 
 def loads_by_turns(view: KeptView, access: Bounded, c: Any) -> Any:

@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from spaces.derivation.algebra import factors
-from spaces.derivation.inlining import inlined
-from spaces.derivation.maps.nest import Loop, Nest
-from spaces.derivation.maps.subjects import Subjects
-from spaces.derivation.maps.view import Access, written_stages
-from spaces.derivation.products.forms import Limits
-from spaces.derivation.products.places import Bound
-from spaces.errors import InputError
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.maps.nest import Loop, Nest
+from tilewright.spaces.derivation.maps.subjects import Subjects
+from tilewright.spaces.derivation.maps.view import Access, written_stages
+from tilewright.spaces.derivation.products.forms import Limits
+from tilewright.spaces.derivation.products.places import Bound
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from math import gcd
 
-from spaces.derivation.products.forms import (
+from tilewright.spaces.derivation.products.forms import (
     Entry,
     Form,
     Limits,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spaces.derivation.maps.plane import Plane
-from spaces.template import Rule
+from tilewright.spaces.derivation.maps.plane import Plane
+from tilewright.spaces.template import Rule
 
 ROWS, COLUMNS = "rows", "columns"
 """Which tiles of a plane come one after the other, by the decision ``order``."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.derivation.maps.nest import Loop
-from spaces.derivation.maps.view import Access, MapView
-from spaces.errors import InputError
+from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.maps.view import Access, MapView
+from tilewright.spaces.errors import InputError
 
 ENOUGH_ROWS = 8
 """Turns of a loop that make a tile worth its while."""

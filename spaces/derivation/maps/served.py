@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
-from spaces.derivation.maps.plane import Plane, plane_of
-from spaces.derivation.maps.view import map_of
-from spaces.language.program import Program
+from tilewright.spaces.derivation.maps.plane import Plane, plane_of
+from tilewright.spaces.derivation.maps.view import map_of
+from tilewright.spaces.language.program import Program
 
 
 @lru_cache(maxsize=64)

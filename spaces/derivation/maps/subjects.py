@@ -6,14 +6,22 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.derivation.maps.nest import Loop, Nest
-from spaces.derivation.products.forms import Form, variable
-from spaces.derivation.products.places import Place, place
-from spaces.derivation.products.splitting import Indexing, Part, Split
-from spaces.errors import InputError
-from spaces.language.affine import affine
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Negation, Number, Read
+from tilewright.spaces.derivation.maps.nest import Loop, Nest
+from tilewright.spaces.derivation.products.forms import Form, variable
+from tilewright.spaces.derivation.products.places import Place, place
+from tilewright.spaces.derivation.products.splitting import Indexing, Part, Split
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.affine import affine
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Read,
+)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spaces.derivation.maps.view import MapView
-from spaces.derivation.products.forms import Atom, Entry, Form, Limits, Quotient, divided, span
+from tilewright.spaces.derivation.maps.view import MapView
+from tilewright.spaces.derivation.products.forms import (
+    Atom,
+    Entry,
+    Form,
+    Limits,
+    Quotient,
+    divided,
+    span,
+)
 
 
 def form_text(form: Form, atom: Callable[[Atom], str]) -> str:

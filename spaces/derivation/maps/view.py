@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from spaces.derivation.inlining import inlined
-from spaces.derivation.maps.nest import Loop, step
-from spaces.derivation.maps.subjects import Subjects
-from spaces.derivation.products.forms import Form, Limits
-from spaces.errors import InputError
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Expression, Read
-from spaces.workloads.array import Array
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.maps.nest import Loop, step
+from tilewright.spaces.derivation.maps.subjects import Subjects
+from tilewright.spaces.derivation.products.forms import Form, Limits
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Expression, Read
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

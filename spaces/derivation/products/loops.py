@@ -11,8 +11,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.splitting import Part
 
 Array = TypeVar("Array", bound=Hashable)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaces.derivation.products.roles import Roles, roles_of
-from spaces.derivation.products.splitting import Part
-from spaces.language.program import Program
+from tilewright.spaces.derivation.products.roles import Roles, roles_of
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.language.program import Program
 
 
 def matrix_products(program: Program) -> Iterator[Roles]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaces.derivation.products.forms import variable
-from spaces.derivation.products.view import Factor, PlacedProduct
-from spaces.language.program import Operand, Output, Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.derivation.products.forms import variable
+from tilewright.spaces.derivation.products.view import Factor, PlacedProduct
+from tilewright.spaces.language.program import Operand, Output, Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 def packed(product: PlacedProduct) -> tuple[Program, ...] | str:

@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from spaces.derivation.cutting import cuts
-from spaces.derivation.products.view import Factor, PlacedProduct, placed_product_in
-from spaces.language.program import Program
-from spaces.language.tree import AxisValue, Read
+from tilewright.spaces.derivation.cutting import cuts
+from tilewright.spaces.derivation.products.view import Factor, PlacedProduct, placed_product_in
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import AxisValue, Read
 
 
 @dataclass(frozen=True)

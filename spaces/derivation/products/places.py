@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.derivation.products.forms import Form, axes_of, span
-from spaces.derivation.products.roles import Roles
-from spaces.derivation.products.splitting import Indexing, Part
-from spaces.language.program import Program
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.derivation.products.forms import Form, axes_of, span
+from tilewright.spaces.derivation.products.roles import Roles
+from tilewright.spaces.derivation.products.splitting import Indexing, Part
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import Expression, Read
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.derivation.products.places import Place, places, why_not_separable
-from spaces.derivation.products.roles import Roles
-from spaces.language.program import Program
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.derivation.products.places import Place, places, why_not_separable
+from tilewright.spaces.derivation.products.roles import Roles
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import Expression, Read
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spaces.derivation.products.forms import Atom, Entry, Form, Limits, Quotient, span
-from spaces.language.program import Program
+from tilewright.spaces.derivation.products.forms import Atom, Entry, Form, Limits, Quotient, span
+from tilewright.spaces.language.program import Program
 
 NARROW = 2**31 - 2**16
 """What numbers of 32 bits may reach, with room for tiles that stick out of their arrays."""

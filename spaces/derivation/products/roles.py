@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.derivation.algebra import factors, product
-from spaces.derivation.inlining import inlined
-from spaces.derivation.products.splitting import Indexing, Part, indexing
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Comparison, Expression, Read
+from tilewright.spaces.derivation.algebra import factors, product
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.products.splitting import Indexing, Part, indexing
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Comparison, Expression, Read
 
 ROLES = ("batch", "rows", "columns", "depth")
 

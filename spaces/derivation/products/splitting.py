@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from spaces.algebra.integers import ceil_div
-from spaces.derivation.products.forms import (
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.derivation.products.forms import (
     Entry,
     Form,
     divided,
@@ -22,11 +22,11 @@ from spaces.derivation.products.forms import (
     remainder,
     variable,
 )
-from spaces.errors import InputError
-from spaces.language.affine import Affine, affine
-from spaces.language.program import Program
-from spaces.language.reading.inference import entry_ranges
-from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.affine import Affine, affine
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.reading.inference import entry_ranges
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Number, Read
 
 
 @dataclass(frozen=True)

@@ -21,18 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.derivation.algebra import times
-from spaces.derivation.inlining import inlined
-from spaces.derivation.products.forms import Entry, Form, Limits, variable
-from spaces.derivation.products.places import Place, place, why_not_separable
-from spaces.derivation.products.roles import Roles, roles_of
-from spaces.derivation.products.splitting import Part
-from spaces.errors import InputError
-from spaces.language.program import Operand, Output, Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.derivation.algebra import times
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.products.forms import Entry, Form, Limits, variable
+from tilewright.spaces.derivation.products.places import Place, place, why_not_separable
+from tilewright.spaces.derivation.products.roles import Roles, roles_of
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Operand, Output, Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

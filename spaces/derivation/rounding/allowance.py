@@ -16,15 +16,15 @@ from functools import reduce
 
 import numpy as np
 
-from spaces.derivation.rounding.approximate import Approximate, bounds
-from spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
-from spaces.derivation.rounding.reduced_arrays import reduced, summed, whole_body
-from spaces.derivation.rounding.rows import Places, Rows, grid
-from spaces.dtypes import DType
-from spaces.language.evaluation import largest_array
-from spaces.language.program import Program, Stage
-from spaces.numerics.interval import Interval, Rules
-from spaces.numerics.numbers import Arrays
+from tilewright.spaces.derivation.rounding.approximate import Approximate, bounds
+from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
+from tilewright.spaces.derivation.rounding.reduced_arrays import reduced, summed, whole_body
+from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid
+from tilewright.spaces.dtypes import DType
+from tilewright.spaces.language.evaluation import largest_array
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.numerics.interval import Interval, Rules
+from tilewright.spaces.numerics.numbers import Arrays
 
 CHUNK = 1 << 19
 """Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.language.evaluation import is_literal, literal
-from spaces.numerics.interval import Interval, Rules, nowhere
-from spaces.numerics.numbers import Numbers
+from tilewright.spaces.language.evaluation import is_literal, literal
+from tilewright.spaces.numerics.interval import Interval, Rules, nowhere
+from tilewright.spaces.numerics.numbers import Numbers
 
 _KEEPING = {"max": ">", "relu": ">", "abs": ">", "min": "<"}
 """Functions of whole numbers that give one of two, and when it is the first."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.rounding.approximate import Approximate, Approximation
-from spaces.derivation.rounding.rows import Places
-from spaces.language.program import Program, Stage
-from spaces.numerics.interval import Interval
+from tilewright.spaces.derivation.rounding.approximate import Approximate, Approximation
+from tilewright.spaces.derivation.rounding.rows import Places
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.numerics.interval import Interval
 
 
 @dataclass(frozen=True)

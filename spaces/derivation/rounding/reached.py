@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.rounding.approximate import Approximate
-from spaces.derivation.rounding.approximate_arrays import ApproximateArrays
-from spaces.derivation.rounding.rows import Rows, grid
-from spaces.language.program import Program, Stage
-from spaces.numerics.interval import Interval, Rules
-from spaces.numerics.numbers import Arrays
+from tilewright.spaces.derivation.rounding.approximate import Approximate
+from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays
+from tilewright.spaces.derivation.rounding.rows import Rows, grid
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.numerics.interval import Interval, Rules
+from tilewright.spaces.numerics.numbers import Arrays
 
 
 def reached(program: Program, rows: Rows) -> dict[str, np.ndarray]:

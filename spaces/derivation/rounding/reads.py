@@ -6,12 +6,12 @@ from functools import reduce
 
 import numpy as np
 
-from spaces.derivation.rounding.approximate_arrays import ApproximateArrays
-from spaces.derivation.rounding.rows import Places, Rows, grid, reads
-from spaces.language.program import Operand, Program, Stage
-from spaces.language.tree import Expression, Read
-from spaces.numerics.interval import Rules
-from spaces.numerics.numbers import Arrays
+from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays
+from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid, reads
+from tilewright.spaces.language.program import Operand, Program, Stage
+from tilewright.spaces.language.tree import Expression, Read
+from tilewright.spaces.numerics.interval import Rules
+from tilewright.spaces.numerics.numbers import Arrays
 
 
 def places_read(program: Program, rows: Rows) -> dict[str, Places]:

@@ -7,9 +7,9 @@ from functools import reduce
 
 import numpy as np
 
-from spaces.derivation.rounding.approximate import Approximate
-from spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
-from spaces.derivation.rounding.reductions import (
+from tilewright.spaces.derivation.rounding.approximate import Approximate
+from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
+from tilewright.spaces.derivation.rounding.reductions import (
     Terms,
     ends_of_best,
     is_exact,
@@ -18,10 +18,10 @@ from spaces.derivation.rounding.reductions import (
     sum_of_terms,
     terms_of_sum,
 )
-from spaces.language.evaluation import masked, sum_of_products
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Program, Stage
-from spaces.numerics.interval import Interval
+from tilewright.spaces.language.evaluation import masked, sum_of_products
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.numerics.interval import Interval
 
 Mask = np.ndarray | None
 """Where the conditions hold that bound a reduction; None if there are none."""

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from spaces.derivation.algebra import factors, product
-from spaces.derivation.products.roles import dtype_beside, sides_of
-from spaces.derivation.rounding.approximate import Approximate, Approximation
-from spaces.derivation.rounding.repeats import repeats
-from spaces.dtypes import dtype
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Binary, Expression, Read
-from spaces.numerics.adding import adds_float8, drift_of_sum, error_of_sum
-from spaces.numerics.interval import SLACK, Arithmetic, Interval, nowhere
+from tilewright.spaces.derivation.algebra import factors, product
+from tilewright.spaces.derivation.products.roles import dtype_beside, sides_of
+from tilewright.spaces.derivation.rounding.approximate import Approximate, Approximation
+from tilewright.spaces.derivation.rounding.repeats import repeats
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Binary, Expression, Read
+from tilewright.spaces.numerics.adding import adds_float8, drift_of_sum, error_of_sum
+from tilewright.spaces.numerics.interval import SLACK, Arithmetic, Interval, nowhere
 
 ALIKE, APART = 1.0, 2.0
 """By how many units of a sum factors may be off that are rounded twice, and of the root of all

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from math import prod
 from typing import TypeVar
 
-from spaces.language.program import Program, Stage
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import Expression, Read
 
 T = TypeVar("T")
 

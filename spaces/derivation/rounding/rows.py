@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
-from spaces.derivation.algebra import factors
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Read
+from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Read
 
 Places = Mapping[int, np.ndarray]
 """The places at which an array is known, rising, by the dimension along which they lie."""

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from spaces.derivation.algebra import ONE
-from spaces.derivation.chains.chain import chain
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.inlining import inlined
-from spaces.derivation.rows.rounded import about_rounded
-from spaces.errors import InputError
-from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Expression, Number, Read
+from tilewright.spaces.derivation.algebra import ONE
+from tilewright.spaces.derivation.chains.chain import chain
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.rows.rounded import about_rounded
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Expression, Number, Read
 
 Pass = tuple[ChainReduction, ...]
 """Reductions in an order in which each reads states that stand before it, and final results of

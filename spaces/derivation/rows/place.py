@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
-from spaces.errors import InputError
-from spaces.language.affine import affine
-from spaces.language.tree import AxisValue, Expression, Read
-from spaces.workloads.array import Array
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.affine import affine
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

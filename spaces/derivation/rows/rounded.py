@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from spaces.derivation.chains.chain_reduction import ChainReduction
-from spaces.language.program import Program
-from spaces.language.tree import Binary, Call, Expression, Number, Read
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import Binary, Call, Expression, Number, Read
 
 ZERO = Number(0.0)
 

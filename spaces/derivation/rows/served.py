@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spaces.derivation.products.multiplied import matrix_products
-from spaces.language.program import Program
+from tilewright.spaces.derivation.products.multiplied import matrix_products
+from tilewright.spaces.language.program import Program
 
 
 def why_product(program: Program) -> str | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.derivation.rows.passes import Pass, expressions
-from spaces.derivation.rows.view import Rows
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.derivation.rows.passes import Pass, expressions
+from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.language.tree import Expression, Read
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from spaces.derivation.chains.shifting import shifted
-from spaces.derivation.rows.passes import (
+from tilewright.spaces.derivation.chains.shifting import shifted
+from tilewright.spaces.derivation.rows.passes import (
     Expander,
     Pass,
     argument_axes,
@@ -23,7 +23,7 @@ from spaces.derivation.rows.passes import (
     plain_passes,
     reductions,
 )
-from spaces.derivation.rows.place import (
+from tilewright.spaces.derivation.rows.place import (
     Place,
     Span,
     Steps,
@@ -34,9 +34,9 @@ from spaces.derivation.rows.place import (
     steps_of_read,
     uses_of_axes,
 )
-from spaces.errors import InputError
-from spaces.language.program import Output, Program
-from spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.program import Output, Program
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn
 
-from spaces.dtypes import dtype
-from spaces.errors import InputError, shown
-from spaces.language.evaluation import OPERATIONS
-from spaces.language.program import Entries
-from spaces.language.reading.expressions import ExpressionReader, Names, parts
-from spaces.language.reading.source import Statement
-from spaces.language.tree import AxisValue, Binary, Expression, Negation, Number
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.evaluation import OPERATIONS
+from tilewright.spaces.language.program import Entries
+from tilewright.spaces.language.reading.expressions import ExpressionReader, Names, parts
+from tilewright.spaces.language.reading.source import Statement
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Negation, Number
 
 MAX_DIMENSION = 2**31
 MAX_SIZE = 2**48

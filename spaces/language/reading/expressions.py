@@ -10,13 +10,13 @@ from typing import NoReturn
 
 import numpy as np
 
-from spaces.errors import InputError, shown
-from spaces.language.affine import affine
-from spaces.language.functions import FUNCTIONS, REDUCERS
-from spaces.language.reading import spelling
-from spaces.language.reading.reductions import SUGAR
-from spaces.language.reading.source import NAME, NAMES, RESERVED, Statement
-from spaces.language.tree import (
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.affine import affine
+from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS
+from tilewright.spaces.language.reading import spelling
+from tilewright.spaces.language.reading.reductions import SUGAR
+from tilewright.spaces.language.reading.source import NAME, NAMES, RESERVED, Statement
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

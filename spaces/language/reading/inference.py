@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from spaces.dtypes import dtype as element_type
-from spaces.errors import InputError, shown
-from spaces.language.bounds import Bounds
-from spaces.language.functions import REDUCERS
-from spaces.language.kinds import is_whole
-from spaces.language.program import Operand, Output, Program, Stage
-from spaces.language.reading.declarations import Declaration
-from spaces.language.residues import Range
-from spaces.language.tree import Comparison, Expression, Read
+from tilewright.spaces.dtypes import dtype as element_type
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.program import Operand, Output, Program, Stage
+from tilewright.spaces.language.reading.declarations import Declaration
+from tilewright.spaces.language.residues import Range
+from tilewright.spaces.language.tree import Comparison, Expression, Read
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,19 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from spaces.errors import InputError, shown
-from spaces.language.functions import REDUCERS
-from spaces.language.program import Program, Stage
-from spaces.language.reading.declarations import Declaration, declaration
-from spaces.language.reading.expressions import ExpressionReader, Names, axis_names, parts
-from spaces.language.reading.inference import Arrays
-from spaces.language.reading.reductions import Lifter
-from spaces.language.reading.source import (
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.reading.declarations import Declaration, declaration
+from tilewright.spaces.language.reading.expressions import (
+    ExpressionReader,
+    Names,
+    axis_names,
+    parts,
+)
+from tilewright.spaces.language.reading.inference import Arrays
+from tilewright.spaces.language.reading.reductions import Lifter
+from tilewright.spaces.language.reading.source import (
     MAX_LENGTH,
     NAME,
     NAMES,
@@ -30,9 +35,9 @@ from spaces.language.reading.source import (
     Statement,
     statements,
 )
-from spaces.language.reading.validation import check
-from spaces.language.tree import Comparison
-from spaces.validation.checks import whole
+from tilewright.spaces.language.reading.validation import check
+from tilewright.spaces.language.tree import Comparison
+from tilewright.spaces.validation.checks import whole
 
 MAX_EXTENT = 2**24
 MAX_AXES = 16

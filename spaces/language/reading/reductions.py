@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from spaces.language.program import Stage
-from spaces.language.tree import (
+from tilewright.spaces.language.program import Stage
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

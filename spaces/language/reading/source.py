@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-from spaces.errors import InputError, shown
-from spaces.language.reading import spelling
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.reading import spelling
 
 MAX_LENGTH = 8000
 """Characters of a program."""

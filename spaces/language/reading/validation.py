@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from math import prod
 
-from spaces.errors import InputError
-from spaces.language.bounds import Bounds
-from spaces.language.kinds import is_whole
-from spaces.language.magnitude import magnitudes
-from spaces.language.program import Program, Stage
-from spaces.language.reading.expressions import MAX_DEPTH
-from spaces.language.reading.inference import entry_ranges, whole_stages
-from spaces.language.text import entry_text
-from spaces.language.tree import Binary, Expression, Read
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.reading.expressions import MAX_DEPTH
+from tilewright.spaces.language.reading.inference import entry_ranges, whole_stages
+from tilewright.spaces.language.text import entry_text
+from tilewright.spaces.language.tree import Binary, Expression, Read
 
 MAX_OPERANDS = 64
 MAX_POINTS = 2**62

@@ -1,7 +1,7 @@
 """Means over windows of images."""
 
-from spaces.language import Program, program
-from spaces.named._parts import padded, place, window
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named._parts import padded, place, window
 
 EXAMPLE = "n=8 c=64 h=56 w=56 r=2 stride=2"
 

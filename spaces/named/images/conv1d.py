@@ -1,7 +1,7 @@
 """Convolutions of sequences."""
 
-from spaces.language import Program, program
-from spaces.named import _parts as parts
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named import _parts as parts
 
 EXAMPLE = "n=8 c=64 w=1024 o=64 r=5 padding=2"
 

@@ -1,7 +1,7 @@
 """Convolutions of images."""
 
-from spaces.language import Program, program
-from spaces.named import _parts as parts
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named import _parts as parts
 
 EXAMPLE = 'n=8 c=64 h=56 w=56 o=128 r=3 s=3 stride=2 padding=1 epilogue="relu(x + bias[o])"'
 

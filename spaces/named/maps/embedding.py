@@ -1,7 +1,7 @@
 """Rows of a table by their indices."""
 
-from spaces.language import Program, program
-from spaces.named._parts import positive
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named._parts import positive
 
 EXAMPLE = "t=4096 d=1024 words=32000"
 

@@ -1,6 +1,6 @@
 """Elementwise operations on matrices, transposed and broadcast as the expression reads them."""
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 EXAMPLE = 'm=4096 n=1024 expression="relu(x[n, m]) * scale[n]"'
 

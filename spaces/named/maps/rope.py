@@ -1,7 +1,7 @@
 """Rotary embeddings of positions."""
 
-from spaces.errors import InputError
-from spaces.language import Program, program
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program, program
 
 EXAMPLE = "b=4 t=1024 h=32 d=128"
 

@@ -1,6 +1,6 @@
 """The gate of a gated layer."""
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 EXAMPLE = "r=4096 c=1024"
 

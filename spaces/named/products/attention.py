@@ -1,7 +1,7 @@
 """Attention of queries to keys and values, all of a sequence or one more position of it."""
 
-from spaces.language import Program, program
-from spaces.named import _parts as parts
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named import _parts as parts
 
 EXAMPLE = "b=2 h=32 i=1024 j=1024 d=128 kv=8 mask=causal dtype=bfloat16"
 

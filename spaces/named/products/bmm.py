@@ -1,7 +1,7 @@
 """Batched products of matrices."""
 
-from spaces.language import Program, program
-from spaces.named._parts import finished, matrix, output_dtype, whole_share
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named._parts import finished, matrix, output_dtype, whole_share
 
 EXAMPLE = "batch=32 m=512 n=512 k=64 shared=4"
 

@@ -1,6 +1,6 @@
 """Two products with one matrix, the first the gate of the second."""
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 EXAMPLE = "m=512 n=1024 k=1024 dtype=bfloat16"
 

@@ -1,7 +1,7 @@
 """Products of rows, each with the matrix of its expert."""
 
-from spaces.language import Program, program
-from spaces.named._parts import finished, matrix, output_dtype, positive
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named._parts import finished, matrix, output_dtype, positive
 
 EXAMPLE = 't=1024 n=512 k=256 experts=8 rows=512 b=col epilogue="relu(x + bias[expert[t], n])"'
 

@@ -1,7 +1,7 @@
 """Products of matrices."""
 
-from spaces.language import Program, program
-from spaces.named._parts import finished, matrix, output_dtype
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named._parts import finished, matrix, output_dtype
 
 EXAMPLE = 'm=512 n=512 k=512 epilogue="relu(x + bias[n])"'
 

@@ -1,7 +1,7 @@
 """A product with normalised rows."""
 
-from spaces.language import Program, program
-from spaces.named._parts import positive
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named._parts import positive
 
 EXAMPLE = "m=512 n=1024 k=1024"
 

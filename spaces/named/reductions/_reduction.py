@@ -2,8 +2,8 @@
 
 import re
 
-from spaces.errors import InputError, shown
-from spaces.language import Program, program
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language import Program, program
 
 
 def reduction(reducer: str, shape: str, over: str, dtype: str) -> Program:

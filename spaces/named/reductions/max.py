@@ -1,7 +1,7 @@
 """Maxima over any dimensions of an array."""
 
-from spaces.language import Program
-from spaces.named.reductions._reduction import reduction
+from tilewright.spaces.language import Program
+from tilewright.spaces.named.reductions._reduction import reduction
 
 EXAMPLE = "shape=64x128x256 over=0,2"
 

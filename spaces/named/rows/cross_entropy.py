@@ -1,6 +1,6 @@
 """Cross entropy of rows with labels."""
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 EXAMPLE = "r=4096 c=32000"
 

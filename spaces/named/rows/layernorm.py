@@ -1,7 +1,7 @@
 """Normalisation of rows by mean and variance."""
 
-from spaces.language import Program, program
-from spaces.named._parts import chosen, positive
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named._parts import chosen, positive
 
 EXAMPLE = "r=4096 c=1024 outputs=y,mean,rstd"
 

@@ -1,6 +1,6 @@
 """Logarithms of sums of exponentials."""
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 EXAMPLE = "r=4096 c=1024"
 

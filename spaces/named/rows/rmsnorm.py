@@ -1,7 +1,7 @@
 """Normalisation of rows by the root of their mean square."""
 
-from spaces.language import Program, program
-from spaces.named._parts import positive
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.named._parts import positive
 
 EXAMPLE = "r=4096 c=1024 dtype=bfloat16"
 

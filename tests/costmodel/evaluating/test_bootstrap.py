@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.evaluating.bootstrap import LEAST_GROUPS, interval
+from tilewright.costmodel.evaluating.bootstrap import LEAST_GROUPS, interval
 
 
 @pytest.mark.parametrize(("groups", "least"), [(LEAST_GROUPS, 0.9), (8, 0.9), (20, 0.92)])

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from costmodel.dataset import group_examples
-from costmodel.evaluating.evaluation import evaluate
-from costmodel.evaluating.metrics import METRICS
-from costmodel.evaluating.parts import Split
-from costmodel.model import XGBoostModel
-from costmodel.testing.toys import examples, points, product, toy_space
-from spaces.errors import InputError
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.dataset import group_examples
+from tilewright.costmodel.evaluating.evaluation import evaluate
+from tilewright.costmodel.evaluating.metrics import METRICS
+from tilewright.costmodel.evaluating.parts import Split
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.costmodel.testing.toys import examples, points, product, toy_space
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 def measured(m: int, count: int = 120, machine=None, **parameters):
@@ -177,8 +177,8 @@ def test_models_of_very_many_rows_are_judged_by_fewer(monkeypatch):
     known = measured(512, 60) + measured(384, 60)
     model = trained(known)
     by_all = evaluated(model, known)
-    for module in ("costmodel.evaluating.splits", "costmodel.evaluating.evaluation"):
-        monkeypatch.setattr(f"{module}.MOST_ROWS", 40)
+    for module in ("splits", "evaluation"):
+        monkeypatch.setattr(f"tilewright.costmodel.evaluating.{module}.MOST_ROWS", 40)
     by_some = evaluated(model, known)
     assert not any("drawn at random" in sentence for sentence in by_all.left_out)
     assert any("about 40 of the schedules" in sentence for sentence in by_some.left_out)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from costmodel.evaluating.metrics import (
+from tilewright.costmodel.evaluating.metrics import (
     METRICS,
     Ranking,
     average_peak,

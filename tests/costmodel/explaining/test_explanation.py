@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.explaining.explanation import explain
-from costmodel.feature_names import describe
-from costmodel.features import features
-from costmodel.model import XGBoostModel
-from costmodel.testing.toys import examples, points, product, toy_space
-from costmodel.validity import validity
-from spaces.errors import InputError
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.explaining.explanation import explain
+from tilewright.costmodel.feature_names import describe
+from tilewright.costmodel.features import features
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.costmodel.testing.toys import examples, points, product, toy_space
+from tilewright.costmodel.validity import validity
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 @pytest.fixture(scope="module")

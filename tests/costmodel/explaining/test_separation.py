@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.dataset import Group
-from costmodel.explaining.levels import Level, levels, nearest_roof
-from costmodel.explaining.separation import epsilon_squared, separations
-from costmodel.roofs.peaks import MeasuredPeaks
-from costmodel.testing.toys import points, product, toy_space
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.explaining.levels import Level, levels, nearest_roof
+from tilewright.costmodel.explaining.separation import epsilon_squared, separations
+from tilewright.costmodel.roofs.peaks import MeasuredPeaks
+from tilewright.costmodel.testing.toys import points, product, toy_space
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 def test_what_decides_alone_explains_all():

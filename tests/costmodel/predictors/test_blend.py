@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.dataset import Group
-from costmodel.model import LEAST_ROWS, XGBoostModel
-from costmodel.predictors.blend import MOST_ROWS, Blend, mixed
-from costmodel.testing.toys import points, product, toy_space, true_latency
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.model import LEAST_ROWS, XGBoostModel
+from tilewright.costmodel.predictors.blend import MOST_ROWS, Blend, mixed
+from tilewright.costmodel.testing.toys import points, product, toy_space, true_latency
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 @pytest.fixture

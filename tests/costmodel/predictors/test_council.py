@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from costmodel.dataset import Group
-from costmodel.model import LEAST_ROWS, XGBoostModel
-from costmodel.predictors.council import council
-from costmodel.testing.toys import points, product, toy_space, true_latency
-from spaces.space import Space
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.model import LEAST_ROWS, XGBoostModel
+from tilewright.costmodel.predictors.council import council
+from tilewright.costmodel.testing.toys import points, product, toy_space, true_latency
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.targets import made_up_cpu
 
 HERE = made_up_cpu()
 THERE = replace(HERE, model="another")

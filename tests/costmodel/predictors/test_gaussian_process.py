@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.predictors.gaussian_process import FLOOR, ROWS_AT_ONCE, GaussianProcess, likeliest
-from costmodel.testing.toys import TileTemplate, points, product, toy_space, true_latency
-from spaces.space import Space
-from spaces.template import Decision
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.predictors.gaussian_process import (
+    FLOOR,
+    ROWS_AT_ONCE,
+    GaussianProcess,
+    likeliest,
+)
+from tilewright.costmodel.testing.toys import TileTemplate, points, product, toy_space, true_latency
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Decision
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 @pytest.fixture

@@ -5,16 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from costmodel.roofs.analytic import AnalyticModel
-from costmodel.roofs.peaks import MeasuredPeaks, peaks_for
-from costmodel.roofs.roofline import ideal_seconds, roofline_seconds
-from costmodel.sizes import evenness
-from costmodel.testing.cost_model import CostModelContract
-from costmodel.testing.toys import examples, points, product, toy_space
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.quantities import QUANTITIES
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.costmodel.roofs.peaks import MeasuredPeaks, peaks_for
+from tilewright.costmodel.roofs.roofline import ideal_seconds, roofline_seconds
+from tilewright.costmodel.sizes import evenness
+from tilewright.costmodel.testing.cost_model import CostModelContract
+from tilewright.costmodel.testing.toys import examples, points, product, toy_space
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 class TestAnalyticModel(CostModelContract):

@@ -10,12 +10,12 @@ from experiments.attention.cases import CASES, FIXED, WINDOW, AttentionCase, com
 from experiments.attention.compilers.plain import plain_text
 from experiments.attention.flash3.library import why_not
 from experiments.attention.similar import best_of_similar
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.cuda.target import cuda_target
-from spaces.language.evaluation import evaluate
-from spaces.space import Space
-from spaces.template import Template
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Template
 
 TARGET = cuda_target("sm_90a")
 

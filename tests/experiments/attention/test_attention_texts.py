@@ -8,10 +8,10 @@ import pytest
 from experiments.attention.page import page, panels
 from experiments.attention.picture import draw
 from experiments.attention.texts import DEPTH, OPERATORS, lengths_of
-from spaces.language import program
-from spaces.language.evaluation import evaluate
-from spaces.language.inputs import draw as drawn
-from spaces.named import operator
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw as drawn
+from tilewright.spaces.named import operator
 
 
 @pytest.mark.parametrize("name", OPERATORS)

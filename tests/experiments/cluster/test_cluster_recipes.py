@@ -21,10 +21,10 @@ import jsonschema
 import ray
 import yaml
 
-from measure.database import Database
-from spaces.operators import workload
-from spaces.target import detect_target
 from tests.measure.cluster.network import HERE, POSSIBLE, hosts
+from tilewright.measure.database import Database
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 ROOT = Path(__file__).parents[3]
 RECIPES = ROOT / "experiments" / "cluster"

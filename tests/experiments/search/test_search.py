@@ -9,9 +9,9 @@ import pytest
 
 from experiments.search import page
 from experiments.search.__main__ import as_cache, scored
-from scheduler.replay.formats.reading import read_recordings
-from scheduler.replay.repeats import Settings
 from tests.scheduler.replay.toys import hilly
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.scheduler.replay.repeats import Settings
 
 
 def test_what_they_are_given_is_the_recording(tmp_path):

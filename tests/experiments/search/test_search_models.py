@@ -11,14 +11,14 @@ import pytest
 
 from experiments.search import cost, paired, predicted, ranking, variants, warm
 from experiments.search.results import estimate, write
-from scheduler.replay.formats.foreign import ForeignTarget
-from scheduler.replay.recording import recording
-from scheduler.tuning.transfer import LEADERS
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.template import Template
 from tests.scheduler.replay.toys import hilly
+from tilewright.scheduler.replay.formats.foreign import ForeignTarget
+from tilewright.scheduler.replay.recording import recording
+from tilewright.scheduler.tuning.transfer import LEADERS
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.template import Template
 
 
 def on(device: str):

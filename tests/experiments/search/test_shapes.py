@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from experiments.search import shapes
-from measure.database import Database
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from scheduler.replay.recording import Outcome, recording
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.testing.targets import made_up_cpu
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.replay.recording import Outcome, recording
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 def drawn(text: str, count: int):

@@ -10,10 +10,10 @@ import pytest
 from experiments.search import passes, subspaces
 from experiments.search.kernels import Kernels
 from experiments.search.passes import PROTOCOL, Passes, timed
-from measure.cpu.runner import CRunner
-from scheduler.replay.formats.reading import read_recordings
-from spaces.registry import space_for
-from spaces.target import detect_target
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 SMALL = ("matmul m=16 n=512 k=256", {"block_depth": (64, 80), "prefetch": (1,), "unroll": (2, 3)})
 

@@ -6,9 +6,14 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from measure.cluster.facts import facts_text
-from measure.cluster.wire import build_answer, read_build_request, read_run_request, run_answer
 from tests.measure.cluster.simulated import TARGET, SimulatedBuilder, SimulatedRunner
+from tilewright.measure.cluster.facts import facts_text
+from tilewright.measure.cluster.wire import (
+    build_answer,
+    read_build_request,
+    read_run_request,
+    run_answer,
+)
 
 OUTFIT = "tests.measure.cluster.simulated:Quick"
 

@@ -15,16 +15,23 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from measure.host.directories import cache_directory
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Place, Status
-from spaces.cuda.target import CudaTarget, cuda_target
-from spaces.errors import InputError
-from spaces.kernel import Call, Kernel, Source, arguments
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.target import Target
-from spaces.testing.targets import made_up_cpu
+from tilewright.measure.host.directories import cache_directory
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import (
+    Candidate,
+    ErrorKind,
+    Job,
+    Measurement,
+    Place,
+    Status,
+)
+from tilewright.spaces.cuda.target import CudaTarget, cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Call, Kernel, Source, arguments
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.target import Target
+from tilewright.spaces.testing.targets import made_up_cpu
 
 OUTFIT = "simulated:Simulated"
 QUICK_OUTFIT = "simulated:Quick"

@@ -17,13 +17,13 @@ import pytest
 pytest.importorskip("ray", reason="needs the extra ray")
 pytest.importorskip("grpc", reason="needs the extra ray")
 
-from measure.cluster.driving.dispatcher import LostClusterError
-from measure.cluster.executor import RayExecutor
-from measure.cluster.inquiry import drivers_at
-from measure.testing.executor import collect, submit
-from spaces.errors import InputError
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import OUTFIT, candidate, latency
+from tilewright.measure.cluster.driving.dispatcher import LostClusterError
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.cluster.inquiry import drivers_at
+from tilewright.measure.testing.executor import collect, submit
+from tilewright.spaces.errors import InputError
 
 pytestmark = pytest.mark.slow
 

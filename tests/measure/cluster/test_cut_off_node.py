@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
-from measure.cluster.executor import RayExecutor
 from tests.measure.cluster.network import HERE, POSSIBLE, THERE, Hosts, hosts
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster, members_on
 from tests.measure.cluster.simulated import OUTFIT, candidate
+from tilewright.measure.cluster.executor import RayExecutor
 
 pytestmark = [
     pytest.mark.slow,

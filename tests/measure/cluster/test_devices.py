@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
-from measure.cluster.driving.plan import Needs
-from measure.cluster.executor import RayExecutor
-from measure.records.measurement import Job
-from measure.testing.executor import collect
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster, members_on
 from tests.measure.cluster.simulated import WORK, candidate, gpu, latency
+from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.records.measurement import Job
+from tilewright.measure.testing.executor import collect
 
 pytestmark = pytest.mark.slow
 

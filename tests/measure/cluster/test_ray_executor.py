@@ -13,16 +13,16 @@ import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
-from measure.cluster.driving.plan import Needs
-from measure.cluster.executor import RayExecutor
-from measure.cluster.inquiry import drivers_at
-from measure.cluster.status import JobStatus
-from measure.records.measurement import ErrorKind, Status
-from measure.testing.executor import ExecutorContract, collect, submit
-from spaces.errors import InputError
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import OUTFIT, candidate, latency
 from tests.measure.cpu import c_kernels
+from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.cluster.inquiry import drivers_at
+from tilewright.measure.cluster.status import JobStatus
+from tilewright.measure.records.measurement import ErrorKind, Status
+from tilewright.measure.testing.executor import ExecutorContract, collect, submit
+from tilewright.spaces.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_a_clock_that_is_set_forward_makes_no_worker_late(simulated, monkeypatch
     collect(simulated)
     before, days = lives(simulated), count(2e9, 86_400.0)
     stepped = SimpleNamespace(time=days.__next__, monotonic=time.monotonic)
-    monkeypatch.setattr("measure.cluster.executor.time", stepped)
+    monkeypatch.setattr("tilewright.measure.cluster.executor.time", stepped)
     submit(simulated, *(candidate(f"d{i}") for i in range(64)))
     assert [m.ok for m in collect(simulated)] == [True] * 64
     assert lives(simulated) == before

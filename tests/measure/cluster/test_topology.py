@@ -1,6 +1,6 @@
 import pytest
 
-from measure.cluster.topology import cpus_of, domains, slots
+from tilewright.measure.cluster.topology import cpus_of, domains, slots
 
 # An EPYC of two caches with four cores each, of two hardware threads: CPU 0 and 8 are one core.
 FILES = {

@@ -7,7 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from measure.cluster.wire import (
+from tests.measure.cluster.simulated import (
+    SimulatedBuilder,
+    SimulatedRunner,
+    candidate,
+)
+from tests.measure.cpu import c_kernels
+from tilewright.measure.cluster.wire import (
     NO_SOURCE,
     Stored,
     build_answer,
@@ -19,26 +25,20 @@ from measure.cluster.wire import (
     run_answer,
     run_request,
 )
-from measure.interfaces import Built
-from measure.records.measurement import ErrorKind, Job, Status
-from spaces.errors import InputError
-from spaces.kernel import Argument, Launch, Role
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
-from tests.measure.cluster.simulated import (
-    SimulatedBuilder,
-    SimulatedRunner,
-    candidate,
-)
-from tests.measure.cpu import c_kernels
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import ErrorKind, Job, Status
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Argument, Launch, Role
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 
 def hopper():
     """Candidates with launches and tensor maps."""
     import numpy as np
 
-    from measure.records.measurement import Candidate
+    from tilewright.measure.records.measurement import Candidate
 
     work, target = (
         workload("matmul", m=512, n=512, k=512, dtype="float16"),
@@ -170,10 +170,10 @@ def test_nothing_that_speaks_with_a_cluster_knows_a_database():
     """Only the driver writes: its tuner, that is, and no worker and no process that asks one."""
     program = """
 import importlib, pkgutil, sys
-import measure.cluster
-for module in pkgutil.walk_packages(measure.cluster.__path__, "measure.cluster."):
+from tilewright.measure import cluster
+for module in pkgutil.walk_packages(cluster.__path__, f"{cluster.__name__}."):
     importlib.import_module(module.name)
-print(*{"measure.database", "sqlalchemy"} & set(sys.modules))
+print(*{"tilewright.measure.database", "sqlalchemy"} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from measure import retrying
-from measure.cpu.builder import CBuilder
-from measure.cpu.runner import CRunner
-from measure.interfaces import Runner
-from measure.records.measurement import Candidate, Job, Measurement, Result
-from spaces.cpu.abi import ABI_PRELUDE
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.kernel import Call, Kernel, Source, arguments
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.workloads.workload import Workload
+from tilewright.measure import retrying
+from tilewright.measure.cpu.builder import CBuilder
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.interfaces import Runner
+from tilewright.measure.records.measurement import Candidate, Job, Measurement, Result
+from tilewright.spaces.cpu.abi import ABI_PRELUDE
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.kernel import Call, Kernel, Source, arguments
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.workloads.workload import Workload
 
 PRELUDE = ABI_PRELUDE + "#include <stdlib.h>\n#include <string.h>\n"
 

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from measure.cpu.binaries import Build, keeper_binary, server_binary
-from measure.cpu.compilation import SHARED
-from spaces.errors import InputError
+from tilewright.measure.cpu.binaries import Build, keeper_binary, server_binary
+from tilewright.measure.cpu.compilation import SHARED
+from tilewright.spaces.errors import InputError
 
 BEST = """
 import numpy as np
-from scheduler.best import best
-from spaces.operators import workload
+from tilewright.scheduler.best import best
+from tilewright.spaces.operators import workload
 a, b = np.eye(33, dtype=np.float32) * 2, np.ones((33, 33), np.float32)
 print(best(workload("matmul", m=33, n=33, k=33), "cpu", None)(a, b).sum())
 """
@@ -99,7 +99,7 @@ def test_a_full_disk_is_one_sentence(folder, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("measure.cpu.binaries.Path.write_text", full)
+    monkeypatch.setattr("tilewright.measure.cpu.binaries.Path.write_text", full)
     with pytest.raises(InputError, match=r"cannot build the answer in .*No space left.*XDG"):
         Build("answer", ANSWER, SHARED).load(lambda path: path)
 

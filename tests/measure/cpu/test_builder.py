@@ -2,10 +2,10 @@ import os
 import threading
 from dataclasses import replace
 
-from measure.cpu.builder import CBuilder, unit_text
-from measure.records.measurement import ErrorKind
-from measure.testing.builder import BuilderContract
 from tests.measure.cpu.c_kernels import PRELUDE, broken, candidate, good, target
+from tilewright.measure.cpu.builder import CBuilder, unit_text
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.measure.testing.builder import BuilderContract
 
 
 def endless(pipe):

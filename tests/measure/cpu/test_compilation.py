@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cpu.compilation import Compilations
+from tilewright.measure.cpu.compilation import Compilations
 
 
 @pytest.mark.parametrize("supervised", [True, False])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cpu.elsewhere import BYTES_ELSEWHERE, LARGE, MOST, bytes_elsewhere
-from spaces.operators import workload
+from tilewright.measure.cpu.elsewhere import BYTES_ELSEWHERE, LARGE, MOST, bytes_elsewhere
+from tilewright.spaces.operators import workload
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from measure.executor import LocalExecutor
-from measure.records.measurement import Candidate, Job
-from measure.testing.executor import collect
-from spaces.operators import workload
-from spaces.registry import space_for
 from tests.measure.cpu.c_kernels import target
+from tilewright.measure.executor import LocalExecutor
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.measure.testing.executor import collect
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 CASES = [
     ({"m": 67, "n": 131, "k": 61}, 1),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from measure.records.measurement import ErrorKind
-from spaces.operators import workload
 from tests.kernels import written
 from tests.measure.cpu.test_tables import measured
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.operators import workload
 
 TERMS = 1 << 17
 WORK = workload(f'"y[i] = sum[j](x[i,j])" i=2 j={TERMS}')

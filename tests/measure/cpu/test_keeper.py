@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from measure.cpu.compilation import Compilations
-from measure.cpu.keeper import end, kept
 from tests.measure.sleepers import appear, gone
+from tilewright.measure.cpu.compilation import Compilations
+from tilewright.measure.cpu.keeper import end, kept
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ exec gcc "$@"
 """
 BUILD = """
     import sys
-    from measure.cpu.builder import CBuilder
+    from tilewright.measure.cpu.builder import CBuilder
     from tests.measure.cpu.c_kernels import good, target
     CBuilder(target()).build([good("a")])
 """

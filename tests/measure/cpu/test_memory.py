@@ -10,28 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from measure.cpu.memory import (
+from tilewright.measure.cpu.memory import (
     BUFFER_BYTES,
     PROGRAM_BYTES,
     buffer_bytes,
     measuring_bytes,
     needed_bytes,
 )
-from scheduler.limits import check_memory
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.target import detect_target
+from tilewright.scheduler.limits import check_memory
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 MEASURE = """
 import sys
 import numpy as np
-from measure.cpu.builder import CBuilder
-from measure.cpu.binaries import server_binary
-from measure.cpu.runner import CRunner
-from measure.records.measurement import Candidate, Job, Status
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
+from tilewright.measure.cpu.builder import CBuilder
+from tilewright.measure.cpu.binaries import server_binary
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.records.measurement import Candidate, Job, Status
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 target, work = detect_target("cpu"), workload(sys.argv[1])
 space, job = space_for(work, target), Job("j", work, target)

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from measure.records.measurement import ErrorKind
-from scheduler.verification import draw
-from spaces.operators import workload
-from spaces.registry import space_for
 from tests.kernels import rewritten
 from tests.measure.cpu.test_tables import TARGET, measured
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.scheduler.verification import draw
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 SOFTMAX, NORM = "softmax r=64 c=1000", "layernorm r=64 c=1000"
 MAXIMUM = r"tw_set\(tw_across_max\((s0_\d)\)\)"

@@ -14,17 +14,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from measure.executor import LocalExecutor
-from measure.host.directories import RunDirectory, cache_directory
 from tests.caches import warm_cache
 from tests.measure.cpu.c_kernels import good, hanging, target
+from tilewright.measure.executor import LocalExecutor
+from tilewright.measure.host.directories import RunDirectory, cache_directory
 
 PATIENT = replace(good("a").job, best=60.0)
 """A job whose calls may take minutes."""
 
 TUNER = """
     import sys
-    from measure.executor import LocalExecutor
+    from tilewright.measure.executor import LocalExecutor
     from tests.measure.cpu.c_kernels import good, hanging, target
     from tests.measure.cpu.test_orphans import PATIENT
     executor = LocalExecutor(target())
@@ -136,7 +136,7 @@ def test_closing_leaves_no_process_and_no_file():
 def test_an_interrupt_reaches_the_caller_and_closing_still_works():
     script = textwrap.dedent(
         """
-        from measure.executor import LocalExecutor
+        from tilewright.measure.executor import LocalExecutor
         from tests.measure.cpu.c_kernels import hanging, target
         from tests.measure.cpu.test_orphans import PATIENT
         executor = LocalExecutor(target())

@@ -1,8 +1,8 @@
 import pytest
 
-from measure.cpu import peak
-from measure.cpu.peak import Peaks, known_peaks, measure_peaks
 from tests.measure.cpu.c_kernels import target
+from tilewright.measure.cpu import peak
+from tilewright.measure.cpu.peak import Peaks, known_peaks, measure_peaks
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from measure.busy import CORES, LOAD, WAITED
-from measure.cpu.cores import usable_cpus
-from measure.cpu.rival import Rival, Rivals
-from measure.cpu.runner import CRunner
-from measure.estimates import rival_samples
-from measure.records.measurement import NUMPY, ErrorKind, Job, Status
-from measure.timing import FINAL
-from spaces.operators import workload
 from tests.measure.cpu.c_kernels import candidate, good, measured, product, target
+from tilewright.measure.busy import CORES, LOAD, WAITED
+from tilewright.measure.cpu.cores import usable_cpus
+from tilewright.measure.cpu.rival import Rival, Rivals
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.estimates import rival_samples
+from tilewright.measure.records.measurement import NUMPY, ErrorKind, Job, Status
+from tilewright.measure.timing import FINAL
+from tilewright.spaces.operators import workload
 
 
 class Lasting(CRunner):
@@ -41,7 +41,11 @@ def runner() -> Iterator[Lasting]:
 def processes() -> list[int]:
     """Those of rivals, below this one."""
     every = psutil.Process().children(recursive=True)
-    return [p.pid for p in every if "measure.cpu.rival" in p.cmdline() and "python" in p.name()]
+    return [
+        p.pid
+        for p in every
+        if "tilewright.measure.cpu.rival" in p.cmdline() and "python" in p.name()
+    ]
 
 
 def compare(*candidates, runner: Lasting, **options):

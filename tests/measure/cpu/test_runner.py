@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cpu import runner as cpu_runner
-from measure.cpu.builder import CBuilder
-from measure.cpu.cores import one_cpu_per_core, pinned_to
-from measure.cpu.problem import index_of
-from measure.cpu.runner import CRunner
-from measure.records.measurement import ErrorKind, Status
-from measure.testing.runner import RunnerContract
-from spaces.workloads.contraction import Operand
 from tests.measure.cpu import c_kernels
 from tests.measure.cpu.c_kernels import candidate, product, target
+from tilewright.measure.cpu import runner as cpu_runner
+from tilewright.measure.cpu.builder import CBuilder
+from tilewright.measure.cpu.cores import one_cpu_per_core, pinned_to
+from tilewright.measure.cpu.problem import index_of
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.records.measurement import ErrorKind, Status
+from tilewright.measure.testing.runner import RunnerContract
+from tilewright.spaces.workloads.contraction import Operand
 
 
 class TestCRunner(RunnerContract):

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from measure.cpu.builder import CBuilder
-from measure.cpu.runner import CRunner
-from measure.records.measurement import Candidate, ErrorKind, Job, Measurement
-from spaces.cpu.target import CpuTarget
-from spaces.cpu.windows.template import WindowsTemplate
-from spaces.kernel import Kernel
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.workloads.workload import Workload
 from tests.kernels import rewritten, written
+from tilewright.measure.cpu.builder import CBuilder
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, Measurement
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.windows.template import WindowsTemplate
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = detect_target("cpu", threads=1)
 FIXED = {"tile_rows": 7, "tile_vectors": 2, "order": "columns_outer", "unroll": 1}

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from measure.cuda import child
-from measure.cuda.emulator import toolchain
 from tests.measure.cuda import emulated_device
+from tilewright.measure.cuda import child
+from tilewright.measure.cuda.emulator import toolchain
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator
-from spaces.cuda.abi import parameters
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.workloads.contraction import Operand
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
+from tilewright.spaces.workloads.contraction import Operand
 
 EAGER = INTERLEAVINGS[0]
 

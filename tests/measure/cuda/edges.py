@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from measure.cuda.emulator import Emulator, Interleaving
-from spaces.cuda.target import CudaTarget, cuda_target
-from spaces.dtypes import dtype
-from spaces.kernel import Kernel
-from spaces.language.evaluation import evaluate
-from spaces.registry import space_for
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.measure.cuda.emulator import Emulator, Interleaving
+from tilewright.spaces.cuda.target import CudaTarget, cuda_target
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200: CudaTarget = cuda_target("sm_90a")
 LARGEST = {"float16": 65504.0, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from measure.cpu.problem import array_in
-from measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepared
-from measure.cuda.emulator import Emulator
-from measure.interfaces import Built
-from measure.records.measurement import Candidate
-from spaces.kernel import WORKSPACE, Call, Kernel, Source
+from tilewright.measure.cpu.problem import array_in
+from tilewright.measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepared
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate
+from tilewright.spaces.kernel import WORKSPACE, Call, Kernel, Source
 
 LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"
 BROKEN = "TILEWRIGHT_TEST_NO_DEVICE"

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.dtypes import dtype
-from spaces.kernel import Kernel
 from tests.kernels import rewritten
 from tests.measure.cuda.cuda_kernels import kernel, operand, small_integers
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernel import Kernel
 
 
 @dataclass(frozen=True)

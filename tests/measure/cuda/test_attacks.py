@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from measure import retrying
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.records.measurement import ErrorKind, Status
-from spaces.operators import workload
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import PackingBuilder
 from tests.measure.cuda.test_runner import BODY, OPENER, QUICK, TARGET, WORK, candidate
+from tilewright.measure import retrying
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.records.measurement import ErrorKind, Status
+from tilewright.spaces.operators import workload
 
 WRONG = BODY.replace("n, sum)", "n, sum + (m == 3))")
 FAR = BODY.replace("C + m", "C + 100000000 * m")

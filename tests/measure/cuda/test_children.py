@@ -12,13 +12,13 @@ from contextlib import closing, suppress
 import psutil
 import pytest
 
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.records.measurement import ErrorKind, Status
-from spaces.errors import InputError
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import PackingBuilder
 from tests.measure.cuda.runs.small_runs import BODY, JOB, OPENER, QUICK, TARGET, candidate, measure
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.records.measurement import ErrorKind, Status
+from tilewright.spaces.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("libraries")
 
@@ -43,7 +43,7 @@ def _servers() -> set[psutil.Process]:
     found = set()
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            if "measure.cuda.server" in child.cmdline():
+            if "tilewright.measure.cuda.server" in child.cmdline():
                 found.add(child)
     return found
 
@@ -80,8 +80,8 @@ def test_closing_from_another_thread_ends_a_run(monkeypatch, tmp_path):
 
 PARENT = f"""
 import os, signal
-from measure.cuda.runner import CudaRunner
-from spaces.target import detect_target
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.spaces.target import detect_target
 runner = CudaRunner(detect_target("cuda:sm_90a"), {OPENER!r})
 print(runner._child.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

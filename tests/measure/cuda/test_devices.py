@@ -6,20 +6,20 @@ import os
 
 import pytest
 
-from measure.cuda import problems
-from measure.cuda.device import DeviceError
-from measure.cuda.runner import CudaRunner
-from measure.cuda.session import Session, check_oracle
-from measure.cuda.trusted import oracle, products
-from measure.cuda.trusted.evaluating import evaluate
-from measure.records.measurement import ErrorKind, Status
-from measure.registry import runner_for
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.target import detect_target
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import EmulatedDevice
 from tests.measure.cuda.runs.small_runs import BODY, OPENER, QUICK, TARGET, candidate, measure
+from tilewright.measure.cuda import problems
+from tilewright.measure.cuda.device import DeviceError
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.cuda.session import Session, check_oracle
+from tilewright.measure.cuda.trusted import oracle, products
+from tilewright.measure.cuda.trusted.evaluating import evaluate
+from tilewright.measure.records.measurement import ErrorKind, Status
+from tilewright.measure.registry import runner_for
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 pytestmark = pytest.mark.usefixtures("libraries")
 

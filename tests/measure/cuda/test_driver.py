@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from spaces.kernel import WORKSPACE
 from tests.measure.cuda.stub import build_stub, run_with_stub
+from tilewright.spaces.kernel import WORKSPACE
 
 pytestmark = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")
 
@@ -15,14 +15,14 @@ LAUNCH = """
 import json
 import os
 from pathlib import Path
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.device import DeviceError, LoadError
-from measure.cuda.driver import open_device
-from spaces.cuda.abi import parameters
-from spaces.cuda.intrinsics import device_text
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import WORKSPACE, Call, Launch, Source, arguments
-from spaces.workloads.array import Array
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.device import DeviceError, LoadError
+from tilewright.measure.cuda.driver import open_device
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernel import WORKSPACE, Call, Launch, Source, arguments
+from tilewright.spaces.workloads.array import Array
 
 device = open_device()
 A, C = (Array(n, "bfloat16", (64, 128), (0, 1)) for n in "AC")
@@ -81,8 +81,8 @@ def test_a_launch_reaches_the_driver_as_it_is_meant(tmp_path):
 
 WINDOWS = """
 import ctypes, json
-from measure.cuda.launching import encode
-from spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.measure.cuda.launching import encode
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 
 memory = ctypes.create_string_buffer(256)
 aligned = -(-ctypes.addressof(memory) // 64) * 64
@@ -103,9 +103,9 @@ def test_a_map_of_windows_reaches_the_driver_as_it_is_meant(tmp_path):
 
 REFUSALS = """
 import json
-from measure.cuda.device import DeviceError, LoadError, MemoryShortError
-from measure.cuda.driver import open_device
-from spaces.kernel import Call, Launch, Source
+from tilewright.measure.cuda.device import DeviceError, LoadError, MemoryShortError
+from tilewright.measure.cuda.driver import open_device
+from tilewright.spaces.kernel import Call, Launch, Source
 
 device = open_device()
 text = 'extern "C" __global__ void made() {}'
@@ -148,8 +148,8 @@ def test_what_a_kernel_lacks_is_asked_for_and_what_is_not_taken_does_no_harm(tmp
 
 SEVERAL = """
 import json
-from measure.cuda.driver import open_device
-from spaces.kernel import Call, Launch, Source
+from tilewright.measure.cuda.driver import open_device
+from tilewright.spaces.kernel import Call, Launch, Source
 
 device = open_device()
 text = "".join(f'extern "C" __global__ void {name}() {{}}' for name in ("first", "second"))
@@ -168,8 +168,8 @@ def test_launches_of_one_call_are_queued_in_order(tmp_path):
 
 SERVE = """
 import json
-from measure.cuda.runner import CudaRunner
-from spaces.target import detect_target
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.spaces.target import detect_target
 try:
     CudaRunner(detect_target("cuda:sm_90a")).close()
     print(json.dumps("believed"))
@@ -180,8 +180,8 @@ except Exception as error:
 
 KEPT = """
 import json
-import measure.cuda.driver as driver
-from spaces.kernel import Call, Launch, Source
+import tilewright.measure.cuda.driver as driver
+from tilewright.spaces.kernel import Call, Launch, Source
 
 device, compiled = driver.open_device(), []
 compile_cubin = driver.compile_cubin
@@ -213,11 +213,11 @@ def test_a_device_that_computes_nothing_is_not_believed(tmp_path):
 
 PIECES = """
 import json
-from measure.calls import call_from_json, call_to_json
-from measure.cuda.driver import open_device
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import WORKSPACE, Buffer, Call, Launch, Source, arguments
-from spaces.operators import workload
+from tilewright.measure.calls import call_from_json, call_to_json
+from tilewright.measure.cuda.driver import open_device
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernel import WORKSPACE, Buffer, Call, Launch, Source, arguments
+from tilewright.spaces.operators import workload
 
 work = workload("matmul m=8 n=8 k=8")
 between = Buffer("sums", WORKSPACE, 256, 512), Buffer("sums", WORKSPACE, 256, 512, False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from experiments.verification.planting import FAULTS, Planted
-from measure.cuda.emulator import INTERLEAVINGS
-from scheduler.verification import draw, emulate
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.registry import space_for
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
+from tilewright.scheduler.verification import draw, emulate
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 TEXTS = ("softmax r=40 c=300", "attention b=2 h=4 kv=2 i=1 j=300 d=64 dtype=float16")
 GPU = [fault for fault in FAULTS if "CPU" not in fault.name]

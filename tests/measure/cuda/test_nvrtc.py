@@ -7,21 +7,21 @@ import threading
 
 import pytest
 
-from measure.cuda import nvrtc
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.cubin import read_cubin
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.sass import count
-from measure.host.cache import CachedFile
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, ErrorKind, Job
-from measure.testing.builder import BuilderContract
-from spaces.cuda.target import cuda_target
-from spaces.kernel import Kernel, Launch
-from spaces.operators import workload
-from spaces.schedule import Schedule
 from tests.kernels import rewritten, written
 from tests.measure.cuda.example_kernels import hopper, simt, tensor_core
+from tilewright.measure.cuda import nvrtc
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.cubin import read_cubin
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.sass import count
+from tilewright.measure.host.cache import CachedFile
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Job
+from tilewright.measure.testing.builder import BuilderContract
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.kernel import Kernel, Launch
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
 
 HOPPER, AMPERE = cuda_target("sm_90a"), cuda_target("sm_80")
 WORK = workload("matmul", m=16, n=16, k=16)

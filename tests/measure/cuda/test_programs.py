@@ -7,22 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator, verify
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.problems import HostDraws
-from measure.cuda.runner import CudaRunner
-from measure.cuda.session import Session
-from measure.cuda.trusted import oracle
-from measure.records.measurement import Candidate, ErrorKind, Job
-from measure.timing import TimingProtocol
-from spaces.cuda.abi import parameters
-from spaces.kernel import Kernel, Launch, arguments
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.target import detect_target
 from tests.kernels import written
 from tests.measure.cuda.cuda_kernels import output_of
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder
+from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.problems import HostDraws
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.cuda.session import Session
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Job
+from tilewright.measure.timing import TimingProtocol
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.kernel import Kernel, Launch, arguments
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target
 
 TARGET = detect_target("cuda:sm_90a")
 QUICK = TimingProtocol(samples=2, contender_samples=2)

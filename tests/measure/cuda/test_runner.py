@@ -9,19 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.cuda.session import Session, Trial
-from measure.records.measurement import Candidate, ErrorKind, Job, Status
-from measure.testing.runner import RunnerContract
-from scheduler.verification import draw
-from spaces.cuda.abi import parameters
-from spaces.kernel import Launch, arguments
-from spaces.operators import workload
-from spaces.registry import space_for
 from tests.kernels import written
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder, pack
 from tests.measure.cuda.runs.small_runs import BODY, OPENER, QUICK, TARGET, WORK, candidate, measure
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.cuda.session import Session, Trial
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, Status
+from tilewright.measure.testing.runner import RunnerContract
+from tilewright.scheduler.verification import draw
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.kernel import Launch, arguments
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 pytestmark = pytest.mark.usefixtures("libraries")
 
@@ -37,7 +37,7 @@ def shared_runner(libraries):
 def test_a_clock_that_is_set_back_meanwhile_takes_no_time_from_a_run(monkeypatch):
     times = count(2e9, -1e6)
     stepped = SimpleNamespace(time=times.__next__, monotonic=time.monotonic, sleep=time.sleep)
-    monkeypatch.setattr("measure.cuda.runner.time", stepped)
+    monkeypatch.setattr("tilewright.measure.cuda.runner.time", stepped)
     [measured] = measure([candidate("a")])
     assert measured.started_at == 2e9
     assert 0 < measured.run_seconds < 1e4

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator, verify
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.cuda.session import Session
-from measure.cuda.trusted import oracle
-from measure.records.measurement import ErrorKind
-from spaces.operators import workload
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder
 from tests.measure.cuda.runs.small_runs import OPENER, QUICK, TARGET, candidate
+from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.cuda.session import Session
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.operators import workload
 
 WORK = workload(
     '"e: int32[t](sorted < 4); l: int32[t](index < 41); where j < l[t]; '

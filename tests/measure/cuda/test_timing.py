@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.session import Session, Trial
-from measure.timing import TimingProtocol
 from tests.measure.cuda.emulated_device import EmulatedDevice, pack
 from tests.measure.cuda.runs.small_runs import QUICK, WORK, candidate
+from tilewright.measure.cuda.session import Session, Trial
+from tilewright.measure.timing import TimingProtocol
 
 pytestmark = pytest.mark.usefixtures("libraries")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from measure.database import Database
-from measure.testing.made_up import attempt, failed, measured
 from tests import databases
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import attempt, failed, measured
 
 
 @pytest.fixture

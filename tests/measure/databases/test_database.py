@@ -11,12 +11,13 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from measure.database import Database
-from measure.tables.best_known import ranking_queries
-from measure.tables.engine import transaction
-from measure.tables.schema import HEAD, metadata
-from measure.testing.database import DatabaseContract
-from measure.testing.made_up import (
+from tests import databases
+from tilewright.measure.database import Database
+from tilewright.measure.tables.best_known import ranking_queries
+from tilewright.measure.tables.engine import transaction
+from tilewright.measure.tables.schema import HEAD, metadata
+from tilewright.measure.testing.database import DatabaseContract
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     a_run,
@@ -24,8 +25,7 @@ from measure.testing.made_up import (
     failed,
     measured,
 )
-from spaces.operators import workload
-from tests import databases
+from tilewright.spaces.operators import workload
 
 
 class TestSqlite(DatabaseContract):
@@ -141,7 +141,8 @@ def test_the_schema_is_valid_for_postgresql():
 
 def test_migrations_are_loaded_only_when_needed(path):
     program = (
-        "import sys; from measure.database import Database; Database(sys.argv[1]).close(); "
+        "import sys; from tilewright.measure.database import Database; "
+        "Database(sys.argv[1]).close(); "
         "sys.exit(any(name.startswith('alembic') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program, str(path)], check=False).returncode == 0

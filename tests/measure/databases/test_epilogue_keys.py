@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import create_engine, text
 
-from measure.database import Database
-from measure.testing.made_up import TARGET, attempt, measured, schedule
-from spaces.language import program
-from spaces.operators import workload
-from spaces.validation.canonical import canonical_json
-from spaces.workloads.computation import Computation
 from tests.measure.earlier import make_postgresql, make_sqlite
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import TARGET, attempt, measured, schedule
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import workload
+from tilewright.spaces.validation.canonical import canonical_json
+from tilewright.spaces.workloads.computation import Computation
 
 THREADS = replace(TARGET, threads=2)
 

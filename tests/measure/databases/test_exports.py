@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from measure.database import Database
-from measure.records.jsonl import numbered_lines, read_lines
-from measure.records.record import Record
-from measure.testing.made_up import (
+from tilewright.measure.database import Database
+from tilewright.measure.records.jsonl import numbered_lines, read_lines
+from tilewright.measure.records.record import Record
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
 )
-from spaces.errors import InputError
+from tilewright.spaces.errors import InputError
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -12,9 +12,10 @@ from itertools import count
 
 import pytest
 
-from measure.database import Database
-from measure.records.record import Record
-from measure.testing.made_up import (
+from tests.measure import postgresql
+from tilewright.measure.database import Database
+from tilewright.measure.records.record import Record
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     attempt,
@@ -22,8 +23,7 @@ from measure.testing.made_up import (
     measured,
     schedule,
 )
-from spaces.operators import workload
-from tests.measure import postgresql
+from tilewright.spaces.operators import workload
 
 BATCH = 64
 SHAPES = [workload("matmul", m=m, n=64, k=64) for m in (16, 32, 48)]

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Place
-from measure.testing.made_up import (
+from tests.measure.earlier import MALFORMED, VERSIONS, make_sqlite
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Place
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     attempt,
     measured,
     schedule,
 )
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.validation.canonical import canonical_json
-from tests.measure.earlier import MALFORMED, VERSIONS, make_sqlite
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.validation.canonical import canonical_json
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from experiments.database.filling import attempts, shape
-from measure.database import Database
-from measure.records.jsonl import write_lines
-from measure.tables import parsing
-from spaces.errors import InputError
+from tilewright.measure.database import Database
+from tilewright.measure.records.jsonl import write_lines
+from tilewright.measure.tables import parsing
+from tilewright.spaces.errors import InputError
 
 LINES = 2600  # three chunks
 
@@ -65,7 +65,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_process_that_is_killed_while_it_speaks_ends_the_import(export, monkeypatch):
     start = subprocess.Popen
     monkeypatch.setattr(
-        "measure.tables.parsing.subprocess.Popen",
+        "tilewright.measure.tables.parsing.subprocess.Popen",
         lambda _, **options: start([sys.executable, "-c", KILLED], **options),
     )
     with parsing._Reader(export, 0, 2) as reader:

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from measure.database import Database
-from measure.tables.best_known import ranking_queries
-from measure.tables.engine import transaction
-from measure.tables.schema import HEAD, VERSION_TABLE, metadata
-from measure.testing.database import DatabaseContract
-from measure.testing.made_up import (
+from tests.measure.earlier import MALFORMED, VERSIONS, make_postgresql
+from tilewright.measure.database import Database
+from tilewright.measure.tables.best_known import ranking_queries
+from tilewright.measure.tables.engine import transaction
+from tilewright.measure.tables.schema import HEAD, VERSION_TABLE, metadata
+from tilewright.measure.testing.database import DatabaseContract
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     a_run,
@@ -27,11 +28,10 @@ from measure.testing.made_up import (
     lost,
     measured,
 )
-from scheduler.best import best
-from scheduler.cli.app import run
-from spaces.errors import InputError
-from spaces.operators import workload
-from tests.measure.earlier import MALFORMED, VERSIONS, make_postgresql
+from tilewright.scheduler.best import best
+from tilewright.scheduler.cli.app import run
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
 
 ROOT = Path(__file__).parents[3]
 RUNS = {
@@ -338,7 +338,7 @@ def test_roles_suffice_for_the_commands(roles, tmp_path, monkeypatch, capsys):
 def test_without_a_driver_the_package_is_named():
     program = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from measure.database import Database\n"
+        "from tilewright.measure.database import Database\n"
         "Database('postgresql://host/x')"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

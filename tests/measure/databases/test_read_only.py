@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from measure.database import Database
-from measure.testing.made_up import attempt, failed, measured
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import attempt, failed, measured
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 
 READ_ALL = """
 import sys
-from measure.database import Database
-from scheduler.query import query
-from spaces.operators import workload
-from measure.testing.made_up import TARGET, WORKLOAD
+from tilewright.measure.database import Database
+from tilewright.scheduler.query import query
+from tilewright.spaces.operators import workload
+from tilewright.measure.testing.made_up import TARGET, WORKLOAD
 
 path, exported = sys.argv[1:]
 with Database(path, create=False) as database:
@@ -39,8 +39,8 @@ print(len(records))
 """
 OPEN = """
 import sys
-from measure.database import Database
-from spaces.errors import InputError
+from tilewright.measure.database import Database
+from tilewright.spaces.errors import InputError
 try:
     Database(sys.argv[1], create=sys.argv[2] == "True").close()
 except InputError as error:

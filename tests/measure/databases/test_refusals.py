@@ -7,16 +7,16 @@ import threading
 
 import pytest
 
-from measure.database import Database
-from measure.testing.made_up import (
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     attempt,
     measured,
     schedule,
 )
-from spaces.errors import InputError
-from spaces.operators import workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
 
 
 @pytest.mark.parametrize("begin", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from measure.database import Database
-from measure.tables import opening, patience
-from measure.tables.patience import LockedError, waiting
-from scheduler.cli.app import run
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.testing.landscape import hills
-from scheduler.tuning.progress import Progress, Stop
-from scheduler.tuning.tuner import Tuner
 from tests import databases
 from tests.measure import postgresql
 from tests.scheduler.made_up_machine import MadeUpMachine
+from tilewright.measure.database import Database
+from tilewright.measure.tables import opening, patience
+from tilewright.measure.tables.patience import LockedError, waiting
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.progress import Progress, Stop
+from tilewright.scheduler.tuning.tuner import Tuner
 
 SMALL = ("matmul", "m=64", "n=64", "k=64")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from measure.drawing.cancelling import mistakes, unseen
-from measure.drawing.draw import one_draw
-from measure.drawing.edges import with_edges
-from spaces.operators import workload
+from tilewright.measure.drawing.cancelling import mistakes, unseen
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.edges import with_edges
+from tilewright.spaces.operators import workload
 
 CANCEL = {
     "softmax": "softmax r=16 c=100",

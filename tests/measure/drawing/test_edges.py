@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.drawing.draw import one_draw
-from measure.drawing.edges import edges, with_edges
-from measure.drawing.others import count, with_others
-from spaces.language.evaluation import evaluate
-from spaces.numerics.allowance import agrees
-from spaces.operators import workload
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.edges import edges, with_edges
+from tilewright.measure.drawing.others import count, with_others
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.operators import workload
 
 WORKLOADS = [
     "softmax r=40 c=100",

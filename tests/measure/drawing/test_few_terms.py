@@ -7,11 +7,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from measure.drawing.draw import one_draw
-from measure.drawing.few_terms import quiet_operands, with_few_terms
-from measure.drawing.others import has_others, with_others
-from measure.drawing.tables import tables_of
-from spaces.operators import workload
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.few_terms import quiet_operands, with_few_terms
+from tilewright.measure.drawing.others import has_others, with_others
+from tilewright.measure.drawing.tables import tables_of
+from tilewright.spaces.operators import workload
 
 LONG = 1 << 17
 TOLD = {

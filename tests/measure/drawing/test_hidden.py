@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.drawing.hidden import hidden, hides
-from spaces.derivation.rounding.rows import Rows
-from spaces.language import program
-from spaces.language.inputs import draw
+from tilewright.measure.drawing.hidden import hidden, hides
+from tilewright.spaces.derivation.rounding.rows import Rows
+from tilewright.spaces.language import program
+from tilewright.spaces.language.inputs import draw
 
 WEIGHED = "y[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[b,j,d])) * v[b,j,e])"
 

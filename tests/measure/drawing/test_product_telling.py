@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.drawing.draw import fresh_inputs, one_draw
-from measure.drawing.product_telling import Sums, _coarse, is_telling, telling
-from spaces.errors import InputError
-from spaces.numerics.allowance import agrees, allowed
-from spaces.operators import workload
+from tilewright.measure.drawing.draw import fresh_inputs, one_draw
+from tilewright.measure.drawing.product_telling import Sums, _coarse, is_telling, telling
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.allowance import agrees, allowed
+from tilewright.spaces.operators import workload
 
 ORDINARY = [
     "",

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.drawing.products import ProductInputs, _axes_flipped_in
-from spaces.numerics.allowance import agrees, allowed
-from spaces.operators import workload
+from tilewright.measure.drawing.products import ProductInputs, _axes_flipped_in
+from tilewright.spaces.numerics.allowance import agrees, allowed
+from tilewright.spaces.operators import workload
 
 WORKLOADS = [
     {"m": 7, "n": 5, "k": 9},

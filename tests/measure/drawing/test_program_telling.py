@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.drawing.program_telling import (
+from tilewright.measure.drawing.program_telling import (
     Sample,
     mistakes_planted,
     mistakes_shown,
     telling,
 )
-from measure.drawing.sampling import points, sample
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.inputs import Spread, draw
-from spaces.named import operator
+from tilewright.measure.drawing.sampling import points, sample
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.inputs import Spread, draw
+from tilewright.spaces.named import operator
 
 ORDINARY = {
     "layernorm": {"r": 8, "c": 100},

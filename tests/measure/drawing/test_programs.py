@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from measure.drawing import programs
-from measure.drawing.draw import are_for, check_telling, fresh_inputs, one_draw
-from spaces.errors import InputError
-from spaces.language.evaluation import evaluate
-from spaces.numerics.allowance import agrees
-from spaces.operators import workload
+from tilewright.measure.drawing import programs
+from tilewright.measure.drawing.draw import are_for, check_telling, fresh_inputs, one_draw
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.operators import workload
 
 WORKLOADS = [
     "softmax r=7 c=33",

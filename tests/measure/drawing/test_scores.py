@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.drawing.draw import one_draw
-from measure.drawing.program_telling import telling
-from measure.drawing.scores import scores_of
-from measure.drawing.shifts import shifts
-from spaces.derivation.rounding.allowance import allowed
-from spaces.operators import workload
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.program_telling import telling
+from tilewright.measure.drawing.scores import scores_of
+from tilewright.measure.drawing.shifts import shifts
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.operators import workload
 
 WEIGHED = "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d]){}) * v[j,e])"
 SIZES = "i=40 j=70 d=24 e=8"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.drawing.draw import one_draw
-from measure.drawing.tables import ENDS, tables_of, with_other_tables
-from spaces.language.inputs import check_inputs
-from spaces.operators import workload
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.tables import ENDS, tables_of, with_other_tables
+from tilewright.spaces.language.inputs import check_inputs
+from tilewright.spaces.operators import workload
 
 
 @pytest.mark.parametrize(("rows", "groups"), [(37, 5), (4, 9), (6, 1), (1, 3), (7, 2)])

@@ -5,9 +5,9 @@ import stat
 
 import pytest
 
-from measure.host import cache
-from measure.host.cache import SEAL_BYTES, CachedFile
-from spaces.errors import InputError
+from tilewright.measure.host import cache
+from tilewright.measure.host.cache import SEAL_BYTES, CachedFile
+from tilewright.spaces.errors import InputError
 
 CONTENT = b"any\0content" * 100
 
@@ -94,7 +94,7 @@ def test_content_is_given_where_it_cannot_be_kept_and_nothing_half_is_left(folde
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("spaces.validation.files.os.fsync", full)
+    monkeypatch.setattr("tilewright.spaces.validation.files.os.fsync", full)
     file, make = CachedFile("things", "one"), Maker()
     assert file.content(make) == CONTENT
     assert list((folder / "things").iterdir()) == []

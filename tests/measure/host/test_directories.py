@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
-from measure.host import directories
-from measure.host.directories import RunDirectory, cache_directory
-from spaces.errors import InputError
+from tilewright.measure.host import directories
+from tilewright.measure.host.directories import RunDirectory, cache_directory
+from tilewright.spaces.errors import InputError
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
 

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from measure.host.loading import sealed_file
-from spaces.cpu.compiler import find_compiler
+from tilewright.measure.host.loading import sealed_file
+from tilewright.spaces.cpu.compiler import find_compiler
 
 
 def library(tmp_path, answer):

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from measure.records.fields import Fields
-from spaces.errors import InputError
+from tilewright.measure.records.fields import Fields
+from tilewright.spaces.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,17 @@ from dataclasses import replace
 
 import pytest
 
-from measure.records.measurement import Status
-from measure.records.plausibility import why_implausible
-from measure.testing.made_up import (
+from tilewright.measure.records.measurement import Status
+from tilewright.measure.records.plausibility import why_implausible
+from tilewright.measure.testing.made_up import (
     TARGET,
     attempt,
     failed,
     lost,
     measured,
 )
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
 
 HALF = workload("matmul", m=4096, n=4096, k=4096, dtype="float16")
 ROW = workload("matmul", m=1, n=4096, k=14336, dtype="bfloat16")

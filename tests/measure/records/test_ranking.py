@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.records import ranking
-from measure.records.measurement import Measurement, Status
-from measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, SEARCH, Ranking, rank
-from measure.testing.made_up import histories, measured
+from tilewright.measure.records import ranking
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, SEARCH, Ranking, rank
+from tilewright.measure.testing.made_up import histories, measured
 
 attempts = histories.map(lambda history: [measurement for measurement, _ in history])
 

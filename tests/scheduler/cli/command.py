@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scheduler.cli.app import run
+from tilewright.scheduler.cli.app import run
 
 TRIALS = 8  # of each workload in the tuned database
 SMALL = ("matmul", "m=64", "n=64", "k=64")
@@ -33,7 +33,7 @@ def without(libraries: set[str], *arguments: str, cwd: Path) -> tuple[int, str, 
         f"        if name.partition('.')[0] in {sorted(libraries)}:\n"
         "            raise ModuleNotFoundError(f'No module named {name!r}')\n"
         "sys.meta_path.insert(0, Blocker())\n"
-        "from scheduler.cli import main; main()\n"
+        "from tilewright.scheduler.cli import main; main()\n"
     )
     environment = os.environ | {"PYTHONPATH": PATHS}
     command = [sys.executable, "-c", program, *arguments]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from measure.cluster import executor
-from scheduler.cli import main
 from tests.measure.cluster.nodes import CODE
 from tests.measure.cluster.simulated import MIXED_OUTFIT
+from tilewright.measure.cluster import executor
+from tilewright.scheduler.cli import main
 
 if __name__ == "__main__":
     executor.RayExecutor = partial(executor.RayExecutor, outfit=MIXED_OUTFIT, code=CODE)

@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from costmodel.dataset import Group
-from costmodel.model import XGBoostModel
-from costmodel.roofs.analytic import AnalyticModel
-from measure.database import Database
-from scheduler.cli.app import run
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.target import target_from_json
 from tests.scheduler.cli.command import FUSED, SMALL, TRIALS, ask, one_line
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.measure.database import Database
+from tilewright.scheduler.cli.app import run
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import target_from_json
 
 
 def test_query_measured(tuned, capsys):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.cli.app import run
-from scheduler.cli.asked import asked_workload
-from spaces.errors import InputError
-from spaces.operators import workload
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.cli.asked import asked_workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
 
 TEXT = "# of matrices\ny[i, j] = sum[k](a[i, k] * b[k, j])\n"
 

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from measure.database import Database
-from scheduler.cli.app import run
 from tests.scheduler.cli.command import SMALL, one_line, start
+from tilewright.measure.database import Database
+from tilewright.scheduler.cli.app import run
 
 LONG = "9" * 5000
 BEYOND = str(2**63)  # what a database has no room for

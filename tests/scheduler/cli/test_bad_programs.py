@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from scheduler.cli.app import run
 from tests.scheduler.cli.command import one_line
+from tilewright.scheduler.cli.app import run
 
 BAD = {
     "an unknown function": ("y[i] = foo(x[i])", "unknown function 'foo'; known: exp, "),

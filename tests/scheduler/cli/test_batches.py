@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 
-from measure.database import Database
-from scheduler.best import best
-from spaces.operators import workload
-from spaces.target import target_from_json
 from tests.scheduler.cli.command import TRIALS, ask, finished
+from tilewright.measure.database import Database
+from tilewright.scheduler.best import best
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import target_from_json
 
 WORDS = ("bmm", "batch=6", "m=24", "n=32", "k=16", "shared=2", "epilogue=x + bias[n]")
 SAME = ("matmul", "batch=3", "m=48", "n=32", "k=16", "epilogue=x + bias[n]")

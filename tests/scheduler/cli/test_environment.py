@@ -16,7 +16,7 @@ from tests.scheduler.cli.command import PATHS, SMALL, start
 
 READING = """
 import json, sys
-from scheduler.cli.app import run
+from tilewright.scheduler.cli.app import run
 from tilewright import best
 
 path, *commands = map(json.loads, sys.argv[1:])

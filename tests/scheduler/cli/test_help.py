@@ -10,12 +10,12 @@ from importlib import metadata
 
 import pytest
 
-from scheduler.cli.app import COMMANDS, run
-from scheduler.cli.output import console, facts, table
-from scheduler.cli.text import plain
-from spaces.operators import workload
-from spaces.version import VERSION
 from tests.scheduler.cli.command import COMMAND, PATHS, SMALL, ask, one_line
+from tilewright.scheduler.cli.app import COMMANDS, run
+from tilewright.scheduler.cli.output import console, facts, table
+from tilewright.scheduler.cli.text import plain
+from tilewright.spaces.operators import workload
+from tilewright.spaces.version import VERSION
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

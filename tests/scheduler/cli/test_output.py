@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.cli.output import facts, print_table, show
+from tilewright.scheduler.cli.output import facts, print_table, show
 
 
 def test_what_nobody_looks_at_is_printed_as_aligned_lines(

@@ -15,14 +15,14 @@ from ipaddress import ip_address
 import psutil
 import pytest
 
-from scheduler.cli.app import run
-from scheduler.cli.place import chosen, short_names
-from scheduler.cli.several import in_turn, side_by_side
-from scheduler.tuning.interrupt import Interrupt
-from spaces.errors import InputError
-from spaces.target import detect_target
 from tests.measure.cluster.simulated import TARGET
 from tests.scheduler.cli.command import SMALL
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.cli.place import chosen, short_names
+from tilewright.scheduler.cli.several import in_turn, side_by_side
+from tilewright.scheduler.tuning.interrupt import Interrupt
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import detect_target
 
 AMPERE, HOPPER = detect_target("cuda:sm_80"), detect_target("cuda:sm_90a")
 

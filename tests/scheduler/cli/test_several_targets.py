@@ -17,12 +17,12 @@ import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
-from measure.database import Database
-from spaces.target import target_from_json
 from tests.measure.cluster.nodes import cluster
 from tests.measure.cluster.simulated import TARGET, gpu
 from tests.scheduler.cli.command import PATHS, ask
 from tests.scheduler.cli.commands.test_sessions import age, line_of
+from tilewright.measure.database import Database
+from tilewright.spaces.target import target_from_json
 
 GPU = gpu("a GPU")
 NAMES = {"cpu made up": TARGET, GPU.summary.split(",")[0]: GPU}

@@ -7,17 +7,17 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from measure.cluster.status import DriverStatus, WorkerStatus
-from measure.database import Database
-from scheduler.cli.display.live_table import LiveTable
-from scheduler.cli.display.suite_table import SuiteTable
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.suites.suite import Member, Suite
-from scheduler.suites.tuner import SuiteTuner
-from scheduler.testing.landscape import MACHINE, hills
-from scheduler.tuning.tuner import Tuner
-from spaces.space import Space
 from tests.scheduler.made_up_machine import MadeUpMachine
+from tilewright.measure.cluster.status import DriverStatus, WorkerStatus
+from tilewright.measure.database import Database
+from tilewright.scheduler.cli.display.live_table import LiveTable
+from tilewright.scheduler.cli.display.suite_table import SuiteTable
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.testing.landscape import MACHINE, hills
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.spaces.space import Space
 
 WORKER = WorkerStatus("run", "node7", "device 3", "resting", "", 5, "slower than its peers")
 DRIVER = DriverStatus("laptop:12", 0.0, 1.5, (), (WORKER,))
@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def _no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are drawn when they are told to, and never by their own clock."""
-    monkeypatch.setattr("scheduler.cli.display.redrawn.PER_SECOND", 1e-6)
+    monkeypatch.setattr("tilewright.scheduler.cli.display.redrawn.PER_SECOND", 1e-6)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "160")
 

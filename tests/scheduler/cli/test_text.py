@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from scheduler.cli.text import command_line, some
+from tilewright.scheduler.cli.text import command_line, some
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import tilewright
-from costmodel.features import feature_matrix
-from measure.database import Database
-from measure.records.measurement import Measurement, Place, Status
-from measure.records.run import Proposal
-from measure.testing.made_up import (
+from tests.databases import empty
+from tilewright.costmodel.features import feature_matrix
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Place, Status
+from tilewright.measure.records.run import Proposal
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     attempt,
@@ -25,13 +26,12 @@ from measure.testing.made_up import (
     schedule,
     shape_of,
 )
-from scheduler.data.columns import FEATURE, Column, Kind
-from scheduler.data.export import export_table
-from scheduler.data.formats import write_csv
-from scheduler.data.table import Table
-from spaces.errors import InputError
-from spaces.registry import space_for
-from tests.databases import empty
+from tilewright.scheduler.data.columns import FEATURE, Column, Kind
+from tilewright.scheduler.data.export import export_table
+from tilewright.scheduler.data.formats import write_csv
+from tilewright.scheduler.data.table import Table
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.registry import space_for
 
 OTHER = shape_of(8)
 

@@ -14,14 +14,14 @@ import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
-from measure.cluster.executor import RayExecutor
-from measure.database import Database
-from measure.executor import LocalExecutor
-from scheduler.testing.landscape import hills
-from scheduler.tuning.tuner import Tuner
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster
 from tests.measure.cluster.simulated import OUTFIT, SimulatedBuilder, SimulatedRunner
 from tests.scheduler.listed import Listed
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.database import Database
+from tilewright.measure.executor import LocalExecutor
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.tuner import Tuner
 
 NODES, TRIALS, STEP = 3, 200, 25
 SLOW = pytest.mark.slow

@@ -6,21 +6,21 @@ import gc
 import tracemalloc
 from contextlib import closing
 
-from measure.database import Database
-from measure.executor import LocalExecutor
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.testing.landscape import hills
-from scheduler.tuning.progress import Progress
-from scheduler.tuning.tuner import Tuner
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
+from tilewright.measure.database import Database
+from tilewright.measure.executor import LocalExecutor
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.progress import Progress
+from tilewright.scheduler.tuning.tuner import Tuner
 
 FIRST, LAST = 100, 350
 
 
 def test_a_candidate_leaves_little_behind(tmp_path, monkeypatch):
     """Less than its schedule alone takes, once what is kept of the best and the latest is full."""
-    monkeypatch.setattr("spaces.space.space.REMEMBERED", 16)
-    monkeypatch.setattr("measure.records.ranking.REMEMBERED", 16)
+    monkeypatch.setattr("tilewright.spaces.space.space.REMEMBERED", 16)
+    monkeypatch.setattr("tilewright.measure.records.ranking.REMEMBERED", 16)
     space, occupied = hills(), dict[int, int]()
 
     def note(progress: Progress) -> None:

@@ -16,12 +16,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from measure.database import Database
-from spaces.operators import workload
-from spaces.target import detect_target
 from tests.caches import warm_cache
+from tilewright.measure.database import Database
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
-COMMAND = "from scheduler.cli import main; main()"
+COMMAND = "from tilewright.scheduler.cli import main; main()"
 SHAPE = ("m=64", "n=64", "k=64")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SLOW_SIGNALS = [pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGINT, signal.SIGHUP)]
@@ -123,7 +123,7 @@ def test_a_hangup_that_is_ignored_stays_so(tmp_path, cache):
 
 LIBRARY = """
     import sys
-    from scheduler.tuning.tuner import tune
+    from tilewright.scheduler.tuning.tuner import tune
 
     def say(progress):
         if progress.trials == 1:

@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from measure.database import Database
-from scheduler.tuning.progress import Progress, Stop
-from scheduler.tuning.tuner import tune
-from spaces.operators import workload
-from spaces.target import detect_target
+from tilewright.measure.database import Database
+from tilewright.scheduler.tuning.progress import Progress, Stop
+from tilewright.scheduler.tuning.tuner import tune
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 WORKLOAD = workload("matmul", m=64, n=64, k=64)
 TUNE = """
 import sys
-from measure.database import Database
-from scheduler.tuning.tuner import Tuner
-from spaces.operators import workload
-from spaces.target import detect_target
+from tilewright.measure.database import Database
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 def say(progress):
     if progress.latest is not None and progress.phase == "search":
@@ -127,7 +127,7 @@ def test_ctrl_c_is_heard_between_two_results_only(tmp_path: Path) -> None:
 
 LOSING = """
 import ctypes, signal, sys, time
-from scheduler.tuning.interrupt import Ended, exit_code, listen
+from tilewright.scheduler.tuning.interrupt import Ended, exit_code, listen
 
 listen()
 try:

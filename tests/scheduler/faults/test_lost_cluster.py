@@ -19,20 +19,20 @@ pytest.importorskip("ray", reason="needs the extra ray")
 from ray._common.usage.usage_constants import CLUSTER_METADATA_KEY
 from ray._private.ray_constants import KV_NAMESPACE_CLUSTER
 
-from measure.cluster.driving.dispatcher import LostClusterError
-from measure.cluster.executor import RayExecutor
-from measure.cluster.speaking import connection
-from measure.cluster.speaking.connection import connect, host_and_port
-from measure.database import Database
-from measure.testing.executor import collect, submit
-from scheduler.cli.app import run
-from scheduler.testing.landscape import hills
-from scheduler.tuning.tuner import Tuner
-from spaces.errors import InputError
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import OUTFIT, candidate
 from tests.scheduler.cli.command import SMALL, one_line
 from tests.scheduler.listed import Listed
+from tilewright.measure.cluster.driving.dispatcher import LostClusterError
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.cluster.speaking import connection
+from tilewright.measure.cluster.speaking.connection import connect, host_and_port
+from tilewright.measure.database import Database
+from tilewright.measure.testing.executor import collect, submit
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.spaces.errors import InputError
 
 
 @pytest.mark.parametrize(

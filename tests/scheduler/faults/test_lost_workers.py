@@ -11,14 +11,14 @@ import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
-from measure.cluster.executor import RayExecutor
-from scheduler.cli.job import Manner, Request, carry_out
-from scheduler.cli.options import Format
-from scheduler.cli.place import Place
-from scheduler.tuning.budget import Budget
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import ENDLESS_OUTFIT, TARGET, WORK
 from tests.scheduler.cli.command import one_line
+from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.scheduler.cli.job import Manner, Request, carry_out
+from tilewright.scheduler.cli.options import Format
+from tilewright.scheduler.cli.place import Place
+from tilewright.scheduler.tuning.budget import Budget
 
 GONE = r"no worker is alive that measures on cpu made up, .*; the only one ended: \w.*\w"
 

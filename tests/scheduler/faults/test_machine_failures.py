@@ -13,10 +13,10 @@ from pathlib import Path
 
 import psutil
 
-from measure.database import Database
-from measure.records.measurement import ErrorKind, Measurement, Status
-from spaces.operators import workload
-from spaces.target import detect_target
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import ErrorKind, Measurement, Status
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 FULL_DISK = """#!/bin/sh
 case "$*" in *unit*.c*) echo "No space left on device" >&2; exit 1;; esac
@@ -26,7 +26,7 @@ KILLED = """#!/bin/sh
 case "$*" in *unit*.c*) kill -KILL $$;; esac
 exec gcc "$@"
 """
-COMMAND = "from scheduler.cli import main; main()"
+COMMAND = "from tilewright.scheduler.cli import main; main()"
 TINY = ("m=3", "n=1", "k=1")
 MIDDLE = ("m=64", "n=64", "k=64")
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from scheduler.functions.arrays import IndexPort, Port
-from scheduler.functions.caller import admit_tensors, caller
-from spaces.language.program import Entries, Operand
-from spaces.workloads.array import Array
+from tilewright.scheduler.functions.arrays import IndexPort, Port
+from tilewright.scheduler.functions.caller import admit_tensors, caller
+from tilewright.spaces.language.program import Entries, Operand
+from tilewright.spaces.workloads.array import Array
 
 needs_exchange = pytest.mark.skipif(
     not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="torch is older than 2.10"

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.functions.cpu_function import CpuFunction
-from spaces.numerics.allowance import agrees, allowed
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.functions.cpu_function import CpuFunction
+from tilewright.spaces.numerics.allowance import agrees, allowed
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = detect_target("cpu")
 FUSED = {"m": 33, "n": 40, "k": 17, "epilogue": "relu(x + bias[n]) + residual[m,n]"}

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from scheduler.functions import extension
-from scheduler.functions.extension import FLAGS
-from scheduler.functions.launcher import SOURCE, compiled_start
 from tests.scheduler.functions.headers import HEADER, needs_header
+from tilewright.scheduler.functions import extension
+from tilewright.scheduler.functions.extension import FLAGS
+from tilewright.scheduler.functions.launcher import SOURCE, compiled_start
 
 
 @needs_header
@@ -51,7 +51,8 @@ def test_it_is_left_where_it_cannot_be_built(tmp_path, monkeypatch, compile_afre
 
 
 def test_imports_build_nothing(tmp_path):
-    script = "import scheduler.best, scheduler.functions.cuda_function, scheduler.tuning.tuner"
+    modules = ("best", "functions.cuda_function", "tuning.tuner")
+    script = f"import {', '.join(f'tilewright.scheduler.{module}' for module in modules)}"
     variables = {"XDG_CACHE_HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-c", script], env=os.environ | variables, check=True)
     assert list(tmp_path.iterdir()) == []

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from scheduler.functions.arrays import Port
-from scheduler.functions.caller import caller
 from tests.scheduler.functions.counted_calls import FLOATS, UNFIT, array, transposition
 from tests.scheduler.functions.headers import needs_header
+from tilewright.scheduler.functions.arrays import Port
+from tilewright.scheduler.functions.caller import caller
 
 pytestmark = needs_header
 

@@ -8,11 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from scheduler.functions import caller as module
-from scheduler.functions import extension
-from scheduler.functions.arrays import Port
-from scheduler.functions.caller import MOST_ARRAYS, SOURCE, admit_tensors, caller, compiled_module
-from spaces.errors import InputError
 from tests.scheduler.functions.counted_calls import (
     FLOATS,
     Kernel,
@@ -23,6 +18,17 @@ from tests.scheduler.functions.counted_calls import (
     transposition,
 )
 from tests.scheduler.functions.headers import HEADER, needs_header
+from tilewright.scheduler.functions import caller as module
+from tilewright.scheduler.functions import extension
+from tilewright.scheduler.functions.arrays import Port
+from tilewright.scheduler.functions.caller import (
+    MOST_ARRAYS,
+    SOURCE,
+    admit_tensors,
+    caller,
+    compiled_module,
+)
+from tilewright.spaces.errors import InputError
 
 pytestmark = needs_header
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from spaces.errors import InputError
 from tests.scheduler.functions.cpu_functions import FUSED, arguments, check, function
+from tilewright.spaces.errors import InputError
 
 
 def test_numpy_arrays_in_and_out() -> None:

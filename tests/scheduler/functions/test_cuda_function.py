@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from scheduler.best import best
-from scheduler.functions.cuda_arrays import DevicePort, check_one_device
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.workloads.contraction import Operand
 from tests.measure.cuda.stub import build_stub, run_with_stub
+from tilewright.scheduler.best import best
+from tilewright.scheduler.functions.cuda_arrays import DevicePort, check_one_device
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.contraction import Operand
 
 ROWS = Operand("A", "float16", (3, 5), (0, 1), axes=("m", "k"))
 COLUMNS = Operand("A", "float16", (3, 5), (1, 0), axes=("m", "k"))
@@ -123,13 +123,13 @@ CALLS = """
 import json, sys
 sys.path.insert(0, "ROOT")
 from tests.scheduler.functions.test_cuda_function import Interface
-from scheduler.functions.cuda_function import CudaFunction
-from scheduler.verification import draw
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
+from tilewright.scheduler.functions.cuda_function import CudaFunction
+from tilewright.scheduler.verification import draw
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 work = workload("matmul", m=64, n=256, k=1024, dtype="float16", epilogue="x + bias[n]")
 space = space_for(work, detect_target("cuda:sm_90a"))
@@ -249,12 +249,12 @@ SEVERAL = """
 import json, sys
 sys.path.insert(0, "ROOT")
 from tests.scheduler.functions.test_cuda_function import Interface
-from scheduler.functions.cuda_function import CudaFunction
-from scheduler.verification import draw
-from spaces.kernel import WORKSPACE
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
+from tilewright.scheduler.functions.cuda_function import CudaFunction
+from tilewright.scheduler.verification import draw
+from tilewright.spaces.kernel import WORKSPACE
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 work = workload("gated_matmul m=64 n=256 k=64 dtype=float16")
 space = space_for(work, detect_target("cuda:sm_90a"))

@@ -10,8 +10,8 @@ from tests.scheduler.functions.test_cuda_function import needs_stub
 CALLS = """
 import json, os
 import torch
-from scheduler.best import best
-from spaces.errors import InputError
+from tilewright.scheduler.best import best
+from tilewright.spaces.errors import InputError
 
 copied = 0  # tensors, to the host
 to_host = torch.Tensor.cpu

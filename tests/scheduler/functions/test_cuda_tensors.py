@@ -7,21 +7,21 @@ import os
 import pytest
 import torch
 
-from scheduler.functions.cuda_arrays import Likeness, comparable
 from tests.measure.cuda.stub import build_stub, run_with_stub
 from tests.scheduler.functions.headers import needs_header
+from tilewright.scheduler.functions.cuda_arrays import Likeness, comparable
 
 START = """
 import json, math, os, threading
 import torch
-from scheduler.functions import launcher
-from scheduler.functions.cuda_arrays import DevicePort
-from scheduler.functions.cuda_function import CudaFunction
-from scheduler.verification import draw
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
+from tilewright.scheduler.functions import launcher
+from tilewright.scheduler.functions.cuda_arrays import DevicePort
+from tilewright.scheduler.functions.cuda_function import CudaFunction
+from tilewright.scheduler.verification import draw
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 examined = 0  # arrays, by ports
 by_port = DevicePort.device_address
@@ -113,7 +113,7 @@ captured = examined - before
 """
 
 FAILURE = """
-from measure.cuda.device import DeviceError
+from tilewright.measure.cuda.device import DeviceError
 os.environ["STUB_FAILS"] = "1"
 try:
     call(a, b, bias, out=out)

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from scheduler.functions import launcher
-from scheduler.functions.cuda_arrays import Likeness
-from scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start
 from tests.scheduler.functions.headers import needs_header
+from tilewright.scheduler.functions import launcher
+from tilewright.scheduler.functions.cuda_arrays import Likeness
+from tilewright.scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start
 
 DRIVER = """
 #include <unistd.h>

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from scheduler.best import best
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.evaluation import evaluate
-from spaces.named import operator
-from spaces.operators import parameters_of, workload
 from tests.measure.cuda.stub import build_stub, run_with_stub
 from tests.scheduler.functions.test_cuda_function import Interface, needs_stub
+from tilewright.scheduler.best import best
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.named import operator
+from tilewright.spaces.operators import parameters_of, workload
 
 SIZES = {"b": 2, "s": 3, "i": 5, "j": 5, "k": 5}
 TEXTS = {
@@ -114,9 +114,9 @@ def test_an_operand_that_is_called_out_comes_by_position():
 
 ON_GPU = """
 import json, sys
-from scheduler.best import best
-from spaces.named import operator
-from spaces.operators import parameters_of, workload
+from tilewright.scheduler.best import best
+from tilewright.spaces.named import operator
+from tilewright.spaces.operators import parameters_of, workload
 from tests.scheduler.functions.test_cuda_function import Interface
 
 work = workload("y[i,j] = sum[k](q[k,j] * self[i,k])", i=64, j=128, k=64, dtype="float16")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from scheduler.best import best
-from scheduler.functions.arrays import Port
-from scheduler.functions.caller import compiled_module
-from spaces.errors import InputError
-from spaces.language.evaluation import evaluate
-from spaces.operators import workload
-from spaces.workloads.array import Array
+from tilewright.scheduler.best import best
+from tilewright.scheduler.functions.arrays import Port
+from tilewright.scheduler.functions.caller import compiled_module
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.array import Array
 
 TWO = workload("y[r,c] = x[r,c] * 2\nz[r,c] = x[r,c] + b[c]\n-> y, z", r=33, c=40)
 GATHER = workload("embedding", t=12, d=40, words=7)

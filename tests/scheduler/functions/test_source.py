@@ -12,12 +12,12 @@ import threading
 import numpy as np
 import pytest
 
-from scheduler.functions.source import source_file
-from scheduler.query import Answer, Provenance
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.workloads.workload import Workload
+from tilewright.scheduler.functions.source import source_file
+from tilewright.scheduler.query import Answer, Provenance
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.workload import Workload
 
 EVERY_FUNCTION = (
     'epilogue="relu(x + bias[n]) * s[] + exp(min(x, 1)) + gelu(r[m,n]) + tanh(erf(sigmoid(x)))'
@@ -112,7 +112,7 @@ def test_a_formula_has_the_epilogue():
 
 @pytest.mark.parametrize("template", ["simt", "mma", "hopper"])
 def test_a_cuda_source_compiles_alone(template):
-    from measure.cuda.compilation import compile_cubin
+    from tilewright.measure.cuda.compilation import compile_cubin
 
     work, target = workload("matmul m=256 n=256 k=128 dtype=float16"), detect_target("cuda:sm_90a")
     space = space_for(work, target)
@@ -129,7 +129,7 @@ def test_a_cuda_source_compiles_alone(template):
 
 
 def test_the_comment_says_what_each_launch_takes():
-    from measure.cuda.compilation import compile_cubin
+    from tilewright.measure.cuda.compilation import compile_cubin
 
     work, target = workload("rmsnorm_matmul m=64 n=64 k=64 dtype=bfloat16"), "cuda:sm_90a"
     space = space_for(work, detect_target(target))

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from scheduler.replay.baseline import calculated_baseline, exact_baseline
-from scheduler.replay.intervals import mean
-from scheduler.replay.run import replay
-from scheduler.replay.scores import Replays, measures
-from scheduler.strategies.registry import factory
 from tests.scheduler.replay.toys import hilly
+from tilewright.scheduler.replay.baseline import calculated_baseline, exact_baseline
+from tilewright.scheduler.replay.intervals import mean
+from tilewright.scheduler.replay.run import replay
+from tilewright.scheduler.replay.scores import Replays, measures
+from tilewright.scheduler.strategies.registry import factory
 
 SECONDS = np.array([4.0, 1.0, 2.0, np.inf, 2.0, 16.0, 3.0])
 

@@ -11,9 +11,9 @@ import time
 import psutil
 import pytest
 
-from scheduler.replay.forked import shared_out
-from spaces.errors import InputError
 from tests.scheduler.cli.command import PATHS
+from tilewright.scheduler.replay.forked import shared_out
+from tilewright.spaces.errors import InputError
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5, 50])
@@ -52,8 +52,8 @@ def test_processes_end_when_nobody_wants_more():
 
 HUNG_UP = """
 import time
-from scheduler.replay.forked import shared_out
-from scheduler.tuning.interrupt import Ended, listen
+from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.tuning.interrupt import Ended, listen
 def work(item):
     if item >= 2:
         time.sleep(3600)
@@ -82,7 +82,7 @@ def test_when_a_terminal_goes_the_parent_alone_answers():
 
 ENDLESS = """
 import os, time
-from scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import shared_out
 def work(item):
     if item >= 2:
         time.sleep(3600)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.replay.run import replay
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.registry import factory
 from tests.scheduler.replay.toys import hilly
+from tilewright.scheduler.replay.run import replay
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.registry import factory
 
 
 class Listening(RandomSearch):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.replay.intervals import Estimate, mean, median, share
-from scheduler.replay.repeats import Settings
-from scheduler.replay.report import as_json, differences
-from scheduler.replay.run import Run
-from scheduler.replay.scores import Replays, measures
 from tests.scheduler.replay.formats.test_reading import read
 from tests.scheduler.replay.toys import CACHE
+from tilewright.scheduler.replay.intervals import Estimate, mean, median, share
+from tilewright.scheduler.replay.repeats import Settings
+from tilewright.scheduler.replay.report import as_json, differences
+from tilewright.scheduler.replay.run import Run
+from tilewright.scheduler.replay.scores import Replays, measures
 
 FAILED = np.inf
 RUNS = (  # seconds of the toy's schedules, whose optimum is 2 ms and whose slowest 8 ms
@@ -44,7 +44,7 @@ def test_evaluations_until_runs_are_near_the_optimum(of):
 
 def test_performance_is_the_gain_over_random_draws(of):
     """Failures count as the slowest: until one ran there is no gain."""
-    from scheduler.replay.baseline import exact_baseline
+    from tilewright.scheduler.replay.baseline import exact_baseline
 
     random = exact_baseline(read(CACHE).seconds, 4)
     best = np.array([[8, 8, 4, 2], [2.5, 2.5, 2, 2], [8, 8, 8, 4]]) / 1e3

@@ -6,8 +6,8 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
-from scheduler.replay.formats.foreign import foreign_recording
-from scheduler.replay.recording import Outcome, Recording
+from tilewright.scheduler.replay.formats.foreign import foreign_recording
+from tilewright.scheduler.replay.recording import Outcome, Recording
 
 CACHE = Path(__file__).with_name("toy_GPU.json")
 T4 = Path(__file__).with_name("toy_T4.json")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.strategies.likeness import Likeness
-from scheduler.testing.landscape import hills
+from tilewright.scheduler.strategies.likeness import Likeness
+from tilewright.scheduler.testing.landscape import hills
 
 
 def test_the_nearest_is_the_most_alike_of_all_one_by_one():

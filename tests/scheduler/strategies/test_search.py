@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from costmodel.dataset import Group
-from costmodel.model import XGBoostModel
-from scheduler.strategies import evolutionary as evolutionary_module
-from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
-from scheduler.strategies.exhaustive import ExhaustiveSearch
-from scheduler.strategies.likeness import Likeness
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.registry import factory
-from scheduler.strategies.search import Search
-from scheduler.strategies.trust import trust
-from scheduler.testing.landscape import Guess, hills, hills_latency, trees
-from scheduler.testing.search import SearchContract, ask, drive, outcome
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.costmodel.dataset import Group
+from tilewright.costmodel.model import XGBoostModel
+from tilewright.scheduler.strategies import evolutionary as evolutionary_module
+from tilewright.scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
+from tilewright.scheduler.strategies.exhaustive import ExhaustiveSearch
+from tilewright.scheduler.strategies.likeness import Likeness
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.registry import factory
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.strategies.trust import trust
+from tilewright.scheduler.testing.landscape import Guess, hills, hills_latency, trees
+from tilewright.scheduler.testing.search import SearchContract, ask, drive, outcome
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 SEEDS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6)))
 

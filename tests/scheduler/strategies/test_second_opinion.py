@@ -7,14 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
-from scheduler.strategies.exhaustive import ExhaustiveSearch
-from scheduler.strategies.search import Proposed, Search
-from scheduler.strategies.second_opinion import LATEST, MISLED, MOST, TRIAL, SecondOpinion
-from scheduler.testing.landscape import Guess, hills, knolls, trees
-from scheduler.testing.search import SearchContract
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
+from tilewright.scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
+from tilewright.scheduler.strategies.exhaustive import ExhaustiveSearch
+from tilewright.scheduler.strategies.search import Proposed, Search
+from tilewright.scheduler.strategies.second_opinion import (
+    LATEST,
+    MISLED,
+    MOST,
+    TRIAL,
+    SecondOpinion,
+)
+from tilewright.scheduler.testing.landscape import Guess, hills, knolls, trees
+from tilewright.scheduler.testing.search import SearchContract
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
 
 BATCH = 8
 

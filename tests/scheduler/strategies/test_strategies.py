@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.database import Database
-from scheduler.strategies.genetic import POPULATION
-from scheduler.strategies.history import History
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.registry import check, factory
-from scheduler.strategies.walk import DRAWS
-from scheduler.suites.tuner import SuiteTuner
-from scheduler.testing.landscape import MACHINE, hills
-from scheduler.testing.search import ask, outcome
-from scheduler.tuning.task import UNTUNED
-from scheduler.tuning.tuner import Tuner, tune
-from scheduler.tuning.yardstick import Yardstick
-from spaces.errors import InputError
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tests.scheduler.strategies.test_search import best_of
 from tests.scheduler.suites.test_tuner import suite
+from tilewright.measure.database import Database
+from tilewright.scheduler.strategies.genetic import POPULATION
+from tilewright.scheduler.strategies.history import History
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.registry import check, factory
+from tilewright.scheduler.strategies.walk import DRAWS
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.testing.landscape import MACHINE, hills
+from tilewright.scheduler.testing.search import ask, outcome
+from tilewright.scheduler.tuning.task import UNTUNED
+from tilewright.scheduler.tuning.tuner import Tuner, tune
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.errors import InputError
 
 WALKS = ("genetic", "annealing", "iterated-local")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.dataset import Group
-from scheduler.strategies.trust import Forecasts, trust
-from scheduler.testing.landscape import Guess, hills, trees
+from tilewright.costmodel.dataset import Group
+from tilewright.scheduler.strategies.trust import Forecasts, trust
+from tilewright.scheduler.testing.landscape import Guess, hills, trees
 
 GENERATOR = np.random.default_rng(0)
 SCORE = GENERATOR.uniform(0.05, 1.0, 64)

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from measure.database import Database
-from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.search import Search
-from scheduler.suites.allocation import Allocation, by_gradient
-from scheduler.suites.progress import SuiteProgress, SuiteResult
-from scheduler.suites.suite import Member, Suite
-from scheduler.suites.tuner import SuiteTuner
-from scheduler.testing.landscape import MACHINE, hills
-from spaces.space import Space
-from spaces.workloads.workload import Workload
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Measurement, Status
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.suites.allocation import Allocation, by_gradient
+from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.testing.landscape import MACHINE, hills
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 SPACES = [hills(size) for size in (256, 320, 384, 448, 512, 576)]
 HEAVY = (0, 3)  # what most of the time goes to

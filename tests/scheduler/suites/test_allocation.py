@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from scheduler.suites.allocation import (
+from tilewright.scheduler.suites.allocation import (
     ALPHA,
     BETA,
     CONTENDERS,
@@ -20,8 +20,8 @@ from scheduler.suites.allocation import (
     gradient,
     in_turn,
 )
-from scheduler.suites.objective import Objective
-from scheduler.tuning.pace import Worth
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.tuning.pace import Worth
 
 
 def task(slope=1.0, flops=0, kind="a", units=10, seconds=1.0, latencies=(1.0,)) -> Standing:

@@ -8,18 +8,23 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import spearmanr
 
-from costmodel.interfaces import Example
-from measure.database import Database
-from scheduler.defaults import default_search
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.search import Proposed
-from scheduler.suites.shared_model import LEADERS, SharedModel, SharingSearch, sharing_search
-from scheduler.testing.landscape import MACHINE, Hills, hills_latency, knolls
-from scheduler.tuning.transfer import Transfer
-from spaces.cpu.target import CpuTarget
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.scheduler.suites.six_products import SPACES, blind
+from tilewright.costmodel.interfaces import Example
+from tilewright.measure.database import Database
+from tilewright.scheduler.defaults import default_search
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.scheduler.suites.shared_model import (
+    LEADERS,
+    SharedModel,
+    SharingSearch,
+    sharing_search,
+)
+from tilewright.scheduler.testing.landscape import MACHINE, Hills, hills_latency, knolls
+from tilewright.scheduler.tuning.transfer import Transfer
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 def examples(space: Space, count: int) -> list[Example]:

@@ -8,14 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Candidate, Measurement, Status
-from scheduler.suites.allocation import CONTENDERS, by_gradient, by_part, equally, in_turn
-from scheduler.suites.objective import Objective
-from scheduler.tuning.yardstick import Yardstick
-from spaces.schedule import Schedule
-from spaces.workloads.workload import Workload
 from tests.scheduler.suites.six_products import HEAVY, SPACES, Six, finalists, shares, suite, tuned
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Candidate, Measurement, Status
+from tilewright.scheduler.suites.allocation import (
+    CONTENDERS,
+    by_gradient,
+    by_part,
+    equally,
+    in_turn,
+)
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.workloads.workload import Workload
 
 
 def test_each_gets_a_batch_before_any_gets_a_second(database: Database) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.suites.suite import Member, Suite, as_suite, read_suite, shipped_suites
-from scheduler.testing.landscape import MACHINE
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
+from tilewright.scheduler.suites.suite import Member, Suite, as_suite, read_suite, shipped_suites
+from tilewright.scheduler.testing.landscape import MACHINE
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 GOOD = """
 title = "two products"

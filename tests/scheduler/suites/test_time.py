@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from measure.database import Database
-from measure.records.measurement import Candidate, Job, Measurement, Result, Status
-from scheduler.tuning.progress import Stop
 from tests.scheduler.made_up_machine import Clock
 from tests.scheduler.suites.six_products import Six, tuned
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Candidate, Job, Measurement, Result, Status
+from tilewright.scheduler.tuning.progress import Stop
 
 
 def test_time_is_kept_with_all_comparisons_done(database: Database, clock: Clock) -> None:

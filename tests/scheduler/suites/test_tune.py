@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.suites.tune import tune_suite
-from spaces.errors import InputError
+from tilewright.scheduler.suites.tune import tune_suite
+from tilewright.spaces.errors import InputError
 
 
 @pytest.mark.parametrize(

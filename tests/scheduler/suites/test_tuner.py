@@ -10,26 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from measure.database import Database
-from measure.executor import LocalExecutor
-from measure.records.measurement import NUMPY
-from measure.records.run import Run
-from scheduler.suites.allocation import in_turn
-from scheduler.suites.objective import Objective
-from scheduler.suites.progress import SuiteProgress, SuiteResult
-from scheduler.suites.suite import Member, Suite
-from scheduler.suites.tune import check_suite
-from scheduler.suites.tuner import SuiteTuner
-from scheduler.testing.landscape import MACHINE, knolls
-from scheduler.tuning.progress import Stop
-from scheduler.tuning.yardstick import Yardstick
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.space import Space
-from spaces.target import detect_target
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 from tests.scheduler.suites.six_products import SPACES, Six, blind, shares, suite, tuned
+from tilewright.measure.database import Database
+from tilewright.measure.executor import LocalExecutor
+from tilewright.measure.records.measurement import NUMPY
+from tilewright.measure.records.run import Run
+from tilewright.scheduler.suites.allocation import in_turn
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.scheduler.suites.tune import check_suite
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.testing.landscape import MACHINE, knolls
+from tilewright.scheduler.tuning.progress import Stop
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 
 def test_rivals_of_many_tasks_are_timed_in_the_comparison_that_decides(database: Database) -> None:
@@ -196,7 +196,7 @@ def test_many_workloads_heed_the_seconds_while_their_tasks_begin(database: Datab
         begin(run)
 
     with slow.context() as patch:
-        patch.setattr("scheduler.tuning.progress.time", clock)
+        patch.setattr("tilewright.scheduler.tuning.progress.time", clock)
         patch.setattr(database, "begin_run", slowly)
         result = made.run(trials=1000, seconds=9.5)
     assert result.stopped is Stop.SECONDS

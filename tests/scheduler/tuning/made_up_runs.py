@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from measure.database import Database
-from scheduler.strategies.evolutionary import EvolutionarySearch
-from scheduler.strategies.search import Search
-from scheduler.testing.landscape import Guess, trees
-from scheduler.tuning.tuner import Tuner
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.scheduler.made_up_machine import MadeUpMachine
+from tilewright.measure.database import Database
+from tilewright.scheduler.strategies.evolutionary import EvolutionarySearch
+from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.testing.landscape import Guess, trees
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 def tuner(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
-from measure.records.record import Record
-from scheduler.query import query
-from scheduler.testing.landscape import hills, hills_latency
-from scheduler.tuning.claims import FAR, Claims
-from scheduler.tuning.progress import Progress, Stop
-from scheduler.tuning.task import UNTUNED
-from scheduler.tuning.yardstick import Yardstick
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.scheduler.tuning.test_tuner import MadeUpMachine, tuner
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.query import query
+from tilewright.scheduler.testing.landscape import hills, hills_latency
+from tilewright.scheduler.tuning.claims import FAR, Claims
+from tilewright.scheduler.tuning.progress import Progress, Stop
+from tilewright.scheduler.tuning.task import UNTUNED
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 def record(space: Space, schedule: Schedule, seconds: float, round: str = "final") -> Record:
@@ -132,9 +132,9 @@ def test_a_claim_that_the_machine_lost_is_asked_about_again(database: Database) 
 
 
 def test_query_answers_with_what_nobody_doubts(database: Database) -> None:
-    from spaces.operators import workload
-    from spaces.registry import space_for
-    from spaces.target import detect_target
+    from tilewright.spaces.operators import workload
+    from tilewright.spaces.registry import space_for
+    from tilewright.spaces.target import detect_target
 
     work, target = workload("matmul m=32 n=32 k=32"), detect_target("cpu")
     space = space_for(work, target)
@@ -165,7 +165,7 @@ def test_how_far_is_far(found: float | None, false: int) -> None:
 
 
 def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None:
-    from scheduler.tuning.tuner import Tuner
+    from tilewright.scheduler.tuning.tuner import Tuner
 
     space, machine = hills(), MadeUpMachine()
     made = Tuner(

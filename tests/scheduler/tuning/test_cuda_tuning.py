@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.database import Database
-from measure.executor import LocalExecutor
-from measure.records.measurement import ErrorKind
-from measure.timing import TimingProtocol
-from scheduler.query import Provenance, query
-from scheduler.tuning.tuner import Tuner
-from spaces.operators import workload
-from spaces.target import detect_target
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import PackingBuilder
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.database import Database
+from tilewright.measure.executor import LocalExecutor
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.measure.timing import TimingProtocol
+from tilewright.scheduler.query import Provenance, query
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 TARGET = detect_target("cuda:sm_90a")
 OPENER = "tests.measure.cuda.emulated_device:open_device"
@@ -23,7 +23,7 @@ WORK = workload("matmul", m=24, n=20, k=16, epilogue="relu(x)")
 def test_a_run_verifies_records_and_finds_a_best(tmp_path, monkeypatch):
     monkeypatch.setenv(emulated_device.LIBRARIES, str(tmp_path))
     protocol = TimingProtocol(samples=2, contender_samples=1)
-    monkeypatch.setattr("measure.cuda.child.STARTING_SECONDS", 280.0)  # it compiles, too
+    monkeypatch.setattr("tilewright.measure.cuda.child.STARTING_SECONDS", 280.0)  # it compiles, too
     runner = CudaRunner(TARGET, OPENER, protocol, least_seconds=200)
     builder = PackingBuilder(NvrtcBuilder(TARGET, jobs=2))
     executor = LocalExecutor(TARGET, builder=builder, runner=runner)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from scheduler.cli.app import run
-from scheduler.earlier import STARTS
-from scheduler.query import Provenance, query
-from scheduler.testing.landscape import hills, hills_latency
-from scheduler.tuning.task import EARLIER
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
 from tests import databases
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import rows, tuner
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.earlier import STARTS
+from tilewright.scheduler.query import Provenance, query
+from tilewright.scheduler.testing.landscape import hills, hills_latency
+from tilewright.scheduler.tuning.task import EARLIER
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 
 def keep(database: Database, space: Space, count: int, version: int) -> list[Record]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from measure.database import Database
-from measure.records.measurement import Candidate, Measurement, Status
-from measure.records.record import Record
-from scheduler.testing.landscape import hills
-from spaces.schedule import Schedule
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import rows, tuner
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Candidate, Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.spaces.schedule import Schedule
 
 
 def test_a_second_run_goes_on_and_repeats_nothing(database: Database) -> None:

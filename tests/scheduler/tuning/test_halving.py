@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import (
+from tests.scheduler.made_up_machine import Clock, MadeUpMachine
+from tests.scheduler.tuning.made_up_runs import tuner
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import (
     NUMPY,
     Candidate,
     ErrorKind,
@@ -17,15 +19,13 @@ from measure.records.measurement import (
     Result,
     Status,
 )
-from measure.timing import usual_score
-from scheduler.testing.landscape import hills, hills_latency
-from scheduler.tuning.halving import Halving
-from scheduler.tuning.pace import CPU, CUDA, Pacing
-from scheduler.tuning.tuner import Tuner
-from scheduler.tuning.yardstick import Yardstick
-from spaces.schedule import Schedule
-from tests.scheduler.made_up_machine import Clock, MadeUpMachine
-from tests.scheduler.tuning.made_up_runs import tuner
+from tilewright.measure.timing import usual_score
+from tilewright.scheduler.testing.landscape import hills, hills_latency
+from tilewright.scheduler.tuning.halving import Halving
+from tilewright.scheduler.tuning.pace import CPU, CUDA, Pacing
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.schedule import Schedule
 
 SCHEDULES = [Schedule("made up", (("x", place),)) for place in range(9)]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from measure.database import Database
-from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.testing.landscape import hills, knolls
-from scheduler.tuning.progress import Stop
-from scheduler.tuning.task import LOST_IN_A_ROW
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import rows, tuner
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Measurement, Status
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.testing.landscape import hills, knolls
+from tilewright.scheduler.tuning.progress import Stop
+from tilewright.scheduler.tuning.task import LOST_IN_A_ROW
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 class Losing(MadeUpMachine):

@@ -6,13 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from measure.executor import LAST_WAIT
-from measure.records.measurement import Measurement, Status
-from scheduler.tuning import pace as pacing
-from scheduler.tuning.budget import Budget
-from scheduler.tuning.pace import CUDA, LEAST_BATCH, RESERVE, WINDOW, Expected, Pace, Rate, Worth
-from spaces.operators import workload
-from spaces.schedule import Schedule
+from tilewright.measure.executor import LAST_WAIT
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.scheduler.tuning import pace as pacing
+from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.pace import (
+    CUDA,
+    LEAST_BATCH,
+    RESERVE,
+    WINDOW,
+    Expected,
+    Pace,
+    Rate,
+    Worth,
+)
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
 
 CPU, expected = pacing.CPU.comparison, pacing.CPU.expected
 LATE = Budget(1, 60).overtime

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from measure.database import Database
-from measure.records.measurement import Measurement, Status
-from measure.testing.made_up import (
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     attempt,
     histories,
 )
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.testing.landscape import hills
-from scheduler.tuning.scoreboard import APART, Scoreboard
-from spaces.schedule import Schedule
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.scoreboard import APART, Scoreboard
+from tilewright.spaces.schedule import Schedule
 
 NAMES = ("a", "b", "c", "d", "e")
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Candidate, Measurement, Status
-from measure.records.record import Record
-from measure.testing.made_up import TARGET
-from scheduler.query import Provenance, query
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.search import Proposed
-from scheduler.suites.suite import Member, Suite
-from scheduler.suites.tuner import SuiteTuner
-from scheduler.tuning import tuner
-from scheduler.tuning.task import UNTUNED
-from scheduler.tuning.tuner import Tuner
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Population, Space
-from spaces.target import Target
 from tests.scheduler.made_up_machine import MadeUpMachine
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Candidate, Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.measure.testing.made_up import TARGET
+from tilewright.scheduler.query import Provenance, query
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.strategies.search import Proposed
+from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.tuning import tuner
+from tilewright.scheduler.tuning.task import UNTUNED
+from tilewright.scheduler.tuning.tuner import Tuner
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Population, Space
+from tilewright.spaces.target import Target
 
 TARGETS = [TARGET, cuda_target("sm_90a")]
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Job, Result
-from scheduler.opening import opened
-from scheduler.testing.landscape import hills
-from scheduler.tuning.progress import Stop, TuningResult
-from scheduler.tuning.tuner import tune
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import rows, tuner
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Job, Result
+from tilewright.scheduler.opening import opened
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.progress import Stop, TuningResult
+from tilewright.scheduler.tuning.tuner import tune
 
 
 def test_stops_in_time_with_the_final_comparison_done(database: Database, clock: Clock) -> None:
@@ -118,8 +118,8 @@ def test_what_tune_does_before_it_searches_is_part_of_the_time_allowed(
         clock.sleep(30)
         return opened(database)
 
-    monkeypatch.setattr("scheduler.tuning.tuner.time", clock)
-    monkeypatch.setattr("scheduler.tuning.tuner.opened", opened_late)
+    monkeypatch.setattr("tilewright.scheduler.tuning.tuner.time", clock)
+    monkeypatch.setattr("tilewright.scheduler.tuning.tuner.opened", opened_late)
     machine = MadeUpMachine()
     result = tune("matmul m=64 n=64 k=64", "cpu", tmp_path / "x.db", 9, 20, executor=machine)
     assert result.stopped is Stop.SECONDS

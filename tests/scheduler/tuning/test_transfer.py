@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from measure.testing.made_up import TARGET
-from scheduler.defaults import default_search, learned_model, only
-from scheduler.machine import roofline
-from scheduler.strategies.evolutionary import EvolutionarySearch
-from scheduler.strategies.second_opinion import SECOND
-from scheduler.testing.search import ask
-from scheduler.tuning.transfer import relatives, transfer
-from spaces.operators import workload
-from spaces.registry import space_for
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.measure.testing.made_up import TARGET
+from tilewright.scheduler.defaults import default_search, learned_model, only
+from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.strategies.evolutionary import EvolutionarySearch
+from tilewright.scheduler.strategies.second_opinion import SECOND
+from tilewright.scheduler.testing.search import ask
+from tilewright.scheduler.tuning.transfer import relatives, transfer
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 
 def square(n: int):

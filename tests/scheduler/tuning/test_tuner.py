@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.testing.landscape import hills, hills_latency, knolls
-from scheduler.tuning.progress import Progress, Stop
-from spaces.errors import InputError
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import rows, tuner
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import (
+    Candidate,
+    ErrorKind,
+    Job,
+    Measurement,
+    Result,
+    Status,
+)
+from tilewright.scheduler.strategies.random_search import RandomSearch
+from tilewright.scheduler.testing.landscape import hills, hills_latency, knolls
+from tilewright.scheduler.tuning.progress import Progress, Stop
+from tilewright.spaces.errors import InputError
 
 
 def test_a_run_measures_what_was_allowed_and_records_all(database: Database) -> None:

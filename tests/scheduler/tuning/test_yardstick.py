@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from measure.busy import WAITED
-from measure.estimates import rivals_info, statistic
-from measure.records.measurement import NUMPY, Measurement, Status
-from scheduler.cli.display.progress import figures, found
-from scheduler.tuning import yardstick
-from scheduler.tuning.yardstick import Yardstick, measure_yardstick
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.target import detect_target
+from tilewright.measure.busy import WAITED
+from tilewright.measure.estimates import rivals_info, statistic
+from tilewright.measure.records.measurement import NUMPY, Measurement, Status
+from tilewright.scheduler.cli.display.progress import figures, found
+from tilewright.scheduler.tuning import yardstick
+from tilewright.scheduler.tuning.yardstick import Yardstick, measure_yardstick
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target
 
 CPU = detect_target("cpu")
 
@@ -23,9 +23,9 @@ CPU = detect_target("cpu")
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of what is measured, which takes no time."""
-    import measure.baseline
-    import measure.cpu.peak
-    from measure.cpu.peak import Peaks
+    import tilewright.measure.baseline
+    import tilewright.measure.cpu.peak
+    from tilewright.measure.cpu.peak import Peaks
 
     names: list[str] = []
     peaks = Peaks({"float32": 50.0}, {})
@@ -38,9 +38,9 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append("numpy")
         return 1e-3
 
-    monkeypatch.setattr(measure.cpu.peak, "measure_peaks", measure_peaks)
-    monkeypatch.setattr(measure.cpu.peak, "known_peaks", lambda target: None)
-    monkeypatch.setattr(measure.baseline, "numpy_seconds", numpy_seconds)
+    monkeypatch.setattr(tilewright.measure.cpu.peak, "measure_peaks", measure_peaks)
+    monkeypatch.setattr(tilewright.measure.cpu.peak, "known_peaks", lambda target: None)
+    monkeypatch.setattr(tilewright.measure.baseline, "numpy_seconds", numpy_seconds)
     return names
 
 

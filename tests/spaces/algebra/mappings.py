@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping import repeat, spatial
 
 MOST = {1: 4, 2: 3, 3: 2}  # extents of one atom by rank: products stay small
 

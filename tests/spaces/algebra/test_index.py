@@ -1,7 +1,7 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spaces.algebra.index import Index, Quotient, Remainder, Variable, index
+from tilewright.spaces.algebra.index import Index, Quotient, Remainder, Variable, index
 
 
 def value_of(expression, values):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from spaces.algebra.layout import column_major, permuted, row_major, strided, swizzled
 from tests.spaces.c_program import run_c
+from tilewright.spaces.algebra.layout import column_major, permuted, row_major, strided, swizzled
 
 
 @st.composite

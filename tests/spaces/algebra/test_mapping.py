@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.algebra.mapping import repeat, spatial
 from tests.spaces.algebra.mappings import atoms, mappings
+from tilewright.spaces.algebra.mapping import repeat, spatial
 
 triples = st.integers(1, 3).flatmap(lambda rank: st.tuples(mappings(rank, 2), *[atoms(rank)] * 2))
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from spaces.algebra.mapping import repeat, spatial
 from tests.spaces.algebra.mappings import mappings
 from tests.spaces.c_program import run_c
+from tilewright.spaces.algebra.mapping import repeat, spatial
 
 FORMS = ("", "{}", "{} - 1 + 1", "{0} > 0 ? {0} : 0", "{} & 255")
 """How an extent is given: as a number, or as C text that binds less and less tightly."""

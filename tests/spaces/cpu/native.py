@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.target import CpuTarget
-from spaces.derivation.rounding.allowance import allowed as allowed_of_program
-from spaces.kernel import Kernel
-from spaces.numerics.allowance import agrees, allowed
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.array import Array
-from spaces.workloads.computation import Computation
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.workload import Workload
 from tests.kernels import planted
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.derivation.rounding.allowance import allowed as allowed_of_program
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.allowance import agrees, allowed
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.workload import Workload
 
 # Workers one after the other, the last one first: no kernel may count on their order.
 RUNTIME = """\

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.cpu.target import detect_cpu
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.registry import space_for
-from spaces.workloads.served import workload_of
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.language.strategies import programs
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.served import workload_of
 
 TARGET = detect_cpu()
 DTYPES = st.sampled_from(["float32", "float32", "float64", "float16", "bfloat16", "int8"])

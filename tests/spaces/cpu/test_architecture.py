@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.cpu.compiler import ARCHITECTURE
-from spaces.cpu.target import detect_cpu
-from spaces.errors import InputError
 from tests.foreign_isa import NEEDED, lacking
+from tilewright.spaces.cpu.compiler import ARCHITECTURE
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.errors import InputError
 
 AVX2 = "processor : 0\nflags\t\t: fpu sse2 fma avx2 bmi2\n"
 

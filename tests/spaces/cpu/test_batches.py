@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from spaces.cpu.target import detect_cpu
-from spaces.operators import workload
-from spaces.registry import templates_for
-from spaces.space import Space
-from spaces.template import Template
-from spaces.workloads.workload import Workload
 from tests.kernels import rewritten
 from tests.spaces.cpu.native import compile_kernels, complaint
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import templates_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.workload import Workload
 
 CASES = {
     "primes": {"batch": 3, "m": 37, "n": 29, "k": 31},

@@ -13,21 +13,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spaces.cpu.target import detect_cpu
-from spaces.derivation.rounding.allowance import allowed
-from spaces.errors import InputError
-from spaces.kernel import Kernel
-from spaces.language.evaluation import evaluate
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.workloads.array import Array
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.served import names_in_matmul
 from tests.kernels import planted
 from tests.spaces.cpu.fenced import Beginning, Ending, apart
 from tests.spaces.cpu.native import Guarded, Run, compile_apart, here, outcome
 from tests.spaces.edge_inputs import edge_inputs, in_single, wrong
 from tests.spaces.edge_programs import Case, cases
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.served import names_in_matmul
 
 TARGET = dataclasses.replace(detect_cpu(), threads=3, cores=3)
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.target import detect_cpu
-from spaces.kernel import Kernel
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.everyday import OPERATORS, text_of
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = detect_cpu()
 

@@ -10,10 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.target import detect_cpu
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.workloads.workload import Workload
 from tests.kernels import planted
 from tests.spaces.cpu import fenced
 from tests.spaces.cpu.fenced import Fenced, apart
@@ -27,6 +23,10 @@ from tests.spaces.index_programs import (
     made,
     unsorted,
 )
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
 COUNT = 3

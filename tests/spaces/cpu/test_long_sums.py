@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from measure.drawing.draw import one_draw
-from measure.drawing.edges import with_edges
-from spaces.cpu.target import detect_cpu
-from spaces.kernel import Kernel
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
 from tests.kernels import planted
 from tests.spaces.cpu.native import Guarded, compile_kernels, complaint
 from tests.spaces.long_sums import REDUCTIONS, ULP, Draw, Yardstick, drawn, equal, far, offset
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.edges import with_edges
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
 

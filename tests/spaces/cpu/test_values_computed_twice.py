@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cpu.target import MEANING, detect_cpu
-from spaces.kernel import Kernel
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import compile_apart, outcome
+from tilewright.spaces.cpu.target import MEANING, detect_cpu
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = detect_cpu()
 ROWS = {"r": 6, "c": 128}

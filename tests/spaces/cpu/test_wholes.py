@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.cpu.target import detect_cpu
-from spaces.cpu.templates import TEMPLATES
-from spaces.space import Space
-from spaces.workloads.workload import Workload
 from tests.spaces.cpu.fenced import Fenced, apart
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.whole_programs import KINDS, inputs, programs
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.cpu.templates import TEMPLATES
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
 seeds = st.integers(0, 2**16)

@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.sizes import ALIGNMENT, BlockSizes
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.testing.template import TemplateContract, silent_rules
-from spaces.workloads.product import orient
+from tilewright.spaces.cuda.blocks.code import BlockCode
+from tilewright.spaces.cuda.blocks.sizes import ALIGNMENT, BlockSizes
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.testing.template import TemplateContract, silent_rules
+from tilewright.spaces.workloads.product import orient
 
 ORDERS = ("row", "col")
 

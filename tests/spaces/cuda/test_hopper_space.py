@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.hopper.grid import PersistentGrid, hilbert
-from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.sizes import HopperSizes, group_registers
-from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.quantities import QUANTITIES
-from spaces.registry import space_for
-from spaces.schedule import Schedule, Value
-from spaces.space import NO_PREFERENCE, Space
-from spaces.testing.template import silent_rules
-from spaces.workloads.product import orient
 from tests.measure.cuda.kernels.hopper.hopper_problems import USUAL, drawn, small_target
+from tilewright.spaces.cuda.hopper.grid import PersistentGrid, hilbert
+from tilewright.spaces.cuda.hopper.plan import HopperPlan
+from tilewright.spaces.cuda.hopper.sizes import HopperSizes, group_registers
+from tilewright.spaces.cuda.hopper.split import WAYS
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import NO_PREFERENCE, Space
+from tilewright.spaces.testing.template import silent_rules
+from tilewright.spaces.workloads.product import orient
 
 HOPPER = cuda_target("sm_90a")
 LARGE = workload("matmul", m=8192, n=8192, k=8192, dtype="bfloat16")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from spaces.cuda import intrinsics
-from spaces.cuda.intrinsics import device_text, families, host_text
-from spaces.cuda.intrinsics.families import ELEMENT_BITS, Mma, Wgmma, members
-from spaces.errors import InputError
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.spaces.cuda import intrinsics
+from tilewright.spaces.cuda.intrinsics import device_text, families, host_text
+from tilewright.spaces.cuda.intrinsics.families import ELEMENT_BITS, Mma, Wgmma, members
+from tilewright.spaces.errors import InputError
 
 EVERY = Path(__file__).with_name("every_intrinsic.cuh").read_text()
 README = (Path(intrinsics.__file__).parent / "README.md").read_text()

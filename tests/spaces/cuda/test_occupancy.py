@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spaces.cuda.occupancy import Occupancy
-from spaces.cuda.target import cuda_target
+from tilewright.spaces.cuda.occupancy import Occupancy
+from tilewright.spaces.cuda.target import cuda_target
 
 TARGET = cuda_target("sm_80")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from spaces.cuda.scalar_code import ScalarCode, Value
-from spaces.language import program
-from spaces.language.tree import AxisValue, Expression, Number, Read
+from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
+from tilewright.spaces.language import program
+from tilewright.spaces.language.tree import AxisValue, Expression, Number, Read
 
 
 def known(node: Expression) -> Value | None:

@@ -8,9 +8,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from spaces.cuda.scalar_math import prelude
-from spaces.errors import InputError
-from spaces.language.functions import FUNCTIONS
+from tilewright.spaces.cuda.scalar_math import prelude
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.functions import FUNCTIONS
 
 UNARY = sorted(name for name, function in FUNCTIONS.items() if function.arity == 1)
 

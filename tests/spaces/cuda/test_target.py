@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from spaces.cuda.target import FEATURES, CudaTarget, cuda_target
-from spaces.errors import InputError
-from spaces.target import detect_target, target_from_json
+from tilewright.spaces.cuda.target import FEATURES, CudaTarget, cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import detect_target, target_from_json
 
 NAMES = ["sm_80", "sm_86", "sm_89", "sm_90a"]
 

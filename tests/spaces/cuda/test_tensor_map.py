@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.cuda.abi import parameters
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import arguments
-from spaces.operators import workload
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernel import arguments
+from tilewright.spaces.operators import workload
 
 
 def test_sizes_follow_from_the_box():

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.cuda.blocks.copies.gather_copy import copy_of
-from spaces.cuda.blocks.copies.tile_copy import source_of
-from spaces.cuda.blocks.partial_sums import WAYS, PartialSums
-from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS, TileGrid
-from spaces.cuda.mma.fragments import Fragments, swizzled_tile
-from spaces.operators import workload
-from spaces.workloads.product import orient
+from tilewright.spaces.cuda.blocks.copies.gather_copy import copy_of
+from tilewright.spaces.cuda.blocks.copies.tile_copy import source_of
+from tilewright.spaces.cuda.blocks.partial_sums import WAYS, PartialSums
+from tilewright.spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS, TileGrid
+from tilewright.spaces.cuda.mma.fragments import Fragments, swizzled_tile
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.product import orient
 
 
 @given(st.integers(1, 24), st.integers(1, 24), st.sampled_from(RASTERS), st.sampled_from(GROUPS))

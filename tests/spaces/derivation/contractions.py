@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from spaces.derivation.points import Points
-from spaces.language import program
-from spaces.language.tree import AxisValue, Read
+from tilewright.spaces.derivation.points import Points
+from tilewright.spaces.language import program
+from tilewright.spaces.language.tree import AxisValue, Read
 
 
 def convolution(g):

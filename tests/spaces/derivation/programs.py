@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 ATTENTION = """
 q: float32[1, 4, {queries}, 8]; k: float32[1, {kv}, 33, 8]; v: float32[1, {kv}, 33, 2]

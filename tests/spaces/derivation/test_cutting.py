@@ -6,13 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.evaluation import evaluate
-from spaces.language.inputs import draw
-from spaces.language.program import Program
-from spaces.named import operator
 from tests.spaces.derivation.programs import (
     ATTENTIONS,
     FURTHER_ROWS,
@@ -22,6 +15,13 @@ from tests.spaces.derivation.programs import (
     rows,
 )
 from tests.spaces.language.strategies import programs
+from tilewright.spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.named import operator
 
 
 def check(made: Program) -> int:

@@ -2,10 +2,10 @@ import shlex
 
 import pytest
 
-from spaces.derivation.facts import describe
-from spaces.language import program
-from spaces.named import named, names, operator
 from tests.spaces.derivation.programs import attention, rows
+from tilewright.spaces.derivation.facts import describe
+from tilewright.spaces.language import program
+from tilewright.spaces.named import named, names, operator
 
 
 def test_attention_is_described():

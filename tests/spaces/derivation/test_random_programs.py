@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from spaces.derivation.chains.chain import chains
-from spaces.derivation.chains.fused import evaluate
-from spaces.derivation.facts import describe
-from spaces.derivation.products.prologue import loads
-from spaces.derivation.products.roles import roles_of
-from spaces.derivation.rounding.allowance import allowed
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.evaluation import evaluate as outputs_of
-from spaces.language.evaluation import evaluate_stages
-from spaces.language.inputs import draw
-from spaces.numerics.allowance import agrees
 from tests.spaces.derivation.contractions import contracted
 from tests.spaces.language.strategies import programs
+from tilewright.spaces.derivation.chains.chain import chains
+from tilewright.spaces.derivation.chains.fused import evaluate
+from tilewright.spaces.derivation.facts import describe
+from tilewright.spaces.derivation.products.prologue import loads
+from tilewright.spaces.derivation.products.roles import roles_of
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate as outputs_of
+from tilewright.spaces.language.evaluation import evaluate_stages
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.numerics.allowance import agrees
 
 
 def read(text, extents):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spaces.derivation.rewriting import rewritten
-from spaces.errors import InputError
-from spaces.language import Program, program
-from spaces.language.evaluation import evaluate
-from spaces.language.inputs import draw
 from tests.spaces.language.strategies import programs
+from tilewright.spaces.derivation.rewriting import rewritten
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw
 
 BOUNDED = {
     "a sum": "where k <= j; y[i,j] = sum[k](x[i,k])",

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from spaces.derivation.domain import needed, points
-from spaces.derivation.points import Points
-from spaces.derivation.work import work
-from spaces.language import program
-from spaces.operators import workload
 from tests.spaces.derivation.programs import attention
+from tilewright.spaces.derivation.domain import needed, points
+from tilewright.spaces.derivation.points import Points
+from tilewright.spaces.derivation.work import work
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import workload
 
 CONDITIONS = [
     "j <= i",

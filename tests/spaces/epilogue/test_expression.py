@@ -8,13 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import erf
 
-from spaces.cpu.vectors.vector_code import VectorCode
-from spaces.cuda.scalar_code import ScalarCode, Value
-from spaces.epilogue.expression import FUNCTIONS as CALLED
-from spaces.epilogue.expression import Epilogue, parse
-from spaces.language.functions import FUNCTIONS
-from spaces.language.text import Written
-from spaces.language.tree import AxisValue, Binary, Call, Comparison, Negation, Number, Read, Select
+from tilewright.spaces.cpu.vectors.vector_code import VectorCode
+from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
+from tilewright.spaces.epilogue.expression import FUNCTIONS as CALLED
+from tilewright.spaces.epilogue.expression import Epilogue, parse
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Call,
+    Comparison,
+    Negation,
+    Number,
+    Read,
+    Select,
+)
 
 OPERANDS = {"bias": ("n",), "scale": (), "row": ("m",), "r": ("m", "n"), "t": ("n", "m")}
 

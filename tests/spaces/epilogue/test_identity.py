@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.epilogue.expression import Epilogue
-from spaces.language.tree import Binary, Call, Expression, Negation, Number, Read
-from spaces.operators import workload, workload_from_json
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.matmul import matmul
 from tests.spaces.epilogue.test_expression import X, references
+from tilewright.spaces.epilogue.expression import Epilogue
+from tilewright.spaces.language.tree import Binary, Call, Expression, Negation, Number, Read
+from tilewright.spaces.operators import workload, workload_from_json
+from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.matmul import matmul
 
 
 def fused(epilogue: str, **parameters: Any) -> Contraction:

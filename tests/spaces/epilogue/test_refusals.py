@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.epilogue.expression import parse
-from spaces.errors import InputError
+from tilewright.spaces.epilogue.expression import parse
+from tilewright.spaces.errors import InputError
 
 MANY = " + ".join(["x", *(f"({' + '.join(f'{a}{i}' for i in range(11))})" for a in "abcdef")])
 REJECTED = [
@@ -137,7 +137,8 @@ def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
 
 def test_parsing_loads_no_heavy_package() -> None:
     program = (
-        "import sys; from spaces.epilogue.expression import parse; str(parse('gelu(bfloat16(x))'));"
+        "import sys; from tilewright.spaces.epilogue.expression import parse; "
+        "str(parse('gelu(bfloat16(x))'));"
         "assert not {'scipy', 'ml_dtypes', 'torch'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from measure.records.record import record_from_json
-from measure.testing.made_up import attempt, measured
-from spaces.epilogue.expression import parse
-from spaces.errors import InputError
-from spaces.named import operator
-from spaces.operators import as_workload, workload, workload_from_json
+from tilewright.measure.records.record import record_from_json
+from tilewright.measure.testing.made_up import attempt, measured
+from tilewright.spaces.epilogue.expression import parse
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.named import operator
+from tilewright.spaces.operators import as_workload, workload, workload_from_json
 
 SIZES = {"m": 4, "n": 5, "k": 6}
 CONVOLUTION = {"n": 1, "c": 4, "h": 6, "w": 6, "o": 8, "r": 3, "s": 3}

@@ -8,8 +8,8 @@ import operator
 
 import numpy as np
 
-from spaces.language.functions import FUNCTIONS
-from spaces.language.tree import (
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

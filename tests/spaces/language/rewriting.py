@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import pi, sqrt
 
-from spaces.language.program import Program, Stage
-from spaces.language.tree import (
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

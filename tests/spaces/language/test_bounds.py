@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.bounds import Bounds
-from spaces.language.tree import AxisValue, Binary, Comparison, Negation, Number
 from tests.spaces.language.direct import OPERATIONS
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.bounds import Bounds
+from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Negation, Number
 
 AXES = ("a", "b", "c")
 numbers = st.integers(0, 5).map(lambda n: Number(float(n)))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spaces.errors import InputError
-from spaces.language import program
 from tests.spaces.language.rewriting import rewritten
 from tests.spaces.language.strategies import programs
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
 
 SIZES = {"m": 8, "n": 6, "k": 4}
 

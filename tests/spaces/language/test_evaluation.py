@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from spaces.errors import InputError
-from spaces.language import evaluation, program
-from spaces.language.inputs import check_inputs, draw
 from tests.spaces.language import direct
 from tests.spaces.language.strategies import programs
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import evaluation, program
+from tilewright.spaces.language.inputs import check_inputs, draw
 
 
 def held_to_direct(text: str, extents: dict[str, int]) -> None:

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.evaluation import evaluate, evaluate_stages
-from spaces.language.inputs import draw
-from spaces.language.magnitude import magnitudes
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate, evaluate_stages
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.language.magnitude import magnitudes
 
 ATOMS = ["i", "j", "t[i]", "n[j]", "3", "100003", "2147483649"]
 FORMS = ["({} + {})", "({} - {})", "max({}, {})", "select(i < j, {}, {})"]

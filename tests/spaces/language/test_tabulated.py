@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.language.functions import FUNCTIONS
-from spaces.language.tabulated import END, STEPS, tabulated_gelu
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.tabulated import END, STEPS, tabulated_gelu
 
 QUICK = sorted(name for name, function in FUNCTIONS.items() if function.quick)
 

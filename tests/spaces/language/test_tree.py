@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spaces.language.reading.reader import program
-from spaces.language.tree import AxisValue, Number
+from tilewright.spaces.language.reading.reader import program
+from tilewright.spaces.language.tree import AxisValue, Number
 
 GATHER = "t: int32[i](index < 8)\nw: float32[8]\ny[i, j] = x[i] * w[t[i]] + j"
 

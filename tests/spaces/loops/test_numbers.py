@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.loops.code import HELPERS
-from spaces.dtypes import dtype
-from spaces.language.functions import FUNCTIONS
-from spaces.loops.numbers import FORMATS, written
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.loops.code import HELPERS
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.loops.numbers import FORMATS, written
 
 WRAPPERS = "\n".join(
     [

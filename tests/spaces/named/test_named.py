@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.evaluation import evaluate
-from spaces.language.inputs import draw
-from spaces.named import named, names, operator
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.named import named, names, operator
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -220,16 +220,17 @@ def test_layernorm_gives_its_statistics_as_well() -> None:
 
 
 def test_a_new_operator_is_one_file(tmp_path, monkeypatch) -> None:
-    import spaces.named
+    import tilewright.spaces.named
 
     (tmp_path / "cubed.py").write_text(
-        "from spaces.language import Program, program\n"
+        "from tilewright.spaces.language import Program, program\n"
         'EXAMPLE = "m=4"\n'
         'def cubed(m: int, dtype: str = "float32") -> Program:\n'
         '    """The third power."""\n'
         '    return program("y[m] = x[m] * x[m] * x[m]", dtype=dtype, m=m)\n'
     )
-    monkeypatch.setattr(spaces.named, "__path__", [*spaces.named.__path__, str(tmp_path)])
+    named = tilewright.spaces.named
+    monkeypatch.setattr(named, "__path__", [*named.__path__, str(tmp_path)])
     assert "cubed" in names()
     assert operator("cubed", m="3") == program("y[m] = x[m] * x[m] * x[m]", m=3)
 

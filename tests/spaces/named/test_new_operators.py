@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces import named
-from spaces.language.evaluation import evaluate
-from spaces.operators import workload
-from spaces.workloads.computation import Computation
+from tilewright.spaces import named
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.computation import Computation
 
 SQUARED_RELU = '''\
 """Squared rectifiers, as Primer has them."""
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 EXAMPLE = "r=8 c=16"
 
@@ -28,8 +28,8 @@ def squared_relu(r: int, c: int, dtype: str = "float32") -> Program:
 LP_NORM = '''\
 """Rows over their p-norm."""
 
-from spaces.errors import InputError
-from spaces.language import Program, program
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program, program
 
 EXAMPLE = "r=8 c=16 p=4"
 
@@ -53,7 +53,7 @@ def _added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(named, "__path__", [*named.__path__, str(tmp_path)])
     yield
     for name in files:
-        sys.modules.pop(f"spaces.named.{name}", None)
+        sys.modules.pop(f"tilewright.spaces.named.{name}", None)
 
 
 @pytest.mark.usefixtures("_added")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.evaluation import evaluate
-from spaces.language.inputs import draw
-from spaces.named import operator
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.named import operator
 
 CONVOLUTION = operator(
     "conv2d", n=3, c=4, h=9, w=9, o=6, r=3, s=3, stride=2, padding=2, dilation=2, groups=2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.numerics.allowance import agrees, allowed, error_of_sums
-from spaces.operators import workload
+from tilewright.spaces.numerics.allowance import agrees, allowed, error_of_sums
+from tilewright.spaces.operators import workload
 
 
 def of(**parameters):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.dtypes import dtype
-from spaces.epilogue.expression import FUNCTIONS as CALLED
-from spaces.epilogue.expression import parse
-from spaces.language.functions import FUNCTIONS
-from spaces.numerics.interval import Interval, Rules, nowhere
-from spaces.numerics.numbers import Arrays
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.epilogue.expression import FUNCTIONS as CALLED
+from tilewright.spaces.epilogue.expression import parse
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.numerics.interval import Interval, Rules, nowhere
+from tilewright.spaces.numerics.numbers import Arrays
 
 UNARY = sorted(name for name in CALLED if FUNCTIONS[name].arity == 1)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spaces.numerics import sums
-from spaces.operators import workload
+from tilewright.spaces.numerics import sums
+from tilewright.spaces.operators import workload
 
 SHAPES: list[dict[str, Any]] = [
     {"m": 7, "n": 5, "k": 300},

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from spaces.rules.early import foresee
-from spaces.template import Decision, Rule
+from tilewright.spaces.rules.early import foresee
+from tilewright.spaces.template import Decision, Rule
 
 DECISIONS = (Decision("a", (4, 1, 2)), Decision("b", ("x", "y")), Decision("c", (False, True)))
 RULES = (

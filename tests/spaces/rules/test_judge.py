@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.rules import judge
-from spaces.rules.judge import Judge, together
-from spaces.template import Decision, Rule
+from tilewright.spaces.rules import judge
+from tilewright.spaces.rules.judge import Judge, together
+from tilewright.spaces.template import Decision, Rule
 
 DECISIONS = (
     Decision("rows", tuple(range(1, 9))),

@@ -5,12 +5,12 @@ from itertools import product as every
 import numpy as np
 import pytest
 
-from costmodel.testing.toys import product, toy_space
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.rules.rejection import rejections
-from spaces.target import detect_target
-from spaces.testing.targets import made_up_cpu
+from tilewright.costmodel.testing.toys import product, toy_space
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.rules.rejection import rejections
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.targets import made_up_cpu
 
 
 def test_a_rule_rejects_the_share_of_raw_points_that_break_it():

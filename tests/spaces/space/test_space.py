@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.errors import InputError
-from spaces.schedule import Schedule
-from spaces.space import NO_PREFERENCE, Space
-from spaces.template import Decision, Rule
 from tests.spaces.toy_templates import Blocks, Impossible, Lanes
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import NO_PREFERENCE, Space
+from tilewright.spaces.template import Decision, Rule
 
 
 def mate(first, second, seed):

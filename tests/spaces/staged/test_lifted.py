@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cpu.staged.template import StagedTemplate
-from spaces.operators import workload
-from spaces.quantities import QUANTITIES
-from spaces.space import Space
-from spaces.staged import lifted
-from spaces.testing.targets import made_up_cpu
+from tilewright.spaces.cpu.staged.template import StagedTemplate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.space import Space
+from tilewright.spaces.staged import lifted
+from tilewright.spaces.testing.targets import made_up_cpu
 
 TARGET = made_up_cpu(threads=4)
 WORK = workload("gated_matmul", m=64, n=96, k=32)

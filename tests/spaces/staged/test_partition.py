@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.language import Program, program
-from spaces.staged.partition import MOST, eased, partition
-from spaces.template import Template
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.staged.partition import MOST, eased, partition
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 def single(workload: Workload) -> type[Template] | str:

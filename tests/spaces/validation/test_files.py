@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from spaces.validation import files
-from spaces.validation.files import open_now, whole_file, write_whole
+from tilewright.spaces.validation import files
+from tilewright.spaces.validation.files import open_now, whole_file, write_whole
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from spaces.validation.files import whole_file
+from tilewright.spaces.validation.files import whole_file
 with whole_file(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()

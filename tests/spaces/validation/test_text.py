@@ -1,6 +1,6 @@
 import pytest
 
-from spaces.validation.text import is_plain, spelled_out
+from tilewright.spaces.validation.text import is_plain, spelled_out
 
 
 @pytest.mark.parametrize("text", ["", "Zürich", "relu(x + bias[n])", "a" * 1000])

@@ -7,14 +7,14 @@ import re
 import numpy as np
 import pytest
 
-from measure.drawing.product_telling import telling
-from measure.drawing.products import ProductInputs
-from spaces.algebra.index import index
-from spaces.errors import InputError
-from spaces.numerics.allowance import agrees
-from spaces.operators import workload, workload_from_json
-from spaces.workloads.product import orient
 from tests.spaces.c_program import run_c
+from tilewright.measure.drawing.product_telling import telling
+from tilewright.measure.drawing.products import ProductInputs
+from tilewright.spaces.algebra.index import index
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.operators import workload, workload_from_json
+from tilewright.spaces.workloads.product import orient
 
 BATCH = {"batch": 3, "m": 5, "n": 4, "k": 6}
 GROUPS = {"batch": 2, "heads": 3, "m": 5, "n": 4, "k": 6, "a": "col"}

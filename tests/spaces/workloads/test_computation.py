@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from spaces.errors import InputError
-from spaces.named import named, names
-from spaces.operators import workload, workload_from_json
-from spaces.workloads.computation import Computation
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.named import named, names
+from tilewright.spaces.operators import workload, workload_from_json
+from tilewright.spaces.workloads.computation import Computation
 
 SOFTMAX = "y[r,c] = softmax[c](x[r,c])"
 

@@ -6,14 +6,14 @@ import shlex
 import numpy as np
 import pytest
 
-from spaces.errors import InputError
-from spaces.language import Program, program
-from spaces.language.evaluation import evaluate
-from spaces.named import operator
-from spaces.operators import as_workload, parameters_of, workload
-from spaces.target import Target, detect_target
-from spaces.workloads.product import product_of
-from spaces.workloads.served import matmul_workload, served, workload_of
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.named import operator
+from tilewright.spaces.operators import as_workload, parameters_of, workload
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.product import product_of
+from tilewright.spaces.workloads.served import matmul_workload, served, workload_of
 
 SIZES = {"i": 6, "j": 5, "k": 4, "h": 3, "l": 2}
 

@@ -8,12 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from spaces.dtypes import DTYPES
-from spaces.errors import InputError
-from spaces.operators import workload, workload_from_json
-from spaces.workloads.contraction import Axis, Contraction, Operand
-from spaces.workloads.matmul import MAX_EXTENT
-from spaces.workloads.workload import Workload
+from tilewright.spaces.dtypes import DTYPES
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload, workload_from_json
+from tilewright.spaces.workloads.contraction import Axis, Contraction, Operand
+from tilewright.spaces.workloads.matmul import MAX_EXTENT
+from tilewright.spaces.workloads.workload import Workload
 
 CASES = {
     "matmul m=2 n=3 k=4 dtype=float32 out=float32 a=row b=row c=row": {"m": 2, "n": 3, "k": 4},
@@ -49,7 +49,7 @@ def test_keys_are_canonical():
 def test_keys_are_the_same_in_every_process():
     program = (
         "import json, sys\n"
-        "from spaces.operators import workload\n"
+        "from tilewright.spaces.operators import workload\n"
         "for case in json.load(sys.stdin):\n"
         "    made = workload('matmul', **case)\n"
         "    print(made.digest, made.key)\n"

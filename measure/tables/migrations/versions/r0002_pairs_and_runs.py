@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from measure.tables.earlier import may_be_the_machine, own_version
+from tilewright.measure.tables.earlier import may_be_the_machine, own_version
 
 revision = "0002"
 down_revision = "0001"

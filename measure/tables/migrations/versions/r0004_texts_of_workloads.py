@@ -3,10 +3,10 @@
 import sqlalchemy as sa
 from alembic import op
 
-from measure.records.fields import Fields
-from measure.records.jsonl import parse_json
-from measure.tables.described import described_workload
-from spaces.errors import InputError
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.measure.tables.described import described_workload
+from tilewright.spaces.errors import InputError
 
 revision = "0004"
 down_revision = "0003"

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from measure.records.fields import Fields
-from measure.records.jsonl import parse_json
-from measure.tables.described import described_workload
-from measure.tables.likeness.distance import family
-from measure.tables.migrations.rekeying import rekey
-from spaces.errors import InputError
+from tilewright.measure.records.fields import Fields
+from tilewright.measure.records.jsonl import parse_json
+from tilewright.measure.tables.described import described_workload
+from tilewright.measure.tables.likeness.distance import family
+from tilewright.measure.tables.migrations.rekeying import rekey
+from tilewright.spaces.errors import InputError
 
 revision = "0005"
 down_revision = "0004"

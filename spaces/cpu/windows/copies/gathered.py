@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.derivation.products.forms import Form, variable
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import Factor, Gather
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.derivation.products.forms import Form, variable
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.view import Factor, Gather
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import Layout, Strided, row_major
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.windows.nest import RIGHT, Nest, offset
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import Layout, Strided, row_major
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.nest import RIGHT, Nest, offset
 
 
 @dataclass(frozen=True)

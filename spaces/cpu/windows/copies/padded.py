@@ -15,15 +15,15 @@ from math import prod
 
 import numpy as np
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import row_major
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.derivation.products.forms import Form, Limits, span
-from spaces.derivation.products.view import Factor
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import row_major
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.derivation.products.forms import Form, Limits, span
+from tilewright.spaces.derivation.products.view import Factor
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import repeat
-from spaces.algebra.mapping_emit import indented
-from spaces.cpu.vectors.simd import C_TYPES
-from spaces.cpu.windows.copies.padded import PaddedCopy
-from spaces.cpu.windows.nest import LEFT, PADDED, Nest, Source, Windows
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.cpu.windows.copies.padded import PaddedCopy
+from tilewright.spaces.cpu.windows.nest import LEFT, PADDED, Nest, Source, Windows
 
 LEAST_RUN = 16
 """Neighbours in memory that each step of a patch must copy at once: fewer cost more than a copy of

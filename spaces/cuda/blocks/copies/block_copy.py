@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.layout import Layout
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.unrolled import THREAD, Body, unrolled
-from spaces.dtypes import dtype
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.layout import Layout
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, Body, unrolled
+from tilewright.spaces.dtypes import dtype
 
 Ends = tuple[int | str | None, int | str | None]
 """Where what may be read ends along (slow, fast), in C; None where no tile comes that far."""

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Layout
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.copies.block_copy import BlockCopy, widest_vector
-from spaces.cuda.blocks.copies.tile_copy import (
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Layout
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.copies.block_copy import BlockCopy, widest_vector
+from tilewright.spaces.cuda.blocks.copies.tile_copy import (
     TileCopy,
     position_type,
     runs_deep,
     source_of,
 )
-from spaces.cuda.blocks.finish import parameter_name
-from spaces.cuda.blocks.gathered import Gathered
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.blocks.segments import entry_of
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.workloads.array import Array
+from tilewright.spaces.cuda.blocks.finish import parameter_name
+from tilewright.spaces.cuda.blocks.gathered import Gathered
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.cuda.blocks.segments import entry_of
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

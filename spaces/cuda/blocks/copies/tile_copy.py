@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Strided, strided
-from spaces.algebra.mapping import spatial
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.copies.block_copy import BlockCopy
-from spaces.cuda.blocks.gathered import MOST
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Strided, strided
+from tilewright.spaces.algebra.mapping import spatial
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.copies.block_copy import BlockCopy
+from tilewright.spaces.cuda.blocks.gathered import MOST
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
+from tilewright.spaces.workloads.array import Array
 
 MOST_EXTENT = 4096
 """Rows or columns of a tile at most."""

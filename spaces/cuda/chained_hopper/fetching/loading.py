@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained_hopper.fetching.tiles import SLICE, row_place
-from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.walk import Walk
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE, row_place
+from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
+from tilewright.spaces.cuda.chained_hopper.walk import Walk
 
 
 @dataclass(frozen=True)

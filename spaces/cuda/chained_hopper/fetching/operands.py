@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaces.cuda.chained_hopper.fetching.tiles import Boxes, row_box
-from spaces.cuda.chained_hopper.fetching.turning import Turned
-from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.splitting import Part
-from spaces.language.tree import Expression, Read
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import Boxes, row_box
+from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
+from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.language.tree import Expression, Read
 
 
 def left_boxes(chained: Chained) -> Boxes:

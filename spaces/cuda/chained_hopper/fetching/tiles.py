@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.splitting import Part
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.workloads.array import Array
 
 SLICE = 64
 """Rows of one warpgroup: of a box of rows, and of one wgmma."""

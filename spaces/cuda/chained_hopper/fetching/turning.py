@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd, prod
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.chained_hopper.fetching.tiles import Boxes
-from spaces.cuda.chains.access import Access
-from spaces.derivation.chained.text import split
-from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.forms import Form
-from spaces.derivation.products.splitting import Part
-from spaces.language.tree import Read
-from spaces.workloads.array import Array
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.chained_hopper.fetching.tiles import Boxes
+from tilewright.spaces.cuda.chains.access import Access
+from tilewright.spaces.derivation.chained.text import split
+from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.language.tree import Read
+from tilewright.spaces.workloads.array import Array
 
 NAME = "tw.turned"
 """What the copy is called among the arrays of a launch, none of which has such a name."""

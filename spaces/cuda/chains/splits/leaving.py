@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.integers import round_up
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.splits.rooms import BLOCK, GLOBAL, Crew, Room
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.chain import FragmentChain
+from tilewright.spaces.cuda.chains.splits.rooms import BLOCK, GLOBAL, Crew, Room
 
 _ALIGNMENT = 128
 TOGETHER = 4

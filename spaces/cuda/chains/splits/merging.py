@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.scopes import ThreadScope
-from spaces.cuda.chains.splits.leaving import TOGETHER, LeftParts
-from spaces.cuda.chains.splits.rooms import GLOBAL
-from spaces.cuda.reducers import taken
-from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.scopes import series
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.scopes import ThreadScope
+from tilewright.spaces.cuda.chains.splits.leaving import TOGETHER, LeftParts
+from tilewright.spaces.cuda.chains.splits.rooms import GLOBAL
+from tilewright.spaces.cuda.reducers import taken
+from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.derivation.scopes import series
 
 _AHEAD = 16
 """Parts whose states are on their way at a time."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.splits.leaving import SHARERS
-from spaces.cuda.chains.splits.merging import PartMerging
-from spaces.cuda.chains.splits.splitting import receivers
-from spaces.cuda.mma.fragments import FRAGMENT
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.splits.leaving import SHARERS
+from tilewright.spaces.cuda.chains.splits.merging import PartMerging
+from tilewright.spaces.cuda.chains.splits.splitting import receivers
+from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 
 READY = ("tw::sync_warp();", "tw::cluster_arrive_relaxed();")
 """What all threads of all blocks do once their block reads nothing more where parts come to, and

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.schedule import Value
-from spaces.template import Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.template import Rule
 
 MERGES = ("kernel", "last")
 """Who merges parts: a second kernel, or the last block to come."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.splits.leaving import SHARERS, TOGETHER
-from spaces.cuda.chains.splits.merging import PartMerging, held
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.chains.splits.leaving import SHARERS, TOGETHER
+from tilewright.spaces.cuda.chains.splits.merging import PartMerging, held
 
 _AHEAD = 16
 """Parts whose states are on their way to a lane at a time."""

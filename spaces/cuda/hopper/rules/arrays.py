@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.hopper.fetched import fetched_of
-from spaces.cuda.hopper.images import images_of, images_of_factor, why_no_placed_output
-from spaces.cuda.hopper.places import whole_channels
-from spaces.cuda.hopper.segments import trims_of
-from spaces.cuda.hopper.sizes import TILE, HopperSizes
-from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.tile import WIDEST_SWIZZLE, why_no_tensor_map
-from spaces.template import Rule
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from tilewright.spaces.cuda.hopper.fetched import fetched_of
+from tilewright.spaces.cuda.hopper.images import images_of, images_of_factor, why_no_placed_output
+from tilewright.spaces.cuda.hopper.places import whole_channels
+from tilewright.spaces.cuda.hopper.segments import trims_of
+from tilewright.spaces.cuda.hopper.sizes import TILE, HopperSizes
+from tilewright.spaces.cuda.hopper.split import WAYS
+from tilewright.spaces.cuda.hopper.tile import WIDEST_SWIZZLE, why_no_tensor_map
+from tilewright.spaces.template import Rule
 
 
 def window_rules(product: ImplicitProduct) -> list[Rule]:

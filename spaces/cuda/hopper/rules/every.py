@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.blocks.tile_grid import grid_rules
-from spaces.cuda.hopper.rules.arrays import fetch_rules, segment_rules, store_rules, window_rules
-from spaces.cuda.hopper.rules.exchange import exchange_rules
-from spaces.cuda.hopper.rules.roles import promotion_rules, resource_rules, role_rules
-from spaces.cuda.hopper.rules.tiles import needless_rules, raster_rules, size_rules
-from spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
-from spaces.cuda.target import CudaTarget
-from spaces.rules.early import foresee
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
+from tilewright.spaces.cuda.blocks.segments import segments_of
+from tilewright.spaces.cuda.blocks.tile_grid import grid_rules
+from tilewright.spaces.cuda.hopper.rules.arrays import (
+    fetch_rules,
+    segment_rules,
+    store_rules,
+    window_rules,
+)
+from tilewright.spaces.cuda.hopper.rules.exchange import exchange_rules
+from tilewright.spaces.cuda.hopper.rules.roles import promotion_rules, resource_rules, role_rules
+from tilewright.spaces.cuda.hopper.rules.tiles import needless_rules, raster_rules, size_rules
+from tilewright.spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.rules.early import foresee
+from tilewright.spaces.template import Decision, Rule
 
 
 def hopper_rules(

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.blocks.tile_grid import exchange_rule
-from spaces.cuda.hopper.sizes import HopperSizes
-from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.storing.filling import MATRIX
-from spaces.cuda.target import CudaTarget
-from spaces.cuda.warpgroups import most_shared
-from spaces.template import Rule
+from tilewright.spaces.cuda.blocks.tile_grid import exchange_rule
+from tilewright.spaces.cuda.hopper.sizes import HopperSizes
+from tilewright.spaces.cuda.hopper.split import WAYS
+from tilewright.spaces.cuda.hopper.storing.filling import MATRIX
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.warpgroups import most_shared
+from tilewright.spaces.template import Rule
 
 CLUSTER_BLOCKS = 8
 """Blocks of a cluster that every Hopper can launch."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
-from spaces.cuda.hopper.tile import BLOCK
-from spaces.cuda.target import CudaTarget
-from spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
-from spaces.template import Rule
+from tilewright.spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
+from tilewright.spaces.cuda.hopper.tile import BLOCK
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
+from tilewright.spaces.template import Rule
 
 
 def role_rules(sizes: HopperSizes) -> list[Rule]:

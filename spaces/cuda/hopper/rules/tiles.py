@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.blocks.segments import most_rows
-from spaces.cuda.hopper.grid import MOST_IN_TABLE
-from spaces.cuda.hopper.sizes import TILE, HopperSizes
-from spaces.cuda.hopper.tile import BLOCK
-from spaces.cuda.target import CudaTarget
-from spaces.template import Rule
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cuda.blocks.segments import most_rows
+from tilewright.spaces.cuda.hopper.grid import MOST_IN_TABLE
+from tilewright.spaces.cuda.hopper.sizes import TILE, HopperSizes
+from tilewright.spaces.cuda.hopper.tile import BLOCK
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.template import Rule
 
 FEW_ROWS = 256
 """Rows of the output up to which it may pay to compute it transposed."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.hopper.storing.staging import StagingBuffer
-from spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.hopper.storing.staging import StagingBuffer
+from tilewright.spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
 
 MATRIX = 16
 """Rows and columns of what four 8 x 8 matrices of stmatrix cover."""

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Layout, row_major, swizzled
-from spaces.algebra.mapping import repeat, spatial
-from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.finish import Finish
-from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.hopper.images import images_of, output_map
-from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.layout import Layout, row_major, swizzled
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.finish import Finish
+from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.hopper.images import images_of, output_map
+from tilewright.spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)

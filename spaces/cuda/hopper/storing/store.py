@@ -10,18 +10,18 @@ from functools import cached_property
 from itertools import product
 from math import gcd
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.finish import Finish
-from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.hopper.storing.filling import BufferFill
-from spaces.cuda.hopper.storing.staging import StagingBuffer
-from spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
-from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.workloads.contraction import Operand
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.blocks.finish import Finish
+from tilewright.spaces.cuda.blocks.segments import segments_of
+from tilewright.spaces.cuda.blocks.unrolled import unrolled
+from tilewright.spaces.cuda.hopper.storing.filling import BufferFill
+from tilewright.spaces.cuda.hopper.storing.staging import StagingBuffer
+from tilewright.spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
+from tilewright.spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.workloads.contraction import Operand
 
 CHUNK = 64
 """Most columns of a block that are finished at a time."""

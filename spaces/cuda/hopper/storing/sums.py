@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.algebra.index import Index, index
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.cuda.blocks.finish import Finish
-from spaces.cuda.hopper.tile import BLOCK
-from spaces.cuda.hopper_pairs.product import twin_of
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
+from tilewright.spaces.cuda.blocks.finish import Finish
+from tilewright.spaces.cuda.hopper.tile import BLOCK
+from tilewright.spaces.cuda.hopper_pairs.product import twin_of
 
 
 @dataclass(frozen=True)

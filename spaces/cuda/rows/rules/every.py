@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.cuda.rows.rules.holding import hold_rules, size_rules
-from spaces.cuda.rows.rules.staying import staying_rules
-from spaces.cuda.rows.rules.threads import block_rules, cluster_rules, thread_rules
-from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.target import CudaTarget
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.rows.rules.holding import hold_rules, size_rules
+from tilewright.spaces.cuda.rows.rules.staying import staying_rules
+from tilewright.spaces.cuda.rows.rules.threads import block_rules, cluster_rules, thread_rules
+from tilewright.spaces.cuda.rows.sizes import RowSizes
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.template import Decision, Rule
 
 
 def row_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:

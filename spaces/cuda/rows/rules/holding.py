@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.residency import resident_threads, storage_rules
-from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.target import CudaTarget
-from spaces.rules.early import judged_early
-from spaces.template import Decision, Rule
+from tilewright.spaces.cuda.residency import resident_threads, storage_rules
+from tilewright.spaces.cuda.rows.sizes import RowSizes
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.rules.early import judged_early
+from tilewright.spaces.template import Decision, Rule
 
 MOST_ELEMENTS = 256
 """Elements that a thread's code writes out: more do not fit the instruction cache."""

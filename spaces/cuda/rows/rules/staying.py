@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaces.cuda.rows.rules.holding import MOST_ELEMENTS
-from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.target import CudaTarget
-from spaces.template import Rule
+from tilewright.spaces.cuda.rows.rules.holding import MOST_ELEMENTS
+from tilewright.spaces.cuda.rows.sizes import RowSizes
+from tilewright.spaces.cuda.target import CudaTarget
+from tilewright.spaces.template import Rule
 
 
 def staying_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:

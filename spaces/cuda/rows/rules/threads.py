@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.target import SEGMENT, WARP, CudaTarget
-from spaces.template import Decision, Rule
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.rows.sizes import RowSizes
+from tilewright.spaces.cuda.target import SEGMENT, WARP, CudaTarget
+from tilewright.spaces.template import Decision, Rule
 
 ACROSS = 32
 """The same at least, where neighbours are of different rows."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from measure.cluster.driving.backlog import Backlog
-from measure.cluster.driving.crew import Worker
-from measure.cluster.wire import Stored
-from measure.records.measurement import Job, Measurement, Result, Status
 from tests.measure.cluster.simulated import TARGET, WORK, candidate, latency
+from tilewright.measure.cluster.driving.backlog import Backlog
+from tilewright.measure.cluster.driving.crew import Worker
+from tilewright.measure.cluster.wire import Stored
+from tilewright.measure.records.measurement import Job, Measurement, Result, Status
 
 OTHER = replace(TARGET, model="another")
 TARGETS = {"here": TARGET, "there": OTHER}

@@ -9,10 +9,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from measure.cluster.driving.backlog import PIECES_AHEAD, Backlog
-from measure.cluster.driving.crew import Worker
-from measure.executor import RUN_TOGETHER
-from measure.records.measurement import ErrorKind, Result, Status
 from tests.measure.cluster.driving.made_up_work import (
     OTHER,
     TARGETS,
@@ -26,6 +22,10 @@ from tests.measure.cluster.driving.made_up_work import (
     worker,
 )
 from tests.measure.cluster.simulated import TARGET
+from tilewright.measure.cluster.driving.backlog import PIECES_AHEAD, Backlog
+from tilewright.measure.cluster.driving.crew import Worker
+from tilewright.measure.executor import RUN_TOGETHER
+from tilewright.measure.records.measurement import ErrorKind, Result, Status
 
 
 class Cluster(RuleBasedStateMachine):

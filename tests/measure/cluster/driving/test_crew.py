@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from measure.cluster.driving.crew import REMEMBERED, Crew
 from tests.measure.cluster.driving.made_up_work import worker
 from tests.measure.cluster.simulated import TARGET
+from tilewright.measure.cluster.driving.crew import REMEMBERED, Crew
 
 
 def test_however_many_workers_leave_the_ends_of_the_last_ones_are_kept():

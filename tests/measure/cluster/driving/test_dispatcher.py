@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from measure.cluster.driving.dispatcher import DRIFT_SECONDS, REST_SECONDS, Dispatcher
-from measure.cluster.driving.plan import Needs
-from measure.executor import RUN_TOGETHER
-from measure.records.measurement import ErrorKind, Job
-from spaces.errors import InputError
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate
+from tilewright.measure.cluster.driving.dispatcher import DRIFT_SECONDS, REST_SECONDS, Dispatcher
+from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.executor import RUN_TOGETHER
+from tilewright.measure.records.measurement import ErrorKind, Job
+from tilewright.spaces.errors import InputError
 
 JOB = Job("one", WORK, TARGET)
 

@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from measure.cluster.driving.fleet import LEAST_PAUSE, LONGEST_PAUSE, Fleet
-from measure.cluster.driving.plan import Needs, Node
-from measure.cluster.facts import facts_text, versions
-from spaces.errors import InputError
 from tests.measure.cluster.simulated import TARGET
+from tilewright.measure.cluster.driving.fleet import LEAST_PAUSE, LONGEST_PAUSE, Fleet
+from tilewright.measure.cluster.driving.plan import Needs, Node
+from tilewright.measure.cluster.facts import facts_text, versions
+from tilewright.spaces.errors import InputError
 
 NODE = Node("n1", "10.0.0.1", 2, 0, 8 << 30)
 OUTFIT = "tests.measure.cluster.simulated:Simulated"

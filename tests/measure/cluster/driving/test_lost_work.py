@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from measure.cluster.driving.backlog import LOSSES_ALONE, TASK_SECONDS, Backlog
-from measure.executor import RUN_TOGETHER
-from measure.records.measurement import ErrorKind, Result, Status
-from measure.timing import call_limit
-from spaces.operators import workload
 from tests.measure.cluster.driving.made_up_work import (
     backlog,
     candidates,
@@ -17,6 +12,11 @@ from tests.measure.cluster.driving.made_up_work import (
     job,
     worker,
 )
+from tilewright.measure.cluster.driving.backlog import LOSSES_ALONE, TASK_SECONDS, Backlog
+from tilewright.measure.executor import RUN_TOGETHER
+from tilewright.measure.records.measurement import ErrorKind, Result, Status
+from tilewright.measure.timing import call_limit
+from tilewright.spaces.operators import workload
 
 
 def lose(made: Backlog, of: str, times: int) -> list[Result]:

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from measure.cluster.driving.plan import BYTES_PER_JOB, JOBS, Needs, Node, workers_of
-from measure.cluster.facts import Facts
 from tests.measure.cluster.simulated import TARGET
 from tests.measure.cluster.test_topology import LEFT, RIGHT
+from tilewright.measure.cluster.driving.plan import BYTES_PER_JOB, JOBS, Needs, Node, workers_of
+from tilewright.measure.cluster.facts import Facts
 
 GIB = 1 << 30
 

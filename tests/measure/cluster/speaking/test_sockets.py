@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from measure.cluster.speaking import sockets
-from measure.cluster.speaking.sockets import is_short, set_short_folder
-from spaces.errors import InputError
+from tilewright.measure.cluster.speaking import sockets
+from tilewright.measure.cluster.speaking.sockets import is_short, set_short_folder
+from tilewright.spaces.errors import InputError
 
 
 @pytest.fixture

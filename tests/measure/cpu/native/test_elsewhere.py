@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cpu import binaries
-from measure.cpu import runner as cpu_runner
-from measure.cpu.runner import CRunner
-from measure.records.measurement import Measurement
-from measure.timing import SEARCH
 from tests.measure.cpu.c_kernels import PRELUDE, candidate, measured, target
+from tilewright.measure.cpu import binaries
+from tilewright.measure.cpu import runner as cpu_runner
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.records.measurement import Measurement
+from tilewright.measure.timing import SEARCH
 
 LINES = 1000
 COUNTED = """

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from measure.records.measurement import ErrorKind, Status
-from spaces.epilogue.expression import MAX_OPERANDS
 from tests.measure.cpu.c_kernels import candidate, good, measured, naive, product, target
+from tilewright.measure.records.measurement import ErrorKind, Status
+from tilewright.spaces.epilogue.expression import MAX_OPERANDS
 
 GROW = """
   for (;;) {

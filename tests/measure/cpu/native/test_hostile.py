@@ -7,10 +7,10 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from measure.cpu import runner as cpu_runner
-from measure.records.measurement import ErrorKind, Status
 from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured
 from tests.measure.sleepers import gone
+from tilewright.measure.cpu import runner as cpu_runner
+from tilewright.measure.records.measurement import ErrorKind, Status
 
 SIGNALS = "#include <signal.h>\n#include <unistd.h>\n" + PRELUDE
 HOSTILE = {

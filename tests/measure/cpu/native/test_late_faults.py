@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from measure.cpu.builder import CBuilder
-from measure.cpu.runner import CRunner
-from measure.records.measurement import ErrorKind
 from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured, product, target
+from tilewright.measure.cpu.builder import CBuilder
+from tilewright.measure.cpu.runner import CRunner
+from tilewright.measure.records.measurement import ErrorKind
 
 
 @pytest.mark.parametrize("column", [0, 100])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from measure.records.measurement import ErrorKind
-from spaces.operators import workload
 from tests.measure.cpu.c_kernels import candidate, measured
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.operators import workload
 
 WORK = workload(
     "y[r,c] = x[r,c] * 2 + b[c]\ns[r] = sum[c](x[r,c])\ni[r] = argmax[c](x[r,c])\n-> y, s, i",

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from measure.cpu import pool
-from measure.cpu.pool import load_pool
+from tilewright.measure.cpu import pool
+from tilewright.measure.cpu.pool import load_pool
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
 PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, TASK, ctypes.c_void_p)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from measure.cpu import binaries
-from measure.cpu.compilation import SHARED
-from measure.timing import TimingProtocol
+from tilewright.measure.cpu import binaries
+from tilewright.measure.cpu.compilation import SHARED
+from tilewright.measure.timing import TimingProtocol
 
 PROTOCOL = TimingProtocol(
     slow_factor=3.0,

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from measure.cpu import binaries
-from measure.cpu import runner as cpu_runner
-from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
-from measure.timing import SEARCH
 from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured
+from tilewright.measure.cpu import binaries
+from tilewright.measure.cpu import runner as cpu_runner
+from tilewright.measure.records.measurement import Candidate, ErrorKind, Measurement, Status
+from tilewright.measure.timing import SEARCH
 
 BURN = """
 #define _GNU_SOURCE

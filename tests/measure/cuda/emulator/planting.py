@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from measure.cuda.emulator import Emulator, verify
-from spaces.kernel import Kernel
-from spaces.workloads.workload import Workload
 from tests import kernels
+from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.workloads.workload import Workload
 
 Case = tuple[Workload, Kernel]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.records.measurement import ErrorKind
-from spaces.cuda.tensor_map import TensorMapSpec
 from tests.measure.cuda.cuda_kernels import kernel, operand, outcomes, output_of, small_integers
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 
 RING = """
   const u32 s = tw::shared_base(), full = s + 2 * 128, empty = full + 16;

@@ -8,8 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS
-from measure.records.measurement import ErrorKind
 from tests.measure.cuda.cuda_kernels import (
     kernel,
     operand,
@@ -18,6 +16,8 @@ from tests.measure.cuda.cuda_kernels import (
     small_integers,
 )
 from tests.measure.cuda.emulator.small_kernels import NUMBERS, OUT, fault, run
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
+from tilewright.measure.records.measurement import ErrorKind
 
 SPLIT = """
   u32 *counter = (u32 *)workspace;

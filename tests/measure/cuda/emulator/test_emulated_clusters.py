@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS, Interleaving
-from measure.records.measurement import ErrorKind
-from spaces.kernel import Kernel
 from tests.measure.cuda.cuda_kernels import kernel, operand, outcomes, output_of
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Interleaving
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.kernel import Kernel
 
 INPUT = np.arange(4 * 128, dtype=np.float32).reshape(4, 128)
 OUT = operand("C", "float32", (4, 128))

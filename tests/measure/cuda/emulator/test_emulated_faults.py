@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.records.measurement import ErrorKind
-from spaces.kernel import arguments
-from spaces.workloads.contraction import Operand
 from tests.measure.cuda.cuda_kernels import (
     EAGER,
     kernel,
     output_of,
 )
 from tests.measure.cuda.emulator.small_kernels import NUMBERS, OUT, run
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.kernel import arguments
+from tilewright.spaces.workloads.contraction import Operand
 
 FAULTS = {
     "reads_beyond_an_input": (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS
-from measure.records.measurement import ErrorKind
 from tests.measure.cuda.cuda_kernels import (
     operand,
     output_of,
 )
 from tests.measure.cuda.emulator.small_kernels import fault, run
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
+from tilewright.measure.records.measurement import ErrorKind
 
 LAZY = INTERLEAVINGS[1]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS
-from measure.records.measurement import ErrorKind
 from tests.measure.cuda.cuda_kernels import (
     kernel,
     outcomes,
     output_of,
 )
 from tests.measure.cuda.emulator.small_kernels import NUMBERS, OUT, fault, run
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
+from tilewright.measure.records.measurement import ErrorKind
 
 MISSING = """
   const u32 s = tw::shared_base();

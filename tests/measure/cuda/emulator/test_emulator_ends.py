@@ -15,12 +15,12 @@ import numpy as np
 import psutil
 import pytest
 
-from measure.cuda.emulator import Emulator
-from measure.cuda.emulator.toolchain import process as emulator_binary
-from measure.records.measurement import ErrorKind
-from spaces.kernel import Kernel
 from tests.measure.cuda.cuda_kernels import kernel, operand_of
 from tests.measure.sleepers import appear, gone
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.measure.cuda.emulator.toolchain import process as emulator_binary
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.kernel import Kernel
 
 STUCK = """#!/bin/sh
 sleep SECONDS & sleep SECONDS
@@ -30,7 +30,7 @@ echo "No space left on device" >&2; exit 1
 """
 INPUT = np.ones(32, np.float32)
 RUN = """
-    from measure.cuda.emulator import Emulator
+    from tilewright.measure.cuda.emulator import Emulator
     from tests.measure.cuda.emulator.test_emulator_ends import INPUT, of_body
     with Emulator() as emulator:
         made = of_body("for (volatile int i = 0; ; i++);")
@@ -68,7 +68,7 @@ def test_a_stuck_compiler_ends_with_the_process_that_started_it(tmp_path, number
 
 def test_an_interrupt_ends_a_verification_while_it_compiles(tmp_path):
     words = ["verify", "matmul", "m=8", "n=8", "k=8", "--target", "cuda:sm_80", "--schedules", "40"]
-    code = f"from scheduler.cli import main; import sys; sys.argv[1:] = {words}; main()"
+    code = f"from tilewright.scheduler.cli import main; import sys; sys.argv[1:] = {words}; main()"
     process = python(code, env=compiler(tmp_path, STUCK.replace("SECONDS", "4150")))
     assert appear("4150", 2)
     process.send_signal(signal.SIGINT)

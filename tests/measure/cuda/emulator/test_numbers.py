@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.abi import C_TYPES
-from spaces.dtypes import dtype
 from tests.measure.cuda.cuda_kernels import kernel, operand, output_of
+from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.dtypes import dtype
 
 LOOP = "for (int i = threadIdx.x; i < {size}; i += 32) "
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Interleaving, verify
-from measure.records.measurement import ErrorKind
-from spaces.cuda.abi import parameters
-from spaces.kernel import Kernel, Launch, arguments
-from spaces.operators import workload
 from tests.kernels import written
+from tilewright.measure.cuda.emulator import Interleaving, verify
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.kernel import Kernel, Launch, arguments
+from tilewright.spaces.operators import workload
 
 WORK = workload("matmul", m=5, n=37, k=11, epilogue="relu(x + bias[n])", b="col")
 

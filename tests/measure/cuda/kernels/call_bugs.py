@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from spaces.kernel import Buffer, Call, Kernel
 from tests.kernels import rewritten
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tilewright.spaces.kernel import Buffer, Call, Kernel
 
 Change = Callable[[Call], Call]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from measure.cuda.emulator import Emulator
+from tilewright.measure.cuda.emulator import Emulator
 
 
 @pytest.fixture(scope="module")

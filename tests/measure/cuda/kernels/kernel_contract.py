@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
 from tests.measure.cuda.emulator.planting import Case, planted
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
 
 
 class KernelContract:

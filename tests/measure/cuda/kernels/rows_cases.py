@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from spaces.cuda.rows.template import CudaRows
-from spaces.cuda.target import cuda_target
-from spaces.language import program
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
 from tests.measure.cuda.emulator.planting import Case
+from tilewright.spaces.cuda.rows.template import CudaRows
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
 WARPS = {

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulator
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.numerics.allowance import agrees
-from spaces.registry import space_for
-from spaces.workloads.served import workload_of
 from tests.spaces.cpu.native import allowed_outputs
 from tests.spaces.language.strategies import programs
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.served import workload_of
 
 DTYPES = st.sampled_from(["float32", "float32", "float64", "float16", "bfloat16", "int8"])
 TARGETS = st.sampled_from(["sm_80", "sm_90a"])

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spaces.operators import workload
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.edges import Inputs, complaints, kernels
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.computation import Computation
 
 INF = np.inf
 ROWS = {

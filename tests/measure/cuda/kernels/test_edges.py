@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.operators import workload
 from tests.measure.cuda.edges import complaints, kernels
+from tilewright.spaces.operators import workload
 
 INF = np.inf
 

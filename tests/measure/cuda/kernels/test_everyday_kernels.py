@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulator
-from spaces.cuda.target import cuda_target
-from spaces.kernel import Kernel
-from spaces.numerics.allowance import agrees
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import allowed_outputs
 from tests.spaces.everyday import OPERATORS, text_of
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.workload import Workload
 
 
 def kernels(architecture: str, last_resort: bool) -> dict[str, tuple[Workload, Kernel]]:

@@ -7,13 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from measure.cuda.emulator import Emulator, Interleaving
-from scheduler.verification import draw
-from spaces.cuda.target import CudaTarget, cuda_target
-from spaces.derivation.rounding.allowance import allowed
-from spaces.numerics.allowance import agrees
-from spaces.registry import space_for
-from spaces.workloads.computation import Computation
 from tests.spaces.index_programs import (
     COMPARED,
     PROGRAMS,
@@ -23,6 +16,13 @@ from tests.spaces.index_programs import (
     made,
     unsorted,
 )
+from tilewright.measure.cuda.emulator import Emulator, Interleaving
+from tilewright.scheduler.verification import draw
+from tilewright.spaces.cuda.target import CudaTarget, cuda_target
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.computation import Computation
 
 TARGETS = {
     name: replace(cuda_target(name), multiprocessors=8)  # so that blocks have many tiles

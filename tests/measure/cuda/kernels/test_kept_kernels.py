@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator
-from measure.drawing.draw import check_telling
-from spaces.cuda.kept.template import CudaKept
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.served import workload_of
-from spaces.workloads.workload import Workload
 from tests.measure.cuda.emulator.planting import Case, check_right
 from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.derivation.kept.random_windows import random_window
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.measure.drawing.draw import check_telling
+from tilewright.spaces.cuda.kept.template import CudaKept
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.served import workload_of
+from tilewright.spaces.workloads.workload import Workload
 
 PLAIN: dict[str, int | str] = {
     "vector": 1,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator
-from measure.cuda.emulator.emulator import Interleaving
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.workloads.computation import Computation
 from tests.spaces.long_sums import REDUCTIONS, Draw, Yardstick, drawn, equal, far, offset
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.measure.cuda.emulator.emulator import Interleaving
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.computation import Computation
 
 TARGET = detect_target("cuda:sm_90a")
 SHORT = [

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.records.measurement import Candidate, Job
-from spaces.cuda.loops.template import CudaLoops
-from spaces.cuda.staged.template import StagedLoops
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.testing.template import TemplateContract, silent_rules
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.loops.programs import SERVED, text_of
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.spaces.cuda.loops.template import CudaLoops
+from tilewright.spaces.cuda.staged.template import StagedLoops
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import TemplateContract, silent_rules
 
 TARGETS = [cuda_target("sm_90a"), cuda_target("sm_80")]
 

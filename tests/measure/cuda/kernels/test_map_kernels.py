@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator
-from measure.cuda.emulator.emulator import INTERLEAVINGS
-from measure.drawing.draw import check_telling
-from spaces.cuda.maps.template import CudaMap
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.served import workload_of
-from spaces.workloads.workload import Workload
 from tests.measure.cuda.emulator.planting import Case, check_right
 from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.derivation.maps.random_maps import random_map
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
+from tilewright.measure.drawing.draw import check_telling
+from tilewright.spaces.cuda.maps.template import CudaMap
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.served import workload_of
+from tilewright.spaces.workloads.workload import Workload
 
 PLAIN = {
     "vector": 4,

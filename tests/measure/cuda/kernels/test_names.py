@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator, verify
-from spaces.kernel import WORKSPACE
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.workloads.contraction import Contraction
+from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.spaces.kernel import WORKSPACE
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.contraction import Contraction
 
 PRODUCT = "y[r, c] = sum[k](a[r, k] * b[k, c]) + workspace[r, c]"
 TEXTS = {

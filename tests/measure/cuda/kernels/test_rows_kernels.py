@@ -5,10 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from spaces.cuda.intrinsics import device_text
-from spaces.operators import workload
-from spaces.registry import space_for
 from tests.measure.cuda.emulator.planting import Case, check_all_right, check_right
 from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
@@ -27,6 +23,10 @@ from tests.measure.cuda.kernels.rows_cases import (
     named,
     own,
 )
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 ACROSS |= {"hold": "memory"}
 # what is broken: kernel, pattern, replacement of its first occurrence

@@ -9,15 +9,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from spaces.cuda.intrinsics import device_text
-from spaces.cuda.staged.template import CudaStaged
-from spaces.kernel import WORKSPACE, Buffer, Call, Kernel
-from spaces.operators import workload
-from spaces.space import Space
-from spaces.target import detect_target
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.call_bugs import CallContract, Change, by, moved, without
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.cuda.staged.template import CudaStaged
+from tilewright.spaces.kernel import WORKSPACE, Buffer, Call, Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 TEXTS = {
     "gated": "gated_matmul m=72 n=136 k=72 dtype=bfloat16",

@@ -12,12 +12,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from scheduler.verification import draw, emulate
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.target import detect_target
+from tilewright.scheduler.verification import draw, emulate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 SCHEDULES, MANY = 80, 180
 GROUPS = 10

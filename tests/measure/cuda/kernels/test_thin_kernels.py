@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.cuda.target import cuda_target
-from spaces.cuda.thin.template import CudaThin
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.measure.cuda.kernels.blocks.test_block_kernels import ORDERS, instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.cuda.thin.template import CudaThin
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 FMA = {
     "multiply": "fma",

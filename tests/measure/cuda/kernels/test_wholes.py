@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from measure.cuda.emulator import Emulator
-from measure.cuda.emulator.emulator import INTERLEAVINGS
-from spaces.cuda.target import cuda_target
-from spaces.cuda.templates import TEMPLATES
-from spaces.derivation.rounding.allowance import allowed
-from spaces.numerics.allowance import agrees
-from spaces.space import Space
-from spaces.workloads.workload import Workload
 from tests.spaces.whole_programs import KINDS, inputs, programs
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.cuda.templates import TEMPLATES
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = cuda_target("sm_90a")
 seeds = st.integers(0, 2**16)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.cubin import read_cubin
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.sass import count
-from measure.records.measurement import Candidate, Job
-from scheduler.verification import draw, emulate
-from spaces.cuda.target import cuda_target
-from spaces.cuda.windows.template import CudaWindows
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tilewright.measure.cuda.cubin import read_cubin
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.sass import count
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.scheduler.verification import draw, emulate
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.cuda.windows.template import CudaWindows
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 PLAIN = {"tile_rows": 16, "tile_columns": 16, "warp_rows": 2, "warp_columns": 2}
 PLAIN |= {"store": "direct", "turns": 2, "residency": 1}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.cuda.session import CHECKED
-from measure.records.measurement import Candidate, Job
-from measure.timing import TimingProtocol
-from spaces.cuda.abi import parameters
-from spaces.kernel import Launch, arguments
-from spaces.schedule import Schedule
-from spaces.target import detect_target
 from tests.kernels import written
 from tests.measure.cuda.emulated_device import PackingBuilder
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.cuda.session import CHECKED
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.measure.timing import TimingProtocol
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.kernel import Launch, arguments
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target
 
 OPENER = "tests.measure.cuda.emulated_device:open_device"
 TARGET = detect_target("cuda:sm_90a")

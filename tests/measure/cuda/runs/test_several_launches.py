@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulator
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.records.measurement import Candidate, Job
-from spaces.cuda.abi import parameters
-from spaces.kernel import Argument, Call, Kernel, Launch, Role, Source
-from spaces.schedule import Schedule
-from spaces.target import detect_target
-from spaces.workloads.array import Array
-from spaces.workloads.matmul import matmul
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.spaces.cuda.abi import parameters
+from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Role, Source
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.matmul import matmul
 
 PARTS = """\
   float sum = 0;

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.runner import CudaRunner
-from measure.records.measurement import Candidate, Job
-from measure.timing import TimingProtocol
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
 from tests.measure.cuda.emulated_device import PackingBuilder
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.runner import CudaRunner
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.measure.timing import TimingProtocol
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 TARGET = detect_target("cuda:sm_90a")
 QUICK = TimingProtocol(samples=2, contender_samples=1)

@@ -10,28 +10,33 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from measure.cuda.buffers import Buffers
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.device import DeviceError
-from measure.cuda.emulator import Emulator
-from measure.cuda.trusted import oracle
-from measure.cuda.trusted import programs as trusted_programs
-from measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
-from measure.cuda.trusted.programs import expect_program, fits, rows_of_a_piece, rows_operand
-from measure.cuda.trusted.statements import DOUBLE, WHOLE, Statements
-from measure.drawing.programs import ProgramDraw
-from spaces.cuda.intrinsics import device_text
-from spaces.derivation.rounding.allowance import allowed
-from spaces.derivation.rounding.rows import Rows, row_axis
-from spaces.errors import InputError
-from spaces.kernel import Kernel
-from spaces.language import Program, program
-from spaces.language.inputs import draw
-from spaces.numerics.allowance import bounds_dtype
-from spaces.operators import workload
 from tests.measure.cuda.emulated_device import EmulatedDevice
 from tests.spaces.derivation import programs as known
 from tests.spaces.language.strategies import programs
+from tilewright.measure.cuda.buffers import Buffers
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.device import DeviceError
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.cuda.trusted import programs as trusted_programs
+from tilewright.measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
+from tilewright.measure.cuda.trusted.programs import (
+    expect_program,
+    fits,
+    rows_of_a_piece,
+    rows_operand,
+)
+from tilewright.measure.cuda.trusted.statements import DOUBLE, WHOLE, Statements
+from tilewright.measure.drawing.programs import ProgramDraw
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.derivation.rounding.rows import Rows, row_axis
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.numerics.allowance import bounds_dtype
+from tilewright.spaces.operators import workload
 
 TEXTS = {
     "whole numbers": (

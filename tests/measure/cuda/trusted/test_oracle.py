@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.emulator import Emulator
-from measure.cuda.trusted import oracle
-from measure.cuda.trusted.products import expect
-from spaces.cuda.intrinsics import device_text
-from spaces.dtypes import DTYPES
-from spaces.errors import InputError
-from spaces.numerics.allowance import allowed
-from spaces.operators import workload
-from spaces.workloads.contraction import Operand
 from tests.measure.cuda.cuda_kernels import output_of
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.emulator import Emulator
+from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.cuda.trusted.products import expect
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.dtypes import DTYPES
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.allowance import allowed
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.contraction import Operand
 
 SEED = np.int32(12345)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from measure.host.cache import KINDS, CachedFile
-from scheduler.cli.app import run
+from tilewright.measure.host.cache import KINDS, CachedFile
+from tilewright.scheduler.cli.app import run
 
 
 def test_the_cache_is_shown_and_cleared(tmp_path, monkeypatch, capsys):

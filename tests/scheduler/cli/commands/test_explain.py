@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from measure.database import Database
-from scheduler.cli.app import run
-from spaces.operators import workload
 from tests.scheduler.cli.command import FUSED, SMALL, TRIALS, ask, one_line, without
+from tilewright.measure.database import Database
+from tilewright.scheduler.cli.app import run
+from tilewright.spaces.operators import workload
 
 ASKED = 'matmul m=96 n=64 k=64 epilogue="relu(x + bias[n])"'
 

@@ -8,11 +8,11 @@ import subprocess
 
 import pytest
 
-from measure.database import Database
-from measure.testing.made_up import attempt, measured
-from scheduler.cli.app import run
 from tests.databases import empty
 from tests.scheduler.cli.command import ask, one_line, start, without
+from tilewright.measure.database import Database
+from tilewright.measure.testing.made_up import attempt, measured
+from tilewright.scheduler.cli.app import run
 
 LIBRARIES = {"pandas", "pyarrow", "matplotlib"}
 

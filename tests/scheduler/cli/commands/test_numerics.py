@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from scheduler.cli.app import run
 from tests.scheduler.cli.command import ask, one_line
+from tilewright.scheduler.cli.app import run
 
 SIZES = ("n=1", "c=32", "h=20", "w=20", "o=32", "r=3", "s=3", "padding=1")
 CONVOLUTION = ("conv2d", *SIZES, "layout=NHWC")

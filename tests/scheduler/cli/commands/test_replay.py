@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from scheduler.cli.app import run
 from tests.scheduler.cli.command import TRIALS, ask, one_line
 from tests.scheduler.replay.toys import CACHE, T4
+from tilewright.scheduler.cli.app import run
 
 FEW = ("--repeats", "3", "--trials", "6", "--batch", "2")
 

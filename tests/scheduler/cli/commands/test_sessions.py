@@ -10,15 +10,15 @@ from contextlib import closing
 
 import pytest
 
-from measure.database import Database
-from measure.records.run import CHECKED, Run, run_from_json
-from measure.testing.made_up import a_run
-from scheduler.cli.app import run
-from scheduler.cli.known_clusters import remember
-from scheduler.tuning.task import UNTUNED
-from spaces.operators import workload
-from spaces.target import detect_target
 from tests.scheduler.cli.command import SMALL, ask, one_line, start
+from tilewright.measure.database import Database
+from tilewright.measure.records.run import CHECKED, Run, run_from_json
+from tilewright.measure.testing.made_up import a_run
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.cli.known_clusters import remember
+from tilewright.scheduler.tuning.task import UNTUNED
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 ENDLESS = ("--trials", "1000000", "--seconds", "3000", "--seed", "7", "--format", "json")
 BLIND = ("--search", "random", "--numerics", "fast")

@@ -8,11 +8,11 @@ import shlex
 
 import pytest
 
-from scheduler.cli.app import run
-from spaces.language import program
-from spaces.named import names
-from spaces.target import detect_target, target_from_json, target_names
 from tests.scheduler.cli.command import ask, one_line
+from tilewright.scheduler.cli.app import run
+from tilewright.spaces.language import program
+from tilewright.spaces.named import names
+from tilewright.spaces.target import detect_target, target_from_json, target_names
 
 TEXT = "y[r, c] = softmax[c](x[r, c])"
 SIZES = ("r=64", "c=32")

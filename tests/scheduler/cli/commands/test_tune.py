@@ -13,16 +13,6 @@ import time
 
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Measurement, Status
-from scheduler.cli.app import run
-from scheduler.cli.display import lines as cli_lines
-from scheduler.cli.display.plain_lines import PlainLines
-from scheduler.tuning.interrupt import Interrupt
-from scheduler.tuning.progress import Progress
-from spaces.operators import workload, workload_from_json
-from spaces.schedule import Schedule
-from spaces.target import detect_target, target_from_json
 from tests.scheduler.cli.command import (
     FUSED,
     PATHS,
@@ -34,6 +24,16 @@ from tests.scheduler.cli.command import (
     one_line,
     start,
 )
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.cli.display import lines as cli_lines
+from tilewright.scheduler.cli.display.plain_lines import PlainLines
+from tilewright.scheduler.tuning.interrupt import Interrupt
+from tilewright.scheduler.tuning.progress import Progress
+from tilewright.spaces.operators import workload, workload_from_json
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import detect_target, target_from_json
 
 
 def test_tune_reports_every_trial_and_the_outcome(tuned):
@@ -178,7 +178,7 @@ def test_what_is_built_once_to_measure_kernels_is_no_part_of_the_time(tmp_path, 
 
 
 def test_what_python_takes_to_load_is_part_of_the_time(tmp_path):
-    program = "import scheduler.cli as cli; cli.BEGAN -= 90; cli.main()"
+    program = "import tilewright.scheduler.cli as cli; cli.BEGAN -= 90; cli.main()"
     options = ("--seconds", "60", "--db", str(tmp_path / "tuning.db"))
     done = subprocess.run(
         [sys.executable, "-c", program, "tune", *SMALL, *options],

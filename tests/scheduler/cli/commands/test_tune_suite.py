@@ -9,12 +9,12 @@ import subprocess
 
 import pytest
 
-from measure.database import Database
-from scheduler.cli.app import run
-from spaces.operators import workload
-from spaces.target import target_from_json
 from tests.scheduler.cli.command import SMALL, ask, finished, on_terminal, one_line, start
 from tests.scheduler.cli.commands.test_sessions import allow
+from tilewright.measure.database import Database
+from tilewright.scheduler.cli.app import run
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import target_from_json
 
 SUITE = """
 title = "two products"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.records.jsonl import write_lines
-from measure.records.measurement import Measurement, Status
-from measure.records.record import Record
-from scheduler.replay.formats.exports import export_recordings
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.testing.targets import made_up_cpu
+from tilewright.measure.records.jsonl import write_lines
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.replay.formats.exports import export_recordings
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.testing.targets import made_up_cpu
 
 WORKLOAD = workload("matmul m=16 n=4096 k=4096")
 

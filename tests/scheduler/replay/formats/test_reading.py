@@ -10,11 +10,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from costmodel.features import features
-from scheduler.replay.formats.foreign import by_size
-from scheduler.replay.formats.reading import read_recordings
-from spaces.errors import InputError
 from tests.scheduler.replay.toys import CACHE, T4
+from tilewright.costmodel.features import features
+from tilewright.scheduler.replay.formats.foreign import by_size
+from tilewright.scheduler.replay.formats.reading import read_recordings
+from tilewright.spaces.errors import InputError
 
 
 def read(path):

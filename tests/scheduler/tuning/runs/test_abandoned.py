@@ -6,14 +6,14 @@ import warnings
 
 import pytest
 
-from measure.database import Database
-from measure.records.measurement import Job, Result
-from scheduler.testing.landscape import MACHINE, hills
-from scheduler.tuning.progress import Stop
-from scheduler.tuning.runs.abandoned import PATIENCE_SECONDS, TOLD_SECONDS, Abandoned
-from spaces.target import Target
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import tuner
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Job, Result
+from tilewright.scheduler.testing.landscape import MACHINE, hills
+from tilewright.scheduler.tuning.progress import Stop
+from tilewright.scheduler.tuning.runs.abandoned import PATIENCE_SECONDS, TOLD_SECONDS, Abandoned
+from tilewright.spaces.target import Target
 
 
 class Leaving(MadeUpMachine):

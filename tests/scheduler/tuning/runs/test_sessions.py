@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from measure.database import Database
-from measure.records.run import Run
-from measure.tables.engine import transaction
-from measure.testing.made_up import (
+from tilewright.measure.database import Database
+from tilewright.measure.records.run import Run
+from tilewright.measure.tables.engine import transaction
+from tilewright.measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     a_run,
@@ -20,17 +20,24 @@ from measure.testing.made_up import (
     lost,
     measured,
 )
-from scheduler.suites.objective import Objective
-from scheduler.suites.suite import Member
-from scheduler.testing.landscape import hills
-from scheduler.tuning.budget import Budget
-from scheduler.tuning.runs.process import is_gone, this_process
-from scheduler.tuning.runs.run_log import RunLog, new_run
-from scheduler.tuning.runs.sessions import LOST_AFTER, State, rests, sessions, suite_of, target_here
-from scheduler.tuning.yardstick import Yardstick
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.target import detect_target
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.suite import Member
+from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.runs.process import is_gone, this_process
+from tilewright.scheduler.tuning.runs.run_log import RunLog, new_run
+from tilewright.scheduler.tuning.runs.sessions import (
+    LOST_AFTER,
+    State,
+    rests,
+    sessions,
+    suite_of,
+    target_here,
+)
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
 
 OTHER = workload("matmul", m=8, n=8, k=8)
 THIRD = workload("matmul", m=9, n=9, k=9)
@@ -229,8 +236,8 @@ def test_a_clock_that_stepped_back_takes_nothing_from_a_budget_and_adds_nothing(
 def test_a_run_lasts_as_long_as_it_did_however_the_clock_is_set(database, monkeypatch, step):
     """The system's clock steps; that of the process goes on."""
     clock = Clock()
-    monkeypatch.setattr("scheduler.tuning.runs.run_log.time", clock)
-    monkeypatch.setattr("measure.database.time", clock)
+    monkeypatch.setattr("tilewright.scheduler.tuning.runs.run_log.time", clock)
+    monkeypatch.setattr("tilewright.measure.database.time", clock)
     space = hills()
     log = RunLog(database, space, new_run(space, Yardstick(space.workload), "job", "", 0, BUDGET))
     log.begin()
@@ -298,6 +305,6 @@ def test_a_run_whose_process_is_gone_is_lost_at_once(database):
 
 
 NOTED = """
-from scheduler.tuning.runs.process import this_process
+from tilewright.scheduler.tuning.runs.process import this_process
 print(this_process(), end="")
 """

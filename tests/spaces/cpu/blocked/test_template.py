@@ -11,21 +11,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.algebra.index import index
-from spaces.cpu.blocked.ahead import Ahead
-from spaces.cpu.blocked.blocking import blocking
-from spaces.cpu.blocked.template import BlockedTemplate
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.testing.targets import made_up_cpu
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.product import orient
-from spaces.workloads.workload import Workload
 from tests.spaces.c_program import run_c
 from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint
+from tilewright.spaces.algebra.index import index
+from tilewright.spaces.cpu.blocked.ahead import Ahead
+from tilewright.spaces.cpu.blocked.blocking import blocking
+from tilewright.spaces.cpu.blocked.template import BlockedTemplate
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.targets import made_up_cpu
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.product import orient
+from tilewright.spaces.workloads.workload import Workload
 
 GOLDEN = Path(__file__).parent / "golden"
 EXTENTS = (1, 2, 3, 7, 16, 17, 31, 48, 61, 100, 127, 131, 192, 257)

@@ -10,10 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.chained.prelude import decay, prelude
-from spaces.cpu.compiler import find_compiler
-from spaces.kernel import Kernel
-from spaces.workloads.computation import Computation
 from tests.kernels import planted
 from tests.spaces.chained_programs import form
 from tests.spaces.cpu.chained.test_template import (
@@ -24,6 +20,10 @@ from tests.spaces.cpu.chained.test_template import (
     space_of,
 )
 from tests.spaces.cpu.native import Guarded, check_bugs_are_found, compile_kernels
+from tilewright.spaces.cpu.chained.prelude import decay, prelude
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.workloads.computation import Computation
 
 EXTREMES = "p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\nn[i] = min[j](p[i,j])\n-> m, n"
 

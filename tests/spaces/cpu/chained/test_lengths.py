@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.workloads.computation import Computation
 from tests.spaces.chained_programs import made
 from tests.spaces.cpu.chained.test_template import TARGET, kernels
 from tests.spaces.cpu.native import compile_kernels, complaint
+from tilewright.spaces.workloads.computation import Computation
 
 KEYS = 200
 SEEN = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d])) * v[b,h // 2,j,e])"

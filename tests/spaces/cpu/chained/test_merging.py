@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from spaces.cpu.chained.template import ChainedTemplate
-from spaces.kernel import Kernel
-from spaces.workloads.computation import Computation
 from tests.spaces.chained_programs import form
 from tests.spaces.cpu.chained.test_template import TARGET, complaints, space_of
 from tests.spaces.cpu.native import check_bugs_are_found
+from tilewright.spaces.cpu.chained.template import ChainedTemplate
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.workloads.computation import Computation
 
 
 def split_kernels(w: Computation, values: Sequence[int] = (2, 4, 8)) -> list[Kernel]:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from spaces.registry import space_for
 from tests.kernels import planted
 from tests.spaces.cpu.chained.test_chain import outputs
 from tests.spaces.cpu.chained.test_template import TARGET, complaints, computation, kernels
 from tests.spaces.cpu.native import check_bugs_are_found
+from tilewright.spaces.registry import space_for
 
 PRODUCT = "p[i,j] = sum[d](x[i,d] * u[d,j])\n"
 FORMS = {

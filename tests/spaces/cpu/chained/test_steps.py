@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from spaces.cpu.chained.template import ChainedTemplate
-from spaces.cpu.target import detect_cpu
-from spaces.kernel import Kernel
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.workloads.computation import Computation
 from tests.spaces.chained_programs import made
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
+from tilewright.spaces.cpu.chained.template import ChainedTemplate
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.computation import Computation
 
 TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
 PRODUCT = "z[i,j] = sum[d](x[i,d] * w[j,d])\n"

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.chained.template import ChainedTemplate
-from spaces.cpu.target import detect_cpu
-from spaces.errors import InputError
-from spaces.kernel import Kernel
-from spaces.language import program
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.computation import Computation
 from tests.spaces.chained_programs import FORMS, form, made, random_form
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
+from tilewright.spaces.cpu.chained.template import ChainedTemplate
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.computation import Computation
 
 TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
 

@@ -10,14 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spaces.cpu.kept.template import KeptTemplate
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.served import workload_of
-from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import (
     check_bugs_are_found,
     check_sampled,
@@ -26,6 +18,14 @@ from tests.spaces.cpu.native import (
     sampled,
 )
 from tests.spaces.derivation.kept.random_windows import random_window
+from tilewright.spaces.cpu.kept.template import KeptTemplate
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.served import workload_of
+from tilewright.spaces.workloads.workload import Workload
 
 DEPTHWISE = {"r": 3, "s": 3, "padding": 1}
 NAMED = {

@@ -7,15 +7,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from spaces.cpu.loops.template import CpuLoops
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.operators import workload
-from spaces.registry import Served, serving, space_for
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.testing.template import TemplateContract, silent_rules
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
 from tests.spaces.loops.programs import SERVED, text_of
+from tilewright.spaces.cpu.loops.template import CpuLoops
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import Served, serving, space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import TemplateContract, silent_rules
 
 
 def machine(threads: int = 1) -> CpuTarget:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from spaces.cpu.maps.template import MapTemplate
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.kernel import Kernel
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cpu.maps.template import MapTemplate
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 NAMED = {
     "a transposition": "y[j, i] = relu(x[i, j] + b[i])",

@@ -6,13 +6,13 @@ import subprocess
 
 import pytest
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.maps.template import MapTemplate
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.spaces.cpu.maps.checked_maps import TRANSPOSED, machine, moving, space_of, tiled
 from tests.spaces.cpu.native import compile_kernels, complaint, sampled
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.maps.template import MapTemplate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 @pytest.mark.parametrize("threads", [1, 3])

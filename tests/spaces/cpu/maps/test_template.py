@@ -9,16 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.maps.rules import LEAST_TILE
-from spaces.cpu.maps.template import MapTemplate
-from spaces.cpu.target import detect_cpu
-from spaces.language import Program
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.served import workload_of
 from tests.spaces.cpu.maps.checked_maps import (
     EXTENTS,
     MOVED,
@@ -32,6 +22,16 @@ from tests.spaces.cpu.maps.checked_maps import (
 )
 from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint, sampled
 from tests.spaces.derivation.maps.random_maps import random_map
+from tilewright.spaces.cpu.maps.rules import LEAST_TILE
+from tilewright.spaces.cpu.maps.template import MapTemplate
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.language import Program
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.served import workload_of
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.operators import workload
 from tests.spaces.cpu.native import check_bugs_are_found
 from tests.spaces.cpu.rows.checked_rows import TARGET, space_of
+from tilewright.spaces.operators import workload
 
 BUGS = [  # name: (operator, decisions, what is replaced in the source, by what)
     ("tail_mask", "softmax", {}, r"tw_first\(", "tw_first(1 + "),

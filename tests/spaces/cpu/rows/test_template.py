@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.rows.template import RowsTemplate
-from spaces.cpu.target import FLAGS, detect_cpu
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.computation import Computation
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.cpu.rows.checked_rows import TARGET, complaints, lowered, own, space_of
 from tests.spaces.derivation.programs import random_chain
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.rows.template import RowsTemplate
+from tilewright.spaces.cpu.target import FLAGS, detect_cpu
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.computation import Computation
 
 NAMED = [
     ("softmax", {"r": 3, "c": 67}),

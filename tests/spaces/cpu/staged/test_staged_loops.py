@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.cpu.staged.template import StagedLoops
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.testing.template import TemplateContract
 from tests.spaces.cpu.loops.test_template import machine
 from tests.spaces.cpu.native import check_sampled
+from tilewright.spaces.cpu.staged.template import StagedLoops
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import TemplateContract
 
 SERVED = {
     "a loss with its mean": (

@@ -7,15 +7,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from spaces.cpu.staged.template import StagedTemplate
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.testing.template import TemplateContract
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
+from tilewright.spaces.cpu.staged.template import StagedTemplate
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import TemplateContract
 
 SERVED = {
     "gated": "gated_matmul m=37 n=50 k=29",

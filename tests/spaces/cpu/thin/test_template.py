@@ -9,15 +9,15 @@ import random
 import numpy as np
 import pytest
 
-from spaces.cpu.blocked.template import BlockedTemplate
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.cpu.thin.template import Thin, ThinDots, ThinStream
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint
+from tilewright.spaces.cpu.blocked.template import BlockedTemplate
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.thin.template import Thin, ThinDots, ThinStream
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.workload import Workload
 
 COLUMNS = (1, 5, 16, 33, 130, 257)
 DEPTHS = (1, 7, 64, 129, 300, 600)

@@ -7,13 +7,13 @@ import subprocess
 
 import pytest
 
-from spaces.algebra.layout import row_major, strided
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.isa import used
-from spaces.cpu.target import detect_cpu
-from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.turns import Turn
-from spaces.cpu.vectors.simd import prelude
+from tilewright.spaces.algebra.layout import row_major, strided
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.isa import used
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.cpu.tiles.turns import Turn
+from tilewright.spaces.cpu.vectors.simd import prelude
 
 on_x86 = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="the machine code is that of x86"

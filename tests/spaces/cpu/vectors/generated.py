@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.isa import fma
-from spaces.cpu.target import FLAGS, MEANING
-from spaces.cpu.vectors.vector_math import prelude
-from spaces.language.functions import FUNCTIONS
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.isa import fma
+from tilewright.spaces.cpu.target import FLAGS, MEANING
+from tilewright.spaces.cpu.vectors.vector_math import prelude
+from tilewright.spaces.language.functions import FUNCTIONS
 
 UNARY = sorted(name for name in FUNCTIONS if FUNCTIONS[name].arity == 1)
 FIRST = "*(const any *)(a + i)"

@@ -6,11 +6,11 @@ import subprocess
 import numpy as np
 import pytest
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.target import FLAGS
-from spaces.cpu.vectors.doubles import FUNCTIONS as KNOWN
-from spaces.cpu.vectors.doubles import prelude, unknown
-from spaces.language.functions import FUNCTIONS
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.target import FLAGS
+from tilewright.spaces.cpu.vectors.doubles import FUNCTIONS as KNOWN
+from tilewright.spaces.cpu.vectors.doubles import prelude, unknown
+from tilewright.spaces.language.functions import FUNCTIONS
 
 NAMES = sorted(name for name in KNOWN & set(FUNCTIONS) if FUNCTIONS[name].arity == 1)
 LANES = 4

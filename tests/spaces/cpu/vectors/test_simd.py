@@ -8,8 +8,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from spaces.cpu.isa import GENERIC
-from spaces.cpu.vectors.simd import prelude
+from tilewright.spaces.cpu.isa import GENERIC
+from tilewright.spaces.cpu.vectors.simd import prelude
 
 INTERLEAVE = """
 void interleave(const unsigned short *a, const unsigned short *b, float *low, float *high) {

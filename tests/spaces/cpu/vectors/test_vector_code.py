@@ -9,17 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.isa import detect_isa
-from spaces.cpu.target import FLAGS, MEANING
-from spaces.cpu.vectors.vector_code import VectorCode
-from spaces.cpu.vectors.vector_math import prelude
-from spaces.epilogue.expression import Epilogue
-from spaces.errors import InputError
-from spaces.language.functions import FUNCTIONS
-from spaces.language.text import Written
-from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read
 from tests.spaces.cpu.vectors.generated import FIRST, SECOND, UNARY, build, call, text_of
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.isa import detect_isa
+from tilewright.spaces.cpu.target import FLAGS, MEANING
+from tilewright.spaces.cpu.vectors.vector_code import VectorCode
+from tilewright.spaces.cpu.vectors.vector_math import prelude
+from tilewright.spaces.epilogue.expression import Epilogue
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.text import Written
+from tilewright.spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Call,
+    Expression,
+    Negation,
+    Number,
+    Read,
+)
 
 
 def random_expression(generator: random.Random, depth: int) -> Expression:

@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from spaces.cpu.compiler import find_compiler
-from spaces.cpu.isa import KNOWN, extremes
-from spaces.language.functions import FUNCTIONS
 from tests.spaces.cpu.vectors.generated import FIRST, SECOND, UNARY, build, call
+from tilewright.spaces.cpu.compiler import find_compiler
+from tilewright.spaces.cpu.isa import KNOWN, extremes
+from tilewright.spaces.language.functions import FUNCTIONS
 
 ODD = ("tanh", "erf")
 # Lanes, and whether multiply-adds are rounded once.

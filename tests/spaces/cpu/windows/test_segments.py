@@ -7,16 +7,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.cpu.windows.template import WindowsTemplate
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.testing.template import TemplateContract
-from spaces.workloads.workload import Workload
 from tests.kernels import planted
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 from tests.spaces.tables import inputs_of
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.windows.template import WindowsTemplate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import TemplateContract
+from tilewright.spaces.workloads.workload import Workload
 
 SIZES = "t=37 n=29 k=19 experts=5"
 BESIDE = "gelu(x + bias[expert[t], n]) * gate[t, n]"

@@ -8,14 +8,14 @@ import re
 import numpy as np
 import pytest
 
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.cpu.windows.template import WindowsTemplate
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.windows.template import WindowsTemplate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.workload import Workload
 
 EXTENTS = {"i": 13, "j": 37, "k": 5, "l": 19}
 IMAGES = {

@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.cpu.winograd.template import WinogradTemplate
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.testing.template import silent_rules
-from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import check_bugs_are_found, check_sampled
+from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
+from tilewright.spaces.cpu.winograd.template import WinogradTemplate
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import silent_rules
+from tilewright.spaces.workloads.workload import Workload
 
 LAST = "layout=NHWC"
 IMAGES = {

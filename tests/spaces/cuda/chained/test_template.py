@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import Target
-from spaces.testing.template import TemplateContract
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
 from tests.spaces.chained_programs import FORMS, made
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.testing.template import TemplateContract
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 H200, A100 = cuda_target("sm_90a"), cuda_target("sm_80")
 HALF = {"dtype": "float16"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.chained_deep.template import ChainedDeep
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import Target
-from spaces.testing.template import TemplateContract
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.chained_deep.template import ChainedDeep
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.testing.template import TemplateContract
+from tilewright.spaces.workloads.workload import Workload
 
 H200, A100 = cuda_target("sm_90a"), cuda_target("sm_80")
 LOSS = (

@@ -7,15 +7,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from spaces.cuda.chained_hopper.fetching.turning import NAME
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.cuda.staged.template import CudaStaged
-from spaces.cuda.target import cuda_target
-from spaces.kernel import WORKSPACE, Kernel
-from spaces.operators import workload
-from spaces.space import Space
-from spaces.testing.template import TemplateContract
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.chained_hopper.fetching.turning import NAME
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.cuda.staged.template import CudaStaged
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.kernel import WORKSPACE, Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import TemplateContract
+from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
 E4M3 = "float8_e4m3fn"

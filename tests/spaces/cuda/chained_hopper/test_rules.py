@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
 
 H200 = cuda_target("sm_90a")
 DECODE = workload("attention", b=16, h=128, kv=1, i=1, j=4096, d=128, dtype="bfloat16")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
 from tests.measure.cuda.kernels.hopper.hopper_problems import USUAL
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
 
 HOPPER = cuda_target("sm_90a")
 GROUPED = {"t": 512, "n": 14336, "k": 4096, "experts": 8, "b": "col", "dtype": "bfloat16"}

@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.space import Space
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.hopper.plan import HopperPlan
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 H200 = cuda_target("sm_90a")
 WORKS = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.hopper_pairs.template import HopperPairs
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.testing.template import TemplateContract
+from tilewright.spaces.cuda.hopper_pairs.template import HopperPairs
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import TemplateContract
 
 H200 = detect_target("cuda:sm_90a")
 GATED = "gated_matmul m=512 n=1024 k=256 dtype=bfloat16"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.roofs.analytic import AnalyticModel
-from spaces.cuda.hopper_reduced.template import HopperReduced
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.testing.template import TemplateContract
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.spaces.cuda.hopper_reduced.template import HopperReduced
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import TemplateContract
 
 H200 = detect_target("cuda:sm_90a")
 LOSS = (

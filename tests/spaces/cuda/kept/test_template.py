@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.kept.sizes import KeptSizes, width
-from spaces.cuda.kept.template import CudaKept
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.space import Space
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.kept.sizes import KeptSizes, width
+from tilewright.spaces.cuda.kept.template import CudaKept
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = cuda_target("sm_90a")
 DEPTHWISE = {"r": 3, "s": 3, "padding": 1, "layout": "NHWC"}

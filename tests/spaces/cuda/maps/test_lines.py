@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from spaces.cuda.maps.sizes import has_lines, splits_sectors
-from spaces.cuda.maps.template import CudaMap
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
+from tilewright.spaces.cuda.maps.sizes import has_lines, splits_sectors
+from tilewright.spaces.cuda.maps.template import CudaMap
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 TARGET = cuda_target("sm_90a")
 TILE = {"vector": 1, "tile_rows": 64, "tile_columns": 128, "threads": 256, "order": "columns"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.maps.sizes import MapSizes, loops_inside, width
-from spaces.cuda.maps.template import CudaMap
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.space import Space
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.maps.sizes import MapSizes, loops_inside, width
+from tilewright.spaces.cuda.maps.template import CudaMap
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = cuda_target("sm_90a")
 TRANSPOSED = "y[j, i] = relu(x[i, j] + b[i])"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cpu.target import detect_cpu
-from spaces.cuda.mma.code import MmaCode
-from spaces.cuda.mma.sizes import MmaSizes
-from spaces.cuda.mma.template import Mma
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.operators import workload, workload_from_json
-from spaces.registry import space_for
-from spaces.workloads.product import orient
 from tests.spaces.cuda.block_templates import BlockTemplateContract
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.cuda.mma.code import MmaCode
+from tilewright.spaces.cuda.mma.sizes import MmaSizes
+from tilewright.spaces.cuda.mma.template import Mma
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload, workload_from_json
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.workloads.product import orient
 
 ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}
 

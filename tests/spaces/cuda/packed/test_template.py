@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.roofs.analytic import AnalyticModel
-from spaces.cuda.packed.template import CudaPacked
-from spaces.cuda.staged.template import CudaStaged
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.target import detect_target
-from spaces.testing.template import TemplateContract
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.spaces.cuda.packed.template import CudaPacked
+from tilewright.spaces.cuda.staged.template import CudaStaged
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import TemplateContract
 
 H200, A100 = detect_target("cuda:sm_90a"), detect_target("cuda:sm_80")
 WINDOWS = "conv2d n=32 c=64 h=56 w=56 o=64 r=3 s=3 padding=1 dtype=float16"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.rows.template import CudaRows
-from spaces.cuda.target import CudaTarget, cuda_target
-from spaces.language import program
-from spaces.operators import workload
-from spaces.quantities import QUANTITIES
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.computation import Computation
+from tilewright.spaces.cuda.rows.template import CudaRows
+from tilewright.spaces.cuda.target import CudaTarget, cuda_target
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import workload
+from tilewright.spaces.quantities import QUANTITIES
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 

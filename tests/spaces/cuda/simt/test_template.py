@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cpu.target import detect_cpu
-from spaces.cuda.simt.code import SimtCode
-from spaces.cuda.simt.rules import SimtSizes
-from spaces.cuda.simt.template import Simt
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.space import Space
 from tests.spaces.cuda.block_templates import BlockTemplateContract
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.cuda.simt.code import SimtCode
+from tilewright.spaces.cuda.simt.rules import SimtSizes
+from tilewright.spaces.cuda.simt.template import Simt
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
 
 ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}
 

@@ -7,15 +7,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from spaces.cuda.rows.template import CudaRows
-from spaces.cuda.staged.template import CudaStaged
-from spaces.kernel import WORKSPACE, Call
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
-from spaces.testing.template import TemplateContract
-from spaces.workloads.computation import Computation
+from tilewright.spaces.cuda.rows.template import CudaRows
+from tilewright.spaces.cuda.staged.template import CudaStaged
+from tilewright.spaces.kernel import WORKSPACE, Call
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.testing.template import TemplateContract
+from tilewright.spaces.workloads.computation import Computation
 
 H200, A100 = detect_target("cuda:sm_90a"), detect_target("cuda:sm_80")
 GATED = "gated_matmul m=512 n=1024 k=256 dtype=bfloat16"

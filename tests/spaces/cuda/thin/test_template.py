@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.cpu.target import detect_cpu
-from spaces.cuda.target import cuda_target
-from spaces.cuda.thin.code import ThinCode
-from spaces.cuda.thin.product import MOST_FEW, ThinProduct
-from spaces.cuda.thin.sizes import ThinSizes
-from spaces.cuda.thin.template import CudaThin
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.product import orient
 from tests.spaces.cuda.block_templates import BlockTemplateContract
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.cuda.thin.code import ThinCode
+from tilewright.spaces.cuda.thin.product import MOST_FEW, ThinProduct
+from tilewright.spaces.cuda.thin.sizes import ThinSizes
+from tilewright.spaces.cuda.thin.template import CudaThin
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.product import orient
 
 STREAM = {
     "multiply": "fma",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.blocks.implicit import tiled_product_of
-from spaces.cuda.target import cuda_target
-from spaces.cuda.windows.image import Image, Runs
-from spaces.cuda.windows.template import CudaWindows
-from spaces.operators import workload
-from spaces.space import Space
-from spaces.testing.template import checked_quantities, silent_rules
-from spaces.workloads.workload import Workload
+from tilewright.spaces.cuda.blocks.implicit import tiled_product_of
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.cuda.windows.image import Image, Runs
+from tilewright.spaces.cuda.windows.template import CudaWindows
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities, silent_rules
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = cuda_target("sm_90a")
 FIRST = {"c": 3, "h": 224, "w": 224, "o": 64, "r": 7, "s": 7, "stride": 2, "padding": 3}

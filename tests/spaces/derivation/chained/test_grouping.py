@@ -2,9 +2,9 @@
 
 import pytest
 
-from spaces.derivation.chained.grouping import with_row_factors
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.language import program
+from tilewright.spaces.derivation.chained.grouping import with_row_factors
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.language import program
 
 
 def element(score: str) -> str:

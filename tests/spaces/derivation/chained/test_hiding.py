@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.derivation.chained.hiding import hiding
-from spaces.derivation.chained.reference import may_lag
-from spaces.derivation.chained.view import Chained, chained_of
 from tests.spaces.chained_programs import PLAIN, SCORE, VALUE, form, made
+from tilewright.spaces.derivation.chained.hiding import hiding
+from tilewright.spaces.derivation.chained.reference import may_lag
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
 
 SUM = "sum[d](q[b, h, i, d] * k[b, h // 2, j, d])"
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from spaces.derivation.chained.meetings import Meetings
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.language import program
 from tests.spaces.chained_programs import form
+from tilewright.spaces.derivation.chained.meetings import Meetings
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.language import program
 
 ROWS, KEYS = np.arange(45), np.arange(53)
 SEEN = {

@@ -2,10 +2,10 @@
 
 import pytest
 
-from spaces.derivation.chained.picking import with_picked_sums
-from spaces.derivation.chained.view import Chained, chained_of
 from tests.spaces.chained_programs import FORMS, made
 from tests.spaces.cpu.chained.test_template import complaints, computation, kernels
+from tilewright.spaces.derivation.chained.picking import with_picked_sums
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
 
 LOGITS = "l: int32[i](index < 53)\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
 LOSS = LOGITS + "y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from spaces.derivation.algebra import ONE, constant
-from spaces.derivation.chained.scaling import with_scaled_scores
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.language import program
+from tilewright.spaces.derivation.algebra import ONE, constant
+from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.language import program
 
 
 def chained(score: str) -> Chained:

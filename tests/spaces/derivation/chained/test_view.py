@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.derivation.chained.view import Chained, chained_of
-from spaces.derivation.points import Points
 from tests.spaces.chained_programs import FORMS, form, made, random_form
+from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.derivation.points import Points
 
 
 def chained(name: str) -> Chained:

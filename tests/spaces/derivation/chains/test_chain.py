@@ -6,13 +6,6 @@ from functools import cache
 import numpy as np
 import pytest
 
-from spaces.derivation.algebra import ONE, negated, plus
-from spaces.derivation.chains.chain import Chain, chain
-from spaces.derivation.chains.chain_reduction import Scaling, Series
-from spaces.derivation.chains.fused import FusedPass, State, evaluate
-from spaces.errors import InputError
-from spaces.language import Program
-from spaces.language.evaluation import evaluate_stages
 from tests.spaces.derivation.programs import (
     ATTENTIONS,
     FURTHER_ROWS,
@@ -24,6 +17,13 @@ from tests.spaces.derivation.programs import (
     random_chain,
     rows,
 )
+from tilewright.spaces.derivation.algebra import ONE, negated, plus
+from tilewright.spaces.derivation.chains.chain import Chain, chain
+from tilewright.spaces.derivation.chains.chain_reduction import Scaling, Series
+from tilewright.spaces.derivation.chains.fused import FusedPass, State, evaluate
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program
+from tilewright.spaces.language.evaluation import evaluate_stages
 
 
 @dataclass(frozen=True)

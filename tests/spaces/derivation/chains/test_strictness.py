@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.cpu.target import detect_cpu
-from spaces.derivation.chains.chain import is_weak
-from spaces.derivation.chains.shifting import shifted
-from spaces.derivation.rows.view import rows_of
-from spaces.language import program
-from spaces.numerics.mode import Numerics
-from spaces.registry import Served, serving
-from spaces.workloads.served import workload_of
 from tests.spaces.chained_programs import form
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.derivation.chains.chain import is_weak
+from tilewright.spaces.derivation.chains.shifting import shifted
+from tilewright.spaces.derivation.rows.view import rows_of
+from tilewright.spaces.language import program
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.registry import Served, serving
+from tilewright.spaces.workloads.served import workload_of
 
 EXTENTS = {"r": 6, "c": 50}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 LAYOUTS = {"NCHW": "n, c, {}, {}", "NHWC": "n, {}, {}, c"}
 BODIES = {

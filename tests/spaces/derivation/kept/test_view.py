@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.derivation.kept.tiles import Segment, moved, reach, segments
-from spaces.derivation.kept.view import KeptView, kept_of
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.named.images.conv2d import conv2d
-from spaces.named.images.max_pool2d import max_pool2d
+from tilewright.spaces.derivation.kept.tiles import Segment, moved, reach, segments
+from tilewright.spaces.derivation.kept.view import KeptView, kept_of
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.named.images.conv2d import conv2d
+from tilewright.spaces.named.images.max_pool2d import max_pool2d
 
 
 def extents(view: KeptView) -> tuple[list[int], list[int]]:

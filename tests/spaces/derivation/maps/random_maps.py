@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from spaces.language import Program, program
+from tilewright.spaces.language import Program, program
 
 EXTENTS = (1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 32, 33, 64)
 AXES = "abcd"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.derivation.maps.view import Access, MapView, map_of
-from spaces.derivation.points import Points
-from spaces.errors import InputError
-from spaces.language import Program, program
-from spaces.language.evaluation import OPERATIONS, evaluate
-from spaces.language.inputs import draw
-from spaces.language.tree import Comparison, Expression
-from spaces.named import operator
 from tests.spaces.derivation.maps.random_maps import random_map
+from tilewright.spaces.derivation.maps.view import Access, MapView, map_of
+from tilewright.spaces.derivation.points import Points
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program, program
+from tilewright.spaces.language.evaluation import OPERATIONS, evaluate
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.language.tree import Comparison, Expression
+from tilewright.spaces.named import operator
 
 
 def walked(view: MapView, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -5,11 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaces.derivation.points import Points
-from spaces.derivation.products.forms import Form, Quotient, divided, remainder, span, variable
-from spaces.derivation.products.splitting import indexing
-from spaces.language import program
-from spaces.language.tree import AxisValue, Binary, Negation, Number
+from tilewright.spaces.derivation.points import Points
+from tilewright.spaces.derivation.products.forms import (
+    Form,
+    Quotient,
+    divided,
+    remainder,
+    span,
+    variable,
+)
+from tilewright.spaces.derivation.products.splitting import indexing
+from tilewright.spaces.language import program
+from tilewright.spaces.language.tree import AxisValue, Binary, Negation, Number
 
 EXTENTS = {"a": 5, "b": 7, "c": 6}
 GRID = dict(zip(EXTENTS, np.indices(tuple(EXTENTS.values())), strict=True))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.derivation.products.multiplied import multiplied_dtypes
-from spaces.language import program
-from spaces.operators import workload
+from tilewright.spaces.derivation.products.multiplied import multiplied_dtypes
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import workload
 
 
 @pytest.mark.parametrize(

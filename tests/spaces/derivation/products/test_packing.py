@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.derivation.products.packing import packed
-from spaces.derivation.products.view import placed_product_in
-from spaces.language import program
-from spaces.language.evaluation import evaluate
-from spaces.language.inputs import draw
-from spaces.operators import workload
+from tilewright.spaces.derivation.products.packing import packed
+from tilewright.spaces.derivation.products.view import placed_product_in
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.operators import workload
 
 PACKED = {
     "conv2d n=2 c=5 h=7 w=6 o=3 r=3 s=2 padding=1 stride=2": ["filter_packed", "image_packed"],

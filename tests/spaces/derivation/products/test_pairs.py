@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spaces.derivation.products.pairs import pair_in
-from spaces.language import program
-from spaces.named import operator
+from tilewright.spaces.derivation.products.pairs import pair_in
+from tilewright.spaces.language import program
+from tilewright.spaces.named import operator
 
 PAIRS = {
     "gated": "y[i,j] = silu(sum[k](a[i,k] * g[k,j])) * sum[k](a[i,k] * u[k,j])",

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spaces.derivation.products.forms import Form, variable
-from spaces.derivation.products.places import Bound
-from spaces.derivation.products.prologue import loads
-from spaces.derivation.products.roles import ROLES, Roles, roles_of
-from spaces.language import program
-from spaces.language.evaluation import evaluate_stages
-from spaces.language.inputs import draw
-from spaces.named import operator
 from tests.spaces.derivation.contractions import FAMILIES, contracted, varies
+from tilewright.spaces.derivation.products.forms import Form, variable
+from tilewright.spaces.derivation.products.places import Bound
+from tilewright.spaces.derivation.products.prologue import loads
+from tilewright.spaces.derivation.products.roles import ROLES, Roles, roles_of
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate_stages
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.named import operator
 
 
 def derived(made):

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from spaces.derivation.products.short_windows import MOST_READS, Matrix, short_windows
+from tilewright.spaces.derivation.products.short_windows import MOST_READS, Matrix, short_windows
 
 PAIRS = [(m, r) for m, r in product(range(1, 7), range(2, 7)) if m + r - 1 <= MOST_READS]
 

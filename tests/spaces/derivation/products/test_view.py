@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from spaces.derivation.points import Points
-from spaces.derivation.products.view import extent, placed_product_of
-from spaces.language import program
-from spaces.language.evaluation import evaluate
-from spaces.language.inputs import draw
-from spaces.operators import workload
-from spaces.workloads.served import workload_of
 from tests.spaces.derivation.contractions import convolution, in_memory
+from tilewright.spaces.derivation.points import Points
+from tilewright.spaces.derivation.products.view import extent, placed_product_of
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.served import workload_of
 
 SERVED = {
     "sequence": "conv1d n=2 c=3 w=11 o=5 r=3 stride=2 padding=1",

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from spaces.derivation.chains.chain import chain
-from spaces.derivation.chains.fused import evaluate
-from spaces.derivation.rounding.allowance import allowed
-from spaces.language import program
-from spaces.language.evaluation import evaluate as exactly
-from spaces.language.inputs import draw
-from spaces.numerics.allowance import agrees
-from spaces.operators import workload
 from tests.spaces.derivation.programs import ATTENTIONS, ROWS, attention, rows
+from tilewright.spaces.derivation.chains.chain import chain
+from tilewright.spaces.derivation.chains.fused import evaluate
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate as exactly
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.operators import workload
 
 
 def made(name):

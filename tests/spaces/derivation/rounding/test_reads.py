@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from spaces.derivation.rounding.allowance import allowed
-from spaces.derivation.rounding.reads import places_read
-from spaces.derivation.rounding.rows import Rows, row_axes
-from spaces.language import program
-from spaces.language.inputs import draw
-from spaces.named import operator
 from tests.spaces.derivation.rounding.test_rows import programs
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.derivation.rounding.reads import places_read
+from tilewright.spaces.derivation.rounding.rows import Rows, row_axes
+from tilewright.spaces.language import program
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.named import operator
 
 
 def cut(array, places):

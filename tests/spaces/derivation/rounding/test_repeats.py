@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from measure.drawing.draw import one_draw
-from spaces.derivation.algebra import factors
-from spaces.derivation.rounding.repeats import repeats
-from spaces.operators import workload
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.derivation.rounding.repeats import repeats
+from tilewright.spaces.operators import workload
 
 SIZES = {"i": 3, "k": 16, "d": 2}
 TABLES = "t: int32[9](index < 5)\nu: int32[16](index < 9)\nw: float32[5,i]\n"

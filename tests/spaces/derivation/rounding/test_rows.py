@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from spaces.derivation.rounding.allowance import allowed
-from spaces.derivation.rounding.rows import Rows, row_axes
-from spaces.language import program
-from spaces.language.inputs import draw
-from spaces.named import operator
 from tests.spaces.derivation.programs import ATTENTIONS, ROWS, attention, rows
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.derivation.rounding.rows import Rows, row_axes
+from tilewright.spaces.language import program
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.named import operator
 
 NAMED = {
     "layernorm": {"r": 12, "c": 9},

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from spaces.derivation.rounding.allowance import allowed
-from spaces.language import program
-from spaces.language.evaluation import evaluate
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
 
 
 @pytest.mark.parametrize(

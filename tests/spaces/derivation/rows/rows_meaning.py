@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spaces.derivation.chains.chain_reduction import Scaling, Series
-from spaces.derivation.rows.view import Rows
-from spaces.language.evaluation import OPERATIONS
-from spaces.language.functions import FUNCTIONS, REDUCERS
-from spaces.language.tree import (
+from tilewright.spaces.derivation.chains.chain_reduction import Scaling, Series
+from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.language.evaluation import OPERATIONS
+from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS
+from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from spaces.derivation.rows.use import Use
-from spaces.derivation.rows.view import rows_of
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.evaluation import evaluate
-from spaces.language.inputs import draw
-from spaces.named import operator
 from tests.spaces.derivation.programs import FURTHER_ROWS, REFUSED, ROWS, inputs, random_chain, rows
 from tests.spaces.derivation.rows.rows_meaning import computed
+from tilewright.spaces.derivation.rows.use import Use
+from tilewright.spaces.derivation.rows.view import rows_of
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.named import operator
 
 NAMED = [
     ("softmax", {"r": 5, "c": 7}),

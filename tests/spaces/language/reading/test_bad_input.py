@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from spaces.errors import InputError
-from spaces.language import program
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
 
 EXTENTS = {"i": 4, "j": 5, "k": 6}
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from spaces.language import Entries, program
+from tilewright.spaces.language import Entries, program
 
 SOFTMAX = ("y[r, c] = softmax[c](x[r, c])", {"r": 4, "c": 16})
 CONVOLUTION = (
@@ -85,7 +85,7 @@ def test_a_reduction_of_a_stage_with_a_long_name_has_a_name_that_reads() -> None
 
 def test_the_language_is_light_to_import() -> None:
     heavy = "{'torch', 'scipy', 'xgboost', 'sqlalchemy', 'ray'} & set(sys.modules)"
-    code = f"import sys, spaces.language, spaces.named; assert not {heavy}"
+    code = f"import sys, tilewright.spaces.language, tilewright.spaces.named; assert not {heavy}"
     paths = os.pathsep.join(filter(None, sys.path))
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": paths})
 

@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from spaces.errors import InputError
-from spaces.language import program
-from spaces.language.reading import spelling
-from spaces.language.reading.expressions import ExpressionReader, Names
-from spaces.language.reading.source import Statement
-from spaces.operators import workload
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import program
+from tilewright.spaces.language.reading import spelling
+from tilewright.spaces.language.reading.expressions import ExpressionReader, Names
+from tilewright.spaces.language.reading.source import Statement
+from tilewright.spaces.operators import workload
 
 EXTENTS = {"i": 4, "j": 5, "k": 5}
 NEAR = {

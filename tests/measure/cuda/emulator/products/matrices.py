@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaces.dtypes import dtype
 from tests.measure.cuda.cuda_kernels import small_integers
+from tilewright.spaces.dtypes import dtype
 
 NAMES = {
     "f32": "float32",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.intrinsics.families import ELEMENT_BITS, Mma, members
 from tests.measure.cuda.cuda_kernels import EAGER, kernel, operand, output_of
 from tests.measure.cuda.emulator.products.matrices import C_TYPE, NAMES, numbers, product
+from tilewright.spaces.cuda.intrinsics.families import ELEMENT_BITS, Mma, members
 
 STORE_MMA = {
     "f32": """for (int i = 0; i < 4; i++)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.intrinsics.families import ELEMENT_BITS, Wgmma, members
 from tests.measure.cuda.cuda_kernels import EAGER, kernel, operand, outcomes, output_of
 from tests.measure.cuda.emulator.products.matrices import NAMES, numbers, product
+from tilewright.spaces.cuda.intrinsics.families import ELEMENT_BITS, Wgmma, members
 
 
 def swizzled_image(rows: np.ndarray, swizzle: int) -> bytes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from measure.cuda.emulator import Interleaving
-from measure.records.measurement import ErrorKind
-from spaces.cuda.tensor_map import TensorMapSpec
 from tests.measure.cuda.cuda_kernels import kernel, operand, outcomes, output_of, small_integers
+from tilewright.measure.cuda.emulator import Interleaving
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 
 MULTICAST = """
   const u32 s = tw::shared_base(), b = s + 512, rank = tw::cluster_rank();

@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import WORKSPACE
 from tests.measure.cuda.cuda_kernels import (
     EAGER,
     kernel,
@@ -16,6 +13,9 @@ from tests.measure.cuda.cuda_kernels import (
     output_of,
     small_integers,
 )
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
+from tilewright.spaces.kernel import WORKSPACE
 
 STORE = """
   const u32 s = tw::shared_base();

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS
-from spaces.cuda.tensor_map import TensorMapSpec
 from tests.measure.cuda.cuda_kernels import EAGER, kernel, operand, output_of, small_integers
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
+from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 
 
 def clipped(source: np.ndarray, x: int, y: int, box: tuple[int, int]) -> np.ndarray:

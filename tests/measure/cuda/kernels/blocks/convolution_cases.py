@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.target import detect_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 EPILOGUES = ("", "relu(x + bias[o])", "relu(x + bias[o] + residual[{}])", "silu(x) * gate[n, o]")
 DTYPES = ("float16", "bfloat16", "float32")

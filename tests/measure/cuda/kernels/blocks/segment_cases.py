@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.mma.template import Mma
-from spaces.cuda.simt.template import Simt
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.template import Template
 from tests.measure.cuda.emulator.planting import Case
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.mma.template import Mma
+from tilewright.spaces.cuda.simt.template import Simt
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Template
 
 SIZES = "t=37 n=24 k=40 experts=5"
 BESIDE = "gelu(x + bias[expert[t], n]) * gate[t, n]"

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator, verify
-from measure.cuda.emulator.emulator import INTERLEAVINGS
-from measure.cuda.trusted.products import expect
-from spaces.cuda.blocks import batch
-from spaces.cuda.target import cuda_target
-from spaces.kernel import Kernel
-from spaces.numerics.allowance import allowed
-from spaces.operators import workload
-from spaces.registry import templates_for
-from spaces.space import Space
-from spaces.workloads.workload import Workload
 from tests.kernels import rewritten
+from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
+from tilewright.measure.cuda.trusted.products import expect
+from tilewright.spaces.cuda.blocks import batch
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.allowance import allowed
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import templates_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 PRIMES = {
     "batch": 3, "m": 41, "n": 37, "k": 67, "dtype": "bfloat16", "b": "col",

@@ -7,19 +7,19 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from measure.cuda.cubin import read_cubin
-from measure.cuda.emulator import Emulator, verify
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.sass import count
-from measure.records.measurement import Candidate, Job
-from spaces.cuda.mma.template import Mma
-from spaces.cuda.simt.template import Simt
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.template import Template
-from spaces.workloads.workload import Workload
+from tilewright.measure.cuda.cubin import read_cubin
+from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.sass import count
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.spaces.cuda.mma.template import Mma
+from tilewright.spaces.cuda.simt.template import Simt
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.template import Template
+from tilewright.spaces.workloads.workload import Workload
 
 ORDERS = [(a, b, c) for a in ("row", "col") for b in ("row", "col") for c in ("row", "col")]
 ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
@@ -122,10 +122,10 @@ def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name):
     for module in (
-        "spaces.cuda.mma.accumulators",
-        "spaces.cuda.blocks.copies.tile_copy",
-        "spaces.cuda.simt.code",
-        "spaces.cuda.simt.whole_tiles",
+        "tilewright.spaces.cuda.mma.accumulators",
+        "tilewright.spaces.cuda.blocks.copies.tile_copy",
+        "tilewright.spaces.cuda.simt.code",
+        "tilewright.spaces.cuda.simt.whole_tiles",
     ):
         monkeypatch.setattr(f"{module}.position_type", lambda product: "i64")
     work, kernel = case(name, matmul(41, 36, 67, dtype="float16"))

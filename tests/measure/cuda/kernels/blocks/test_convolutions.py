@@ -8,22 +8,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.cubin import read_cubin
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.sass import count
-from measure.records.measurement import Candidate, Job
-from scheduler.verification import draw, emulate
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.mma.template import Mma
-from spaces.cuda.simt.template import Simt
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.testing.template import checked_quantities
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.blocks.convolution_cases import random_convolution
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tilewright.measure.cuda.cubin import read_cubin
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.sass import count
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.scheduler.verification import draw, emulate
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.mma.template import Mma
+from tilewright.spaces.cuda.simt.template import Simt
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import checked_quantities
 
 FUSED = "relu(x + bias[o] + residual[n, p, q, o])"
 ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}

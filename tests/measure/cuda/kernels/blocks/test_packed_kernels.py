@@ -9,14 +9,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from spaces.cuda.intrinsics import device_text
-from spaces.cuda.packed.template import CudaPacked
-from spaces.kernel import Call, Kernel
-from spaces.operators import workload
-from spaces.space import Space
-from spaces.target import detect_target
 from tests.measure.cuda.kernels.call_bugs import CallContract, Change, by, moved, without
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.cuda.packed.template import CudaPacked
+from tilewright.spaces.kernel import Call, Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import detect_target
 
 TEXTS = {
     "windows": "conv2d n=2 c=32 h=9 w=7 o=24 r=3 s=3 padding=1 dtype=float16 "

@@ -10,22 +10,6 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from measure.cuda.cubin import read_cubin
-from measure.cuda.emulator import Emulator, Interleaving
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.sass import count
-from measure.records.measurement import Candidate, Job
-from scheduler.verification import draw, emulate
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.mma.template import Mma
-from spaces.cuda.simt.template import Simt
-from spaces.cuda.target import cuda_target
-from spaces.derivation.rounding.allowance import allowed
-from spaces.numerics.allowance import agrees
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import Space
-from spaces.testing.template import TemplateContract
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.blocks.segment_cases import (
     BUGS,
@@ -36,6 +20,22 @@ from tests.measure.cuda.kernels.blocks.segment_cases import (
 )
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.tables import inputs_of
+from tilewright.measure.cuda.cubin import read_cubin
+from tilewright.measure.cuda.emulator import Emulator, Interleaving
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.sass import count
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.scheduler.verification import draw, emulate
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.mma.template import Mma
+from tilewright.spaces.cuda.simt.template import Simt
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.derivation.rounding.allowance import allowed
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.testing.template import TemplateContract
 
 
 class _Contract(TemplateContract):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.target import cuda_target
-from spaces.language import Program
-from spaces.schedule import Schedule
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case
 from tests.spaces.chained_programs import FORMS, SCORE, VALUE, form, made
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.language import Program
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 PLAIN = {

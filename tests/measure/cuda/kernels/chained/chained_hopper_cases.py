@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.cuda.target import CudaTarget, cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
 from tests.measure.cuda.emulator.planting import Case
 from tests.spaces.chained_programs import form
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.cuda.target import CudaTarget, cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 TARGET = cuda_target("sm_90a")
 SMALL = replace(TARGET, multiprocessors=2)

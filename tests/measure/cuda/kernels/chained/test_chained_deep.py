@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.emulator import INTERLEAVINGS
-from spaces.cuda.chained_deep.template import ChainedDeep
-from spaces.cuda.intrinsics import device_text
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case, check_all_right
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import made
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
+from tilewright.spaces.cuda.chained_deep.template import ChainedDeep
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case, check_right
 from tests.measure.cuda.kernels.chained.chained_hopper_cases import (
     CASES,
@@ -18,6 +16,8 @@ from tests.measure.cuda.kernels.chained.chained_hopper_cases import (
 )
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import FORMS, form
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.workloads.computation import Computation
 
 
 def randomly(seed: int) -> Case:

@@ -9,16 +9,16 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from measure.cuda.cubin import read_cubin
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.sass import count, in_order
-from measure.records.measurement import Candidate, Job
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.workloads.workload import Workload
+from tilewright.measure.cuda.cubin import read_cubin
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.sass import count, in_order
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 HOPPER = cuda_target("sm_90a")
 GOOD: dict[str, Value] = {

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.drawing.draw import one_draw
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.errors import InputError
-from spaces.language import Program
-from spaces.schedule import Schedule, Value
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case, check_all_right
 from tests.measure.cuda.kernels.chained.chained_hopper_cases import SMALL, USUAL, space_of
 from tests.measure.cuda.kernels.chained.test_float8 import DECODE, E4M3, E5M2, SCALED
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import form, made, random_form
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.workloads.computation import Computation
 
 ONE: dict[str, Value] = {"warpgroups": 1, "ping_pong": 0}
 PARTS: dict[str, Value] = {**ONE, "keys": 32, "split": 4}

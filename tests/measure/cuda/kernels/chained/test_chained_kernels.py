@@ -8,22 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from measure.cuda.emulator import INTERLEAVINGS, Emulator
-from measure.cuda.emulator.verify import judged
-from measure.drawing.draw import one_draw
-from measure.drawing.interfaces import Draw
-from measure.drawing.programs import ProgramDraw
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.intrinsics import device_text
-from spaces.errors import InputError
-from spaces.language import Program
-from spaces.numerics.allowance import agrees
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.computation import Computation
-from spaces.workloads.workload import Workload
 from tests.measure.cuda.emulator.planting import Case, check_all_right, planted
 from tests.measure.cuda.kernels.chained.chained_bugs import BROKEN, BUGS
 from tests.measure.cuda.kernels.chained.chained_cases import (
@@ -39,6 +23,22 @@ from tests.measure.cuda.kernels.chained.chained_cases import (
 )
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import FORMS, form, random_form
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
+from tilewright.measure.cuda.emulator.verify import judged
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.interfaces import Draw
+from tilewright.measure.drawing.programs import ProgramDraw
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program
+from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 
 class TestChainedKernels(KernelContract):

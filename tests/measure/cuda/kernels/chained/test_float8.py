@@ -5,17 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from measure.drawing.draw import one_draw
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.chained_deep.template import ChainedDeep
-from spaces.cuda.intrinsics import device_text
-from spaces.cuda.target import cuda_target
-from spaces.errors import InputError
-from spaces.language import Program
-from spaces.schedule import Schedule
-from spaces.space import Space
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case, check_all_right
 from tests.measure.cuda.kernels.chained.chained_cases import (
     CLUSTER,
@@ -28,6 +17,17 @@ from tests.measure.cuda.kernels.chained.chained_cases import (
 from tests.measure.cuda.kernels.chained.test_chained_deep import PLAIN as DEEP_PLAIN
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import form, made, random_form
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.chained_deep.template import ChainedDeep
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language import Program
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.computation import Computation
 
 H200, ADA = cuda_target("sm_90a"), cuda_target("sm_89")
 E4M3, E5M2 = "float8_e4m3fn", "float8_e5m2"

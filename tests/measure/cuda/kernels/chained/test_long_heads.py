@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.cuda.target import cuda_target
-from spaces.space import Space
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import check_right
 from tests.spaces.chained_programs import made
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 GROUPED = (

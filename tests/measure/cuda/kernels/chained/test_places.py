@@ -6,16 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS
-from spaces.cuda.chained.template import CudaChained
-from spaces.cuda.chained_hopper.template import ChainedHopper
-from spaces.cuda.target import cuda_target
-from spaces.registry import space_for
-from spaces.schedule import Schedule, Value
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import made
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
+from tilewright.spaces.cuda.chained.template import CudaChained
+from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.target import CudaTarget, cuda_target
-from spaces.kernel import Kernel
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.space import NO_PREFERENCE, Space
-from spaces.workloads.workload import Workload
 from tests.kernels import rewritten
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.target import CudaTarget, cuda_target
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import NO_PREFERENCE, Space
+from tilewright.spaces.workloads.workload import Workload
 
 USUAL: dict[str, Value] = {
     "swapped": False,

@@ -6,11 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from measure.cuda.emulator import verify
-from spaces.cuda.hopper.template import Hopper
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from spaces.space import Space
 from tests.measure.cuda.kernels.hopper.hopper_cases import CHOSEN, FETCH, SIZES, TURNS
 from tests.measure.cuda.kernels.hopper.hopper_problems import (
     LATE,
@@ -22,6 +17,11 @@ from tests.measure.cuda.kernels.hopper.hopper_problems import (
     drawn,
     small_target,
 )
+from tilewright.measure.cuda.emulator import verify
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from measure.cuda.cubin import read_cubin
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.cuda.sass import count
-from measure.interfaces import Built
-from measure.records.measurement import Candidate, Job
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.target import cuda_target
-from spaces.cuda.warpgroups import launch_registers
-from spaces.operators import workload
-from spaces.schedule import Value
-from spaces.space import Space
 from tests.measure.cuda.kernels.hopper.hopper_problems import sample
+from tilewright.measure.cuda.cubin import read_cubin
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.cuda.sass import count
+from tilewright.measure.interfaces import Built
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.cuda.warpgroups import launch_registers
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.space import Space
 
 HOPPER = cuda_target("sm_90a")
 FUSED = "gelu(x + bias[n]) + r[m, n]"

@@ -7,12 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from measure.cuda.nvrtc import NvrtcBuilder
-from measure.records.measurement import Candidate, Job
-from spaces.operators import workload
-from spaces.registry import space_for
-from spaces.space import NO_PREFERENCE, Space
-from spaces.target import detect_target
+from tilewright.measure.cuda.nvrtc import NvrtcBuilder
+from tilewright.measure.records.measurement import Candidate, Job
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import NO_PREFERENCE, Space
+from tilewright.spaces.target import detect_target
 
 TARGET = detect_target("cuda:sm_90a")
 PROBLEMS = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cuda.emulator import Emulator, verify
 from tests.measure.cuda.kernels.hopper.hopper_problems import (
     LATE,
     START,
@@ -13,6 +12,7 @@ from tests.measure.cuda.kernels.hopper.hopper_problems import (
     check_drawn,
     drawn,
 )
+from tilewright.measure.cuda.emulator import Emulator, verify
 
 SIZES: dict[str, int | str] = {"m": 128, "n": 264, "k": 488, "dtype": "bfloat16"}
 EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}

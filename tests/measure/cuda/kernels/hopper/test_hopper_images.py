@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from spaces.cuda.hopper.template import Hopper
-from spaces.cuda.intrinsics import device_text
-from spaces.operators import workload
-from spaces.schedule import Value
-from spaces.space import Space
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.hopper.hopper_problems import small_target
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.spaces.cuda.hopper.template import Hopper
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.space import Space
 
 SMALL = small_target()
 TEXTS = {

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.compilation import compile_cubin
-from spaces.cuda.hopper_reduced.template import HopperReduced
-from spaces.cuda.intrinsics import device_text
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule, Value
-from spaces.space import Space
-from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.hopper.hopper_problems import small_target
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import made
+from tilewright.measure.cuda.compilation import compile_cubin
+from tilewright.spaces.cuda.hopper_reduced.template import HopperReduced
+from tilewright.spaces.cuda.intrinsics import device_text
+from tilewright.spaces.cuda.target import cuda_target
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule, Value
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.computation import Computation
 
 SMALL, H200 = small_target(), cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {

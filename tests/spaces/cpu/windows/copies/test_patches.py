@@ -7,14 +7,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from spaces.cpu.windows.copies.patches import in_place, patches
-from spaces.cpu.windows.nest import windows
-from spaces.cpu.windows.template import WindowsTemplate
-from spaces.derivation.products.view import placed_product_of
-from spaces.operators import workload
-from spaces.schedule import Schedule
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 from tests.spaces.cpu.windows.test_template import machine, space_of
+from tilewright.spaces.cpu.windows.copies.patches import in_place, patches
+from tilewright.spaces.cpu.windows.nest import windows
+from tilewright.spaces.cpu.windows.template import WindowsTemplate
+from tilewright.spaces.derivation.products.view import placed_product_of
+from tilewright.spaces.operators import workload
+from tilewright.spaces.schedule import Schedule
 
 IMAGES = {
     "both borders": "conv2d n=2 c=16 h=13 w=31 o=19 r=3 s=3 padding=1 layout=NHWC",
