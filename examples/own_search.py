@@ -1,7 +1,8 @@
 """Tune with a search of your own: a climber that tries neighbours of the fastest schedule so far.
 
 A search answers ``ask`` with new schedules and is told outcomes by ``tell``. It knows nothing of
-compilers, clocks and databases. ``scheduler.testing.search`` has a contract test to inherit.
+compilers, clocks and databases. A contract test to inherit is in
+``tilewright.scheduler.testing.search``.
 """
 
 import os

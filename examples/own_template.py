@@ -1,7 +1,8 @@
 """Add a template of your own: running sums along rows, in C, with two decisions and a rule.
 
 A template is a family of kernels. Tilewright searches its space, holds each kernel to float64,
-and times it, as it does with its own templates. ``spaces.testing.template`` has its contract test.
+and times it, as it does with its own templates. A contract test to inherit is in
+``tilewright.spaces.testing.template``.
 """
 
 import os
