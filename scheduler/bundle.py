@@ -26,7 +26,7 @@ WHEELS = (
     "sqlalchemy",
     "xgboost-cpu",
 )
-"""What a usual image with torch, Triton and NumPy lacks. XGBoost without a GPU is a tenth of it."""
+"""What a usual image with torch, Triton and NumPy lacks."""
 
 PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 MIB = 2**20
@@ -109,12 +109,8 @@ def _folder_beside(out: Path) -> Iterator[Path]:
 
 
 def requirements(wheels: Sequence[str], pins: Mapping[str, str]) -> list[str]:
-    """``wheels`` with the pinned versions; the small XGBoost has the pin of the large one."""
-    named = []
-    for name in wheels:
-        version = pins.get(name) or pins.get(name.removesuffix("-cpu"))
-        named.append(f"{name}=={version}" if version and "=" not in name else name)
-    return named
+    """``wheels`` with the pinned versions."""
+    return [f"{name}=={pins[name]}" if name in pins else name for name in wheels]
 
 
 def read_pins(path: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 
 from tilewright.scheduler.cli.codes import BAD_INPUT
 from tilewright.scheduler.tuning.interrupt import Ended, exit_code, listen
+from tilewright.spaces.version import VERSION
 
 BEGAN = time.monotonic()
 """When this process had begun, but for the start of Python."""
@@ -37,6 +38,9 @@ def _run() -> int:
             print(f"tilewright: {allowed}; at least {LEAST_MIB} are needed", file=sys.stderr)
             return BAD_INPUT
         _load_blas()
+    if sys.argv[1:] == ["--version"]:  # without the libraries that read command lines
+        print(f"tilewright {VERSION}")
+        return 0
     from tilewright.scheduler.cli.app import run  # takes a while
 
     return run(sys.argv[1:], BEGAN)

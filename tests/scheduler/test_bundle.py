@@ -63,9 +63,9 @@ def test_what_is_too_large_or_there_already_is_refused(tmp_path, capsys):
 
 def test_versions_are_the_pinned_ones(tmp_path):
     path = tmp_path / "constraints.txt"
-    path.write_text("# a comment==1\nSQLAlchemy==2.1\nml_dtypes==0.6\nxgboost==3.2\n")
+    path.write_text("# a comment==1\nSQLAlchemy==2.1\nml_dtypes==0.6\nxgboost-cpu==3.2\n")
     pins = read_pins(path)
-    assert pins == {"sqlalchemy": "2.1", "ml-dtypes": "0.6", "xgboost": "3.2"}
+    assert pins == {"sqlalchemy": "2.1", "ml-dtypes": "0.6", "xgboost-cpu": "3.2"}
     named = requirements(["sqlalchemy", "xgboost-cpu", "mako", "tiny==7"], pins)
     assert named == ["sqlalchemy==2.1", "xgboost-cpu==3.2", "mako", "tiny==7"]
     assert read_pins(tmp_path / "none") == {}

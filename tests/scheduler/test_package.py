@@ -185,3 +185,14 @@ def test_a_wheel_has_all_it_needs(tmp_path):
     module = "tilewright.scheduler.suites.suite"
     script = f"from {module} import shipped_suites; print(shipped_suites()[0])"
     assert python("-c", script, cwd=tmp_path, path=str(installed)).stdout == "bert-base\n"
+
+
+def test_the_version_is_printed_without_the_libraries_of_commands(tmp_path):
+    program = (
+        "import sys; from tilewright.scheduler.cli import main; sys.argv[1:] = ['--version']\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code)\n"
+        "print([name for name in ('typer', 'numpy', 'sqlalchemy', 'rich') if name in sys.modules])"
+    )
+    done = python("-c", program, cwd=tmp_path)
+    assert done.stdout == f"tilewright {tilewright.__version__}\n0\n[]\n", done.stderr
