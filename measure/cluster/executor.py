@@ -85,12 +85,12 @@ class RayExecutor:
             return max(1, len(self._dispatcher.devices()))
 
     def targets(self) -> list[Target]:
-        """What this can measure on: the devices of its workers, each once."""
+        """List the targets that its workers can measure on, each once."""
         with self._outcomes.changed:
             return self._dispatcher.targets()
 
     def status(self) -> DriverStatus:
-        """What is going on."""
+        """Report the state of this driver, its jobs and its workers."""
         now = self._now()
         with self._outcomes.changed:
             known = self._dispatcher
@@ -98,8 +98,7 @@ class RayExecutor:
             return DriverStatus(self._name, time.time(), rate, known.jobs(), workers)
 
     def lacking(self, target: Target) -> str:
-        """Which workers ``target`` has no more, how many it had and how these ended; empty if it
-        has all it takes."""
+        """Say which workers ``target`` has lost, and why; empty while it has enough."""
         with self._outcomes.changed:
             return self._dispatcher.lacking(target)
 
@@ -116,10 +115,10 @@ class RayExecutor:
             self._act()
 
     def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
-        """What has become known since the last call, of these jobs; of all if none is named.
+        """Return the results of these jobs since the last call; of all jobs if none is named.
 
-        Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
-        or time is up. Raises :class:`LostClusterError` once the cluster is.
+        Waits for at least one result, at most ``timeout`` seconds. The list is empty when nothing
+        is pending or time is up. Raises :class:`LostClusterError` once the cluster is lost.
         """
         try:
             return self._outcomes.take(timeout, *jobs)

@@ -1,4 +1,4 @@
-"""What a host of a cluster says of itself, before it gets any work."""
+"""The facts that a host of a cluster reports before it gets any work."""
 
 from __future__ import annotations
 
@@ -32,21 +32,24 @@ class Facts:
     nvrtc: str
 
     def builds(self, target: Target) -> bool:
-        """Whether binaries for ``target`` can be made here: C is compiled for the very CPU that
-        compiles, CUDA for any GPU by the compiler that the target names."""
+        """Tell whether this host can make binaries for ``target``. C is compiled only for the CPU
+        of the compiling host; CUDA for any GPU, by the compiler that the target names.
+        """
         if target.kind == "cpu":
             return self.cpu is not None and fits(self.cpu, target)
         return bool(self.nvrtc) and self.nvrtc == getattr(target, "compiler_version", "")
 
 
 def versions() -> dict[str, str]:
-    """What has to be the same in a driver and its workers."""
+    """Return the versions that have to be the same in a driver and its workers."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"tilewright": VERSION, "python": python}
 
 
 def facts_text(name: str) -> str:
-    """What this host says, in the outfit called ``name``."""
+    """Write this host's facts as JSON, with the builders and runners of the outfit called
+    ``name``.
+    """
     here = load_outfit(name)
     cpu, lacking = None, ""
     try:

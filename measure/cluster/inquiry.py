@@ -12,9 +12,9 @@ from tilewright.spaces.errors import InputError
 
 
 def drivers_at(address: str, insecure: bool = False) -> list[DriverStatus]:
-    """What each driver of the cluster at ``address`` said last; what is no such word is left out.
+    """Return the last status of each driver of the cluster at ``address``, without malformed ones.
 
-    :class:`InputError` as for :class:`measure.cluster.executor.RayExecutor`.
+    Raises :class:`InputError` as :class:`measure.cluster.executor.RayExecutor` does.
     """
     link = Link(address=address, insecure=insecure, outfit=HOST, code=[])
     with closing(link):

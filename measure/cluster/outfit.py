@@ -1,4 +1,4 @@
-"""What a host of a cluster has to build and measure with.
+"""The builders, runners and devices that a host of a cluster has.
 
 Workers take theirs by name, so that a test can dress hosts up as others.
 """
@@ -91,9 +91,9 @@ def load_outfit(name: str) -> Outfit:
 
 
 def fits(offered: Target, target: Target) -> bool:
-    """Whether measurements on the device ``offered`` are measurements of ``target``.
+    """Tell whether measurements on the device ``offered`` count as measurements of ``target``.
 
-    A CPU is offered as for one thread, and serves as many as it has cores.
+    A CPU is offered for one thread. It serves targets of any number of threads up to its cores.
     """
     if isinstance(offered, CpuTarget) and isinstance(target, CpuTarget):
         return target.threads <= offered.cores and replace(target, threads=1) == offered

@@ -1,4 +1,4 @@
-"""What a driver says of itself to whoever asks the cluster, and how others read it."""
+"""The status that a driver publishes in the cluster, and how others read it."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class DriverStatus:
         return canonical_json(asdict(self))
 
     def is_lost(self, now: float) -> bool:
-        """Whether nothing was heard of it for too long."""
+        """Tell whether the driver has been silent for too long."""
         return now - self.at > LOST_SECONDS
 
 
 def read_status(text: str) -> DriverStatus:
-    """What a driver said; :class:`InputError` if that is malformed."""
+    """Read a driver's status; :class:`InputError` if that is malformed."""
     fields = Fields(parse_json(text))
     status = DriverStatus(
         driver=fields.prose("driver"),
@@ -117,7 +117,7 @@ def _worker(data: object) -> WorkerStatus:
 
 
 class Tally:
-    """What became of candidates: by job, and how many lately."""
+    """Counts of candidates' outcomes: by job, and how many lately."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}

@@ -1,7 +1,7 @@
-"""Which CPUs of a host share what: hardware threads of a core, cores of a last-level cache.
+"""The hardware that CPUs of a host share: a core's hardware threads, a last-level cache's cores.
 
-Kernels that are timed at once disturb each other least where they share no cache; those that share
-a core measure each other.
+Kernels that are timed at once disturb each other least where they share no cache. Kernels on one
+core slow each other down.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a driver and its workers send each other: plain text, and binaries as bytes.
+"""The messages between a driver and its workers: plain text, and binaries as bytes.
 
-Workers believe their driver. A driver reads what a worker says as it reads an import: each field is
-checked, and a measurement that cannot be true is refused.
+Workers trust their driver. A driver reads a worker's message as it reads an import: it checks each
+field, and refuses a measurement that cannot be true.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Stored(Built):
 
 
 def build_request(job: Job, candidates: Sequence[Candidate]) -> str:
-    """What asks for binaries of ``candidates``; each distinct prelude travels once."""
+    """Write a request to build ``candidates``; each distinct prelude is sent once."""
     preludes = list(dict.fromkeys(c.kernel.source.prelude for c in candidates))
     kernels = [
         {
@@ -67,7 +67,7 @@ def read_build_request(text: str) -> tuple[Job, list[Candidate]]:
 
 
 def build_answer(built: Sequence[Built]) -> tuple[str, list[bytes]]:
-    """What was built, and the binaries, each once."""
+    """Write the outcome of a build, and return its binaries, each once."""
     paths = list(dict.fromkeys(b.binary for b in built if b.binary is not None))
     answers: list[dict[str, Any]] = []
     for b in built:
@@ -82,9 +82,10 @@ def build_answer(built: Sequence[Built]) -> tuple[str, list[bytes]]:
 def read_build_answer(
     text: str, build: int, job: Job, candidates: Sequence[Candidate]
 ) -> list[Stored | Measurement]:
-    """What became of ``candidates`` in the task ``build``: where a binary lies, or the failure.
+    """Read the outcome of each of ``candidates`` in the task ``build``: the place of its binary, or
+    the failure.
 
-    Raises :class:`InputError` where a worker's words are not to be believed.
+    Raises :class:`InputError` where the worker's answer is malformed or cannot be true.
     """
     answers = _list(text, "built", len(candidates))
     return [_outcome(a, build, job, c) for a, c in zip(answers, candidates, strict=True)]
@@ -110,8 +111,9 @@ def _outcome(data: object, build: int, job: Job, candidate: Candidate) -> Stored
 
 
 def run_request(job: Job, built: Sequence[Stored]) -> str:
-    """What asks for measurements of ``built``; their binaries travel beside it, those of each of
-    :func:`builds_of` together."""
+    """Write a request to measure ``built``. The binaries are sent beside it, grouped by
+    :func:`builds_of`.
+    """
     builds = builds_of(built)
     kernels = [
         {
@@ -147,7 +149,7 @@ def read_run_request(text: str, binaries: Sequence[Sequence[bytes]]) -> tuple[Jo
 
 
 def run_answer(measurements: Sequence[Measurement]) -> str:
-    """What was measured."""
+    """Write the measurements of a run."""
     return canonical_json({"measured": [measurement_to_json(m) for m in measurements]})
 
 

@@ -1,1 +1,1 @@
-"""What a driver decides: who builds and who runs what. Pure: no Ray, no clock."""
+"""The driver's decisions: who builds and who runs each candidate. Pure: no Ray, no clock."""

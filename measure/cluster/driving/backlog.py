@@ -1,4 +1,5 @@
-"""What is to be built and to be run, and which worker does what of it. Pure: no Ray, no clock.
+"""The queue of candidates to build and to run, and their assignment to workers. Pure: no Ray, no
+clock.
 
 Candidates come by jobs. They are cut into equal pieces, each of which is built by one worker and
 then run together by another whose device is the job's target. Jobs take turns: a free worker goes
@@ -94,7 +95,7 @@ class Backlog:
         self._crew.rest(worker, until)
 
     def rests(self, worker: str, now: float) -> bool:
-        """Whether a worker gets nothing to do now."""
+        """Tell whether a worker is to get no work for now."""
         return self._crew.rests(worker, now)
 
     def overdue(self, now: float) -> list[str]:
@@ -197,7 +198,7 @@ class Backlog:
         return len(queue) if queue is not None else 0
 
     def tasks(self) -> list[Task]:
-        """What the workers have."""
+        """List the tasks that are assigned to workers."""
         return list(self._tasks.values())
 
     # -- parts -----------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Crew:
         self._resting_until[worker] = until
 
     def rests(self, worker: str, now: float) -> bool:
-        """Whether a worker gets nothing to do now."""
+        """Tell whether a worker is to get no work for now."""
         return self._resting_until.get(worker, now) > now
 
     def free(self, role: str, busy: Collection[str], now: float) -> list[Worker]:

@@ -1,4 +1,5 @@
-"""What a driver does with what its cluster tells: events come, results and commands go. Pure.
+"""The driver's state machine: it takes events from the cluster, and gives results and commands.
+Pure.
 
 It knows the :mod:`fleet <measure.cluster.driving.fleet>`, the :mod:`backlog
 <measure.cluster.driving.backlog>` and who :mod:`drifts <measure.cluster.driving.drift>`; events and
@@ -108,7 +109,7 @@ class Dispatcher:
         return results
 
     def commands(self, now: float) -> Iterator[dict[str, Any]]:
-        """What is to be done now."""
+        """Yield the commands that are due now."""
         yield from ({"do": "stop", "worker": worker} for worker in self._dismissed)
         self._dismissed = []
         yield from self.fleet.due(now)
@@ -130,7 +131,7 @@ class Dispatcher:
         return self._tally.rate(now)
 
     def lacking(self, target: Target) -> str:
-        """Which workers ``target`` has no more, and how these ended; empty if none lacks."""
+        """Say which workers ``target`` has lost, and why; empty while it has enough."""
         return lacking(target, self._backlog)
 
     def jobs(self) -> tuple[JobStatus, ...]:
@@ -139,7 +140,7 @@ class Dispatcher:
         return tuple(job_status(job, self._backlog, self._tally) for job in jobs)
 
     def workers(self, now: float) -> tuple[WorkerStatus, ...]:
-        """What each worker does."""
+        """List the state of each worker."""
         tasks = {task.worker.id: task for task in self._backlog.tasks()}
         return tuple(
             worker_status(member, tasks.get(member.id), self._backlog.rests(member.id, now))
@@ -225,9 +226,12 @@ class Dispatcher:
     def _measured(
         self, task: Task, measurements: Sequence[Measurement], now: float
     ) -> list[Result]:
-        """What is final of a piece that was run. What a worker measured that was slower than its
-        peers bears a note of it. Once that lasts, the worker rests, ever longer, as long as a peer
-        is at work, who measures the piece again."""
+        """Return the final results of a piece that was run.
+
+        Measurements of a worker that was slower than its peers get a note of that. A worker that
+        stays slow rests, each time longer, as long as a peer is at work, and the peer measures the
+        piece again.
+        """
         references = [seconds for m in measurements for seconds in m.reference_samples]
         slow = self._drift.note(task.worker.id, self._group(task, measurements[0]), references)
         if slow is None:
@@ -245,7 +249,7 @@ class Dispatcher:
         return self._backlog.ran(task.number, noting)
 
     def _group(self, task: Task, measured: Measurement) -> str:
-        """Of the reference times that a piece's can be compared with."""
+        """Name the group whose reference times compare with those of a piece."""
         member = self.fleet.member(task.worker.id)
         device = member.target.fingerprint if member and member.target else ""
         return f"{device} {task.job.workload.digest} {measured.clock}"

@@ -1,11 +1,11 @@
-"""Which workers have become slower than their peers: thermal throttling, a noisy neighbour. Pure.
+"""Find workers that became slower than their peers: thermal throttling, a noisy neighbour. Pure.
 
-All time the same reference kernel beside their candidates. What that takes on a GPU depends on
-what is measured, for its clock falls while it waits and under load: on one H200 it took 23 to 28
-microseconds in pieces of alike workloads, and 26 to 41 among different ones; and of two that were
-well, each was by a fifth to a third slower than the other for pieces on end. So a piece is compared
-with pieces of the same workload, and a worker drifts only if it did not come near its peers' usual
-best once in its last pieces. One that has just begun is not judged.
+All workers time the same reference kernel beside their candidates. Its time on a GPU depends on the
+candidates, because the clock falls while the GPU waits and under load. On one H200 it took 23 to 28
+microseconds in pieces of similar workloads, and 26 to 41 among different ones. Of two healthy GPUs,
+each was a fifth to a third slower than the other for several pieces in a row. A piece is therefore
+compared with pieces of the same workload, and a worker drifts only if none of its last pieces came
+near its peers' usual best. A worker that has just begun is not judged.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ class Slow:
 
 @dataclass(frozen=True)
 class _Piece:
-    """What the reference took in one piece."""
+    """The reference kernel's time in one piece."""
 
     usual: float
     least: float
 
 
 class Drift:
-    """What each worker's reference kernel has taken lately, in seconds; peers are of one
-    ``group``: of the same hardware and workload, timed by the same clock."""
+    """Recent times of each worker's reference kernel, in seconds. Peers are workers of one
+    ``group``: the same hardware and workload, timed by the same clock.
+    """
 
     def __init__(self) -> None:
         self._pieces: dict[str, dict[str, deque[_Piece]]] = defaultdict(dict)

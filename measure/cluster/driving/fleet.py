@@ -1,8 +1,8 @@
-"""Which workers there are, and which there should be: nodes come and go, workers die. Pure.
+"""The nodes and workers of a cluster, as they are and as they should be. Pure.
 
-Each node is asked for its facts, then given its workers. A worker that died is made anew, at once
-if it had worked, and after ever longer pauses if it never did. What is to be done is told as
-commands of :mod:`measure.cluster.speaking.courier`. Times are Unix times.
+Each node is asked for its facts, then given its workers. A worker that died is started again: at
+once if it had worked, and after ever longer pauses if it never did. Actions are given as commands
+of :mod:`measure.cluster.speaking.courier`. Times are Unix times.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Asked:
 
     @property
     def settled(self) -> bool:
-        """Whether it is known to work, or not to."""
+        """Tell whether it is known to work, or known to fail."""
         return self.ready or self.failures > 0
 
 
@@ -153,7 +153,7 @@ class Fleet:
 
     @property
     def settled(self) -> bool:
-        """Whether every node and worker is known to work, or not to."""
+        """Tell whether every node and worker is known to work, or known to fail."""
         hosts = self._hosts.values()
         return bool(hosts) and all(a.settled for a in (*hosts, *self.members()))
 
@@ -165,7 +165,7 @@ class Fleet:
         return list(dict.fromkeys(filter(None, (*failed, *lacking))))
 
     def hardware(self) -> str:
-        """What its nodes have, in words."""
+        """Describe the CPUs and GPUs of all nodes in words."""
         nodes = [host.node for host in self._hosts.values()]
         cpus, gpus = sum(node.cpus for node in nodes), sum(node.gpus for node in nodes)
         return f"{cpus} CPU{'s' * (cpus != 1)} and {gpus or 'no'} GPU{'s' * (gpus > 1)}"

@@ -1,10 +1,10 @@
-"""Which workers a node of a cluster gets, by what it has. Pure.
+"""Choose the workers of a node from its CPUs and GPUs. Pure.
 
-A run worker owns a GPU, or a slot of cores (:func:`measure.cluster.topology.slots`), of which it
-claims as many from Ray as its kernels have threads: no two candidates are ever timed on one core,
-whichever drivers share the cluster, since workers bear the names of what they own. Build workers
-keep to the other cores. Where kernels need all of them, building and running take turns, as they
-do on a machine by itself.
+A run worker owns a GPU or a slot of cores (:func:`measure.cluster.topology.slots`). It claims from
+Ray as many cores as its kernels have threads. Workers are named after the hardware they own, so no
+two candidates are ever timed on one core, even where several drivers share the cluster. Build
+workers keep to the other cores. Where kernels need all cores, building and running take turns, as
+they do on a single machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a driver wants to measure on: kinds of targets, and the threads of CPU kernels."""
+    """The kinds of targets that a driver wants to measure on, and the threads of CPU kernels."""
 
     kinds: tuple[str, ...] = ("cpu",)
     threads: int = 1
@@ -125,7 +125,7 @@ def _left_for_building(facts: Facts, needs: Needs) -> list[tuple[int, ...]]:
 
 
 def _takes_turns(facts: Facts, needs: Needs) -> bool:
-    """Whether kernels that are timed by the wall clock need all cores of a domain."""
+    """Tell whether kernels that are timed by the wall clock need all cores of a domain."""
     if needs.threads == 1:
         return False
     return any(len(slot) <= needs.threads for slot in slots(facts.domains, needs.threads))

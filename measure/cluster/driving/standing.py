@@ -31,7 +31,7 @@ def job_status(job: Job, backlog: Backlog, tally: Tally) -> JobStatus:
 
 
 def worker_status(member: Member, task: Task | None, rests: bool) -> WorkerStatus:
-    """What a worker does that has this task, or none."""
+    """Describe the state of a worker and the job of its task, if it has one."""
     state = "resting" if rests else "busy" if task else "idle"
     if not member.ready:
         state = "failed" if member.failures else "starting"
@@ -47,8 +47,7 @@ def worker_status(member: Member, task: Task | None, rests: bool) -> WorkerStatu
 
 
 def lacking(target: Target, backlog: Backlog) -> str:
-    """Which workers ``target`` has no more, how many it had and how these ended; empty if it has
-    what it takes."""
+    """Say which workers ``target`` has lost, how many, and why; empty while it has enough."""
     for role, does in _DOES.items():
         ended = backlog.ended(target, role)
         if ended and not backlog.serving(target, role):

@@ -1,4 +1,4 @@
-"""What waits of each job, and what the workers have of it: pieces, each in one place at a time."""
+"""The pieces of each job: waiting, or assigned to a worker; each is in one place at a time."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Task:
 
     @property
     def builds(self) -> bool:
-        """Whether it is to be built, not run."""
+        """Tell whether the task is to build; otherwise it is to run."""
         return self.worker.role == "build"
 
 
 @dataclass(eq=False)
 class Queue:
-    """What waits of one job: pieces to build, pieces to run."""
+    """The waiting pieces of one job: pieces to build, pieces to run."""
 
     to_build: deque[Attempt] = field(default_factory=deque)
     to_run: deque[Attempt] = field(default_factory=deque)

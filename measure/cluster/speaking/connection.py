@@ -103,7 +103,7 @@ def check_installed() -> None:
 
 
 def _set_up(asks_for_token: bool) -> None:
-    """What Ray reads from the environment as it is imported; nothing is reported to anybody."""
+    """Set the environment variables that Ray reads on import; usage reports are turned off."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL", "minor")
     if asks_for_token:
@@ -145,8 +145,9 @@ def _reason(error: Exception, address: str) -> str:
 
 
 def _is_of_loopback(host: str, port: int) -> bool:
-    """Whether a cluster listens on the loopback interface only: Ray would look for one at 127.0.0.1
-    under this host's outer address."""
+    """Tell whether a cluster listens on the loopback interface only. Ray would then look for a
+    cluster at 127.0.0.1 under this host's outer address.
+    """
     if not ipaddress.ip_address(socket.gethostbyname(host)).is_loopback:
         return False
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outer:
@@ -204,7 +205,7 @@ def _token_file() -> Path:
 
 
 def _has_token() -> bool:
-    """Whether there is a token where Ray looks for one."""
+    """Tell whether there is a token where Ray looks for one."""
     named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
     return bool(named) or _token_file().exists()
 
@@ -234,8 +235,8 @@ def _check_answers(address: str, insecure: bool) -> None:
 
 
 def _answer(address: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """What :mod:`measure.cluster.speaking.stranger` says of the cluster, in this environment and
-    more.
+    """Run :mod:`measure.cluster.speaking.stranger` against the cluster, in this environment with
+    more variables.
     """
     command = [sys.executable, "-m", "tilewright.measure.cluster.speaking.stranger", address]
     try:

@@ -46,7 +46,7 @@ Command = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a command that a worker was given."""
+    """The outcome of a command that was sent to a worker."""
 
     command: Command
     event: str
@@ -271,7 +271,9 @@ def _digest(code: Sequence[str]) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    """What went wrong, in a line: a worker's own exception rather than Ray's report of it."""
+    """Give the cause of an error in one line: a worker's own exception rather than Ray's report of
+    it.
+    """
     cause = getattr(error, "cause", None) or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     return f"{type(cause).__name__}: {lines[0] if lines else ''}"[:400]

@@ -53,7 +53,7 @@ class Link:
             self._process.stdin.flush()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What the courier says, up to its end; a line that it did not finish is none."""
+        """Yield the courier's events until it ends; an unfinished last line is ignored."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.endswith("\n"):

@@ -39,5 +39,5 @@ def set_short_folder() -> None:
 
 
 def is_short(folder: str) -> bool:
-    """Whether paths of sockets in ``folder`` are short enough."""
+    """Tell whether paths of sockets in ``folder`` are short enough."""
     return len(os.fsencode(folder)) + LONGEST_NAME <= LONGEST_PATH

@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def _head_answers(address: str) -> bool:
-    """Whether it tells the keys that the cluster keeps."""
+    """Tell whether the head node lists the keys of the cluster's store to us."""
     from ray import _raylet
     from ray.exceptions import AuthenticationError, RpcError
 
@@ -36,7 +36,7 @@ def _head_answers(address: str) -> bool:
 
 
 def _server_answers(address: str) -> bool:
-    """Whether it says that it is there."""
+    """Tell whether the client server answers a ping."""
     import grpc
     from ray._private.grpc_utils import init_grpc_channel
     from ray.core.generated import ray_client_pb2, ray_client_pb2_grpc

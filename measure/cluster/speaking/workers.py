@@ -45,7 +45,7 @@ class BuildWorker:
         return canonical_json({**_who(), "device": f"{self._jobs} compilers", "target": None})
 
     def build(self, request: str) -> tuple[str, list[bytes]]:
-        """What was built, and the binaries."""
+        """Build the candidates of a request; returns the answer and the binaries."""
         job, candidates = read_build_request(request)
         with _turn(fcntl.LOCK_EX, self._takes_turns):
             return build_answer(retrying.build(self._builder(job.target), candidates))
@@ -76,7 +76,9 @@ class RunWorker:
         return canonical_json({**_who(), "device": self._label, "target": self._device.to_json()})
 
     def run(self, request: str, binaries: Sequence[Any]) -> str:
-        """What was measured; ``binaries`` are references to the answers of builds."""
+        """Measure the candidates of a request; ``binaries`` are references to the answers of
+        builds.
+        """
         import ray
         from ray.exceptions import RayError
 
