@@ -83,10 +83,10 @@ class Build:
         return outcome, made.read_bytes() if outcome.ok and made.exists() else b""
 
     def load(self, load: Callable[[str], Loaded]) -> Loaded:
-        """What ``load`` makes of the path of this shared object.
+        """Call ``load`` with the path of this shared object, and return its result.
 
-        What does not load is made again, once: it may be from a machine unlike this one. Then
-        :class:`InputError`.
+        A file that does not load is compiled again, once: it may come from a different machine. If
+        it still does not load, :class:`InputError` is raised.
         """
         file = self.file
         try:

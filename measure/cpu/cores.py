@@ -1,7 +1,7 @@
-"""Which CPU each thread of a timed kernel runs on.
+"""The assignment of a timed kernel's threads to CPUs.
 
-On a busy machine the scheduler may leave two threads of a kernel on one core for seconds, which
-doubles its time; timed threads therefore have a core each.
+On a busy machine the operating system may leave two threads of a kernel on one core for seconds,
+which doubles its time. Each timed thread therefore gets a core of its own.
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ def measuring_bytes(workload: Workload, buffers: int) -> int:
 
 
 def buffer_bytes(workload: Workload, limit: int | None = None) -> int:
-    """What the candidates of one server may use together, so that all stay within ``limit``,
-    by default all the memory that there is."""
+    """Bytes that all candidates of one server may use together, so that they stay within ``limit``,
+    by default the machine's memory.
+    """
     limit = memory_limit() if limit is None else limit
     return max(0, min(BUFFER_BYTES, limit - PROGRAM_BYTES - _held_bytes(workload)))
 

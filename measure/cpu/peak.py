@@ -1,7 +1,7 @@
-"""What this machine can do at most: multiply-adds, and bytes read from each level of memory.
+"""The machine's peak rates: multiply-adds, and bytes read from each level of memory.
 
-Measured by small C kernels that do nothing else, on the target's threads, and kept in the user's
-cache by the target's fingerprint.
+They are measured with small C kernels on the target's threads, and kept in the user's cache under
+the target's fingerprint.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SECONDS = {"cpu": 0.25, "wall": 0.75}  # repetition time of one kernel, by the c
 
 @dataclass(frozen=True)
 class Peaks:
-    """Of all threads of a target together.
+    """Peak rates of all threads of a target together.
 
     ``gflops`` is GFLOP/s of multiply-adds in registers by dtype (of bfloat16 by its dot product
     where there is one, else those of float32); ``read_gbs`` is GB/s (10^9
@@ -185,7 +185,9 @@ void peak(void *const *buffers, void *workspace, const tw_runtime *runtime) {{
 
 
 def _least_seconds(target: CpuTarget, source: str, buffer: np.ndarray) -> float:
-    """Of one call, over many: CPU time of one thread, wall time of several."""
+    """Measure the least seconds of one call, over many: CPU time of one thread, wall time of
+    several.
+    """
     call = _bound(target, source, buffer)
     alone = target.threads == 1
     clock = time.thread_time if alone else time.perf_counter

@@ -62,7 +62,7 @@ class Problem:
 
     @property
     def descriptor(self) -> int:
-        """Of the anonymous file."""
+        """The descriptor of the anonymous file."""
         return self._file.fileno()
 
     def __enter__(self) -> Problem:
@@ -91,7 +91,7 @@ class _Judged:
         return array_in(whole[low:], self._bounds), array_in(whole[high:], self._bounds)
 
     def line(self, places: Sequence[int]) -> str:
-        """What plan.c reads of it."""
+        """Write the line of this array for plan.c."""
         array = self.array
         poison = INTEGER_POISON if array.element.is_integer else NOT_A_NUMBER
         kind = KINDS.get(array.dtype, TABLE_KINDS.get(array.element.bytes, -1))

@@ -106,7 +106,9 @@ class CRunner:
     # -- the child -------------------------------------------------------------------------
 
     def _records(self, job: Job, group: Sequence[Built]) -> list[Record]:
-        """What the server says of a group; in a thorough job of other inputs, too."""
+        """Return the server's records of a group. In a thorough job they cover further inputs,
+        too.
+        """
         protocol = self._protocol or protocol_for(self._clock, job.final)
         records = self._serve(job, group, protocol)
         for number, other in enumerate(self._others(job), 1):
@@ -119,7 +121,7 @@ class CRunner:
         return records
 
     def _others(self, job: Job) -> Iterator[Draw]:
-        """Of another draw: the first one's memory is free once the server has its inputs."""
+        """Yield another draw. The first draw's memory is free once the server has its inputs."""
         if job.thorough and has_others(job.workload):
             yield from with_others(self._draw(job.workload, job.final))
 
@@ -130,8 +132,9 @@ class CRunner:
         protocol: TimingProtocol,
         other: Draw | None = None,
     ) -> list[Record]:
-        """What a server says of a draw of the job, or of the ``other`` one; it starts meanwhile, as
-        do the job's rivals."""
+        """Run a group on a server with a draw of the job, or with the ``other`` one. The server
+        starts while inputs are drawn, as do the job's rivals.
+        """
         limit = call_limit(job.workload.work, job.best)
         rival = None if other else self._rivals.of(job, self._bytes_elsewhere(job.workload))
         with Problem(job.workload) as problem:
@@ -235,7 +238,7 @@ class CRunner:
 
 
 def _work_beside(waited: float | None) -> dict[str, float]:
-    """What else the machine did, see :mod:`measure.busy`."""
+    """Report the other work of the machine, see :mod:`measure.busy`."""
     if waited is not None:
         return {WAITED: waited}
     return {LOAD: os.getloadavg()[0], CORES: usable_cpus()}

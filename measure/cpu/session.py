@@ -1,4 +1,4 @@
-"""What the server says of the candidates that it runs (see server.c), line by line."""
+"""The server's reports on the candidates that it runs (see server.c), line by line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.measure.records.measurement import ErrorKind, Status
 
 @dataclass
 class Record:
-    """What the server has said of one candidate."""
+    """The server's report on one candidate."""
 
     started_at: float
     samples: list[float] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Record:
         self.status, self.error_kind, self.error_text = status, kind, text
 
     def add_verdict(self, other: Record, where: str) -> None:
-        """What it came to on another problem."""
+        """Add the verdict on another problem."""
         self.took += other.took
         if other.error_kind is not None:
             self.fail(other.status, other.error_kind, f"{other.error_text} ({where})")
@@ -39,8 +39,7 @@ class Record:
 
 @dataclass
 class Session:
-    """What the server has said of all candidates, and of the ``rivals``, which number on behind
-    them."""
+    """The server's reports on all candidates and on the ``rivals``, whose numbers follow theirs."""
 
     records: list[Record]
     rivals: list[Record] = field(default_factory=list)
