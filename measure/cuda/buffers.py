@@ -50,7 +50,7 @@ class Buffers:
         return base + GUARD
 
     def guard_is_damaged(self, address: int) -> bool:
-        """Whether the guard at ``address`` was written to."""
+        """Tell whether a kernel wrote to the guard at ``address``."""
         return self.device.read(address, GUARD) != bytes([GUARD_BYTE]) * GUARD
 
     def poison(self, array: Array) -> None:

@@ -42,7 +42,7 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """Of the process; None if there is none."""
+        """The id of the process; None if there is none."""
         return self._process.pid if self._process is not None else None
 
     def start(self) -> Event:

@@ -80,7 +80,7 @@ def _checked(result: tuple[Any, ...]) -> Any:
 
 
 def _fetched(size: Callable[..., Any], fetch: Callable[..., Any], program: Any) -> bytes:
-    """What NVRTC copies into a buffer of the size it names."""
+    """Fetch a text or binary from NVRTC, in a buffer of the size that it names."""
     buffer = b" " * _checked(size(program))
     _checked(fetch(program, buffer))
     return buffer.rstrip(b"\0 ") if fetch.__name__.endswith("Log") else buffer

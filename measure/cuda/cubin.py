@@ -1,4 +1,4 @@
-"""What a cubin says of its kernels: registers, stack, shared memory, barriers. No GPU needed.
+"""Read a kernel's resources from a cubin: registers, stack, shared memory, barriers. No GPU needed.
 
 A cubin is an ELF file; the facts stand in its ``.nv.info`` sections as records of a format byte,
 an attribute byte and a value (attributes as named by ``cuobjdump -elf``).
@@ -45,7 +45,7 @@ class Cubin:
 
 
 def read_cubin(data: bytes, entry: str) -> Cubin:
-    """What ``data`` says of the kernel ``entry``; ValueError if that is not there."""
+    """Read the resources of the kernel ``entry`` from ``data``; ValueError if it is not there."""
     if data[:4] != _MAGIC:
         raise ValueError("this is no cubin: it does not start as an ELF file does")
     sections = _sections(data)

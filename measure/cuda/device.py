@@ -1,4 +1,4 @@
-"""What measuring needs of a GPU: a small interface, so that all above it runs without one."""
+"""The interface to a GPU that measuring uses; all above it runs without one."""
 
 from __future__ import annotations
 

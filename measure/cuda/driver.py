@@ -111,8 +111,9 @@ class CudaDevice:
         return int(checked(self._driver.cuDeviceGetAttribute(attribute, self._device)))
 
     def _prepare_flush(self) -> Prepared:
-        """What fills L2 with other data by reading it. Written data would have to leave L2 while
-        a candidate runs, and be paid for by that."""
+        """Prepare a launch that fills L2 with other data by reading it. Written data would have to
+        leave L2 while a candidate runs, and the candidate would pay for that.
+        """
         size, blocks = 4 * self._attribute("L2_CACHE_SIZE"), FLUSH_BLOCKS * self.multiprocessors
         kernel = oracle.sweep(size // 4, blocks)
         addresses = {o.name: self.allocate(o.bytes) for o in kernel.call.arrays}

@@ -97,7 +97,7 @@ class PreparedLaunch(NamedTuple):
 
     @property
     def pointers(self) -> tuple[int, int, int]:
-        """What ``cuLaunchKernelEx`` takes; valid while this lives."""
+        """The arguments of ``cuLaunchKernelEx``; valid while this object lives."""
         return self.configuration.getPtr(), int(self.function), self.arguments.address
 
 

@@ -129,8 +129,9 @@ def _unpacked(content: bytes) -> Compilation:
 
 
 def _resources(facts: Sequence[Cubin], log: str, call: Call, version: str) -> dict[str, Any]:
-    """What the kernel takes, as JSON values for a record; bytes are per thread or block. Of several
-    launches the most that any of them takes, and all their code."""
+    """Report a kernel's resources as JSON values for a record; bytes are per thread or block. For
+    several launches: the most that any of them takes, and the code of all.
+    """
     shared = zip(facts, call.launches, strict=True)
     return {
         "registers": max(f.registers for f in facts),

@@ -65,7 +65,9 @@ class HostDraws:
         return draw, True
 
     def allowed(self, draw: Draw) -> Mapping[str, Bounds]:
-        """What is allowed of a problem by the host; that of the last one is kept."""
+        """Compute the allowed bounds of a problem on the host; the last problem's bounds are
+        kept.
+        """
         if draw is not self._draw:
             return draw.allowed()
         self._allowed = self._allowed or draw.allowed()

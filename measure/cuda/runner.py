@@ -120,7 +120,9 @@ class CudaRunner:
     # -- the child -------------------------------------------------------------------------
 
     def _answers(self, job: Job, built: Sequence[Built]) -> list[_Answer]:
-        """What the child says of each of ``built``; those it did not come to are asked again."""
+        """Collect the child's answer on each of ``built``; candidates that it did not come to are
+        sent again.
+        """
         answers: dict[int, _Answer] = {}
         failed = 0
         while pending := [i for i in range(len(built)) if i not in answers]:
@@ -138,7 +140,9 @@ class CudaRunner:
         return [answers[i] for i in range(len(built))]
 
     def _serve(self, job: Job, group: Sequence[Built]) -> dict[int, _Answer]:
-        """What the child says of ``group``, by index, without those it did not come to."""
+        """Send ``group`` to the child; returns answers by index, without candidates that it did not
+        come to.
+        """
         self._ensure_child()
         protocol = self._protocol or (DEVICE_FINAL if job.final else DEVICE_SEARCH)
         self._child.ask(request(job, group, protocol, secrets.randbits(31)))
@@ -181,7 +185,7 @@ class _NoChildError(RuntimeError):
 
 @dataclass(frozen=True)
 class _Answer:
-    """What is known of one candidate."""
+    """The child's answer on one candidate."""
 
     status: Status
     error_kind: ErrorKind | None = None

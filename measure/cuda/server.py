@@ -41,7 +41,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 def request(
     job: Job, built: Sequence[Built], protocol: TimingProtocol, seed: int
 ) -> dict[str, Any]:
-    """What asks for measurements of ``built``, candidates of ``job``; JSON values."""
+    """Make a request to measure ``built``, candidates of ``job``; JSON values."""
     return {
         "workload": job.workload.to_json(),
         "protocol": asdict(protocol),
@@ -113,8 +113,9 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
 
 
 def _right_on_other_inputs(session: Session, trials: Sequence[Trial]) -> bool:
-    """Whether all that are right so far are right on other inputs, too; the first that is not is
-    told."""
+    """Tell whether all candidates that are right so far are right on other inputs, too. The first
+    that is not is reported.
+    """
     for name in session.other_inputs():
         for i, trial in enumerate(trials):
             if trial.error_kind is None and not trial.slow:

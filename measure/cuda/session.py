@@ -238,7 +238,7 @@ class Session:
         return None
 
     def _wrong(self, trial: Trial, name: str) -> tuple[ErrorKind, str] | None:
-        """What is wrong with an output, or with a workspace that is to stay zero."""
+        """Find a wrong output, or a workspace that should have stayed zero and did not."""
         for output, compare in self._compare:
             compare()
             wrong, first = self._buffers.report()

@@ -30,7 +30,8 @@ class _Region:
 
 
 class Memory:
-    """What is read filled in, the rest poisoned with NaN, workspace zeroed as a kernel asks.
+    """A kernel's memory on the host: inputs are filled in, the rest is poisoned with NaN, and
+    workspace is zeroed as the kernel asks.
 
     A context manager: the file lives within it; arrays handed out are copies.
     """
@@ -75,7 +76,7 @@ class Memory:
 
     @property
     def workspace_is_zero(self) -> bool:
-        """Whether that part of the workspace is zero that must stay so."""
+        """Tell whether the part of the workspace that must stay zero is zero."""
         zeroed = self._call.workspace_zeroed
         return not zeroed or not self._place(WORKSPACE)[:zeroed].any()
 

@@ -1,4 +1,4 @@
-"""Whether a kernel computes its workload, whatever the order in which things happen."""
+"""Check that a kernel computes its workload under every order of its threads that is tried."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What expressions of a program mean in a kernel that judges: values with their intervals, as
-variables of CUDA C++ (:mod:`spaces.derivation.rounding.approximate`).
+"""Translate a program's expressions for a judging kernel: values with their intervals, as variables
+of CUDA C++ (:mod:`spaces.derivation.rounding.approximate`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Kept:
 
     @property
     def bytes(self) -> int:
-        """Of all that is kept."""
+        """The size of all kept values in bytes."""
         return self.size * (8 if self.whole else WIDE)
 
     @property

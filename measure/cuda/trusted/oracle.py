@@ -38,8 +38,9 @@ TW_INLINE u64 tw_random(u64 i, u32 seed) {
 
 
 def report(blocks: int) -> Operand:
-    """What ``blocks`` report: of each thread how many elements are wrong, and the position of the
-    first or -1."""
+    """Make the operand that ``blocks`` write their verdict to: for each thread the number of wrong
+    elements, and the position of the first or -1.
+    """
     return Operand(REPORT, "float64", (2, blocks * THREADS), (0, 1), axes=("what", "thread"))
 
 
@@ -74,7 +75,7 @@ def differing(operand: Array, blocks: int) -> Kernel:
 
 
 def copy_name(operand: Array) -> str:
-    """What the copy of an operand is called."""
+    """Name the copy of an operand."""
     return f"tw.copy.{operand.name}"
 
 
@@ -196,13 +197,16 @@ def signature(operands: tuple[Array, ...]) -> str:
 
 
 def own_seed(operand: Array) -> int:
-    """What an operand's name adds (by exclusive or) to the seed of all."""
+    """Derive from an operand's name the number that is combined with the common seed by exclusive
+    or.
+    """
     return zlib.crc32(operand.name.encode())
 
 
 def _same(operand: Array) -> str:
-    """Whether two elements ``x`` and ``y`` are the same, bit by bit where they are structures; all
-    NaN are."""
+    """Write the C condition that two elements ``x`` and ``y`` are the same, bit by bit where they
+    are structures; NaN equals NaN.
+    """
     if operand.element.is_integer:
         return "x == y"
     is_structure = operand.element.bytes <= 2

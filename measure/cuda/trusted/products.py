@@ -1,5 +1,5 @@
-"""What is allowed of a product of matrices, worked out in float64 where its data is: a plain kernel
-that shares nothing with the templates.
+"""Compute the allowed bounds of a product of matrices in float64 on the device: a plain kernel that
+shares no code with the templates.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _place(product: Product, operand: Operand) -> str:
 
 
 def _start(product: Product, operand: Operand) -> str:
-    """What product ``number`` of a batch adds to places in ``operand``."""
+    """Write the offset of product ``number`` of a batch within ``operand``."""
     start = product.start(operand, index("number", product.batches))
     return "" if start.value == 0 else f" + {start.text}"
 

@@ -1,8 +1,8 @@
-"""What is allowed of a program's outputs, worked out where its data is: a kernel in float64 for
-each stage, written from the program's own trees by the rules of :mod:`spaces.derivation.rounding`.
+"""Compute the allowed bounds of a program's outputs on the device: a kernel in float64 for each
+stage, written from the program's own trees by the rules of :mod:`spaces.derivation.rounding`.
 
-All stages of a program are one kernel of several launches. Large programs are judged in pieces,
-some rows at a time, so that what lies between stages fits into :data:`BETWEEN`.
+All stages of a program are one kernel of several launches. Large programs are judged in pieces of a
+few rows, so that values between stages fit into :data:`BETWEEN`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def rows_operand(rows: int) -> Array:
 
 
 def fits(program: Program) -> bool:
-    """Whether pieces of a program are small enough to be worked out on a device."""
+    """Tell whether a program's pieces are small enough for a device."""
     axis, (along, whole) = row_axis(program), _bytes_between(program)
     return whole + (along // program.extent[axis] if axis else 0) <= BETWEEN
 
@@ -101,7 +101,7 @@ def _stage_kernels(around: Surroundings) -> tuple[list[StageKernel], int]:
 
 
 def _is_read(program: Program, name: str) -> bool:
-    """Whether a stage is read by another, or by a condition."""
+    """Tell whether another stage or a condition reads a stage."""
     expressions = (*(stage.body for stage in program.stages), *program.conditions)
     return any(read.name == name for expression in expressions for read in expression.reads)
 

@@ -117,8 +117,10 @@ def _place(
 
 
 def _contest(at: str, low: Variable, high: Variable, free: Variable) -> list[State]:
-    """What tells whether any but the one ``at`` a place may be the greatest, and is not equal to it
-    for certain: the greatest end below, the three greatest above, and the greatest inexact one."""
+    """Make the states that tell whether a place other than ``at`` may hold the greatest element,
+    and is not surely equal to it: the greatest lower bound, the three greatest upper bounds, and
+    the greatest inexact value.
+    """
     none = "-ex_infinity()"
     loose = f"({low} < {high} ? {high} : {none})"
     start = f"Three{{{none}, {none}, {none}, 0, 0}}"
@@ -131,7 +133,7 @@ def _contest(at: str, low: Variable, high: Variable, free: Variable) -> list[Sta
 
 
 def _whole(stage: Stage, body: Approximate) -> tuple[list[State], Finish]:
-    """Of whole numbers."""
+    """Reduce integers."""
     starts = {"prod": "1", "max": "-9223372036854775807 - 1", "min": "9223372036854775807"}
     join = {"prod": "*"}.get(stage.reducer or "", f"ex_whole_{stage.reducer}")
     reducer = stage.reducer or ""

@@ -30,9 +30,10 @@ WORD = 8
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the stages of a program share: where arrays are, ``bounds`` by output with C text of
-    their addresses, and the axis of which there are some ``rows`` alone, whose numbers are at
-    ``which``."""
+    """Data that the stages of a program share: the addresses of arrays and (C text, by output) of
+    ``bounds``, and the axis of which only some ``rows`` are computed, whose numbers are at
+    ``which``.
+    """
 
     program: Program
     arrays: Mapping[str, Given | Kept]
@@ -47,7 +48,7 @@ class Surroundings:
         return replace(self, arrays={**self.arrays, **arrays})
 
     def extent(self, axis: str) -> int:
-        """Of an axis, or of its part."""
+        """The extent of an axis, or of its part."""
         return self.rows if axis == self.row_axis else self.program.extent[axis]
 
 
@@ -66,7 +67,7 @@ class StageKernel:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the stage is of whole numbers alone, which all kernels agree about."""
+        """Tell whether the stage computes integers alone, which are exact in every kernel."""
         meaning = self._meaning(Statements(), (*self.stage.axes, *self.stage.over))
         if self.stage.reducer is None:
             return self.stage.body.fold(meaning).interval is None
@@ -110,8 +111,9 @@ class StageKernel:
         return reduction(self.around.program, self.stage, meaning)[0]
 
     def _element(self) -> Iterator[str]:
-        """Which element a thread works on, and the values of its axes. Threads beyond the last
-        element do that one's work again."""
+        """Write code for the element that a thread computes, and the values of its axes. Threads
+        beyond the last element compute that one again.
+        """
         threads = self.launch.block[0]
         yield f"const i64 thread = (i64)blockIdx.x * {threads} + threadIdx.x;"
         yield f"const i64 lane = thread % {self.lanes}, own = thread / {self.lanes};"
@@ -207,7 +209,7 @@ class StageKernel:
         return Coded(rules, code, self.around.arrays, variables, program.extent, row)
 
     def _name(self, axis: str) -> str:
-        """Of an axis in C, whatever it is called."""
+        """Name an axis in C, independent of its name in the program."""
         return f"a{list(self.around.program.extent).index(axis)}"
 
 

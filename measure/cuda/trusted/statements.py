@@ -106,7 +106,7 @@ class Statements:
         return self.variable(text(value))
 
     def is_whole(self, value: Any) -> bool:
-        """Whether its type is that of integers."""
+        """Tell whether a value has the type of integers."""
         return _kind(value) == WHOLE
 
     def wide(self, value: Any) -> Variable:
