@@ -27,7 +27,7 @@ OFF = 1.02
 
 
 def mistakes(program: Program) -> Iterator[tuple[str, Program]]:
-    """What is wrong, and the program that is computed instead."""
+    """Yield each planted mistake: its description, and the wrong program."""
     for stage in program.stages:
         if is_read_along(program, stage):
             for name, body in _replacements(program, stage):
@@ -57,7 +57,9 @@ def unseen(
 
 
 def is_read_along(program: Program, stage: Stage) -> bool:
-    """Whether stages read it along the axes that it reduces, as they do a maximum or a mean."""
+    """Tell whether stages read it along the axes that it reduces, as they read a maximum or a
+    mean.
+    """
     return stage.reducer in ("sum", "max", "min") and any(
         read.name == stage.name and {*stage.over} & {*other.axes, *other.over}
         for other in program.stages

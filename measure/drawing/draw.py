@@ -36,7 +36,9 @@ def fresh_inputs(
 
 
 def are_for(fresh: FreshInputs | Draw | None, workload: Workload) -> bool:
-    """Whether inputs are those of a workload, by its names: equal ones may have other names."""
+    """Tell whether inputs belong to a workload, names included: equal workloads may have other
+    names.
+    """
     if fresh is None or fresh.workload != workload:
         return False
     return tuple(fresh.workload.operands) == tuple(workload.operands)

@@ -67,7 +67,7 @@ def with_edges(draw: Draw, most: int = POINTS, one_axis: bool = False) -> Iterat
 
 
 def edges(program: Program) -> list[Edge]:
-    """Those that make sense for a program's operands."""
+    """List the edges that make sense for a program's operands."""
     return [*_shifted(program), *_hidden(program), *_masked(program), *_valued(program)]
 
 
@@ -130,7 +130,9 @@ def _in_slices(
 
 
 def has(element: DType, value: float) -> bool:
-    """Whether a type has NaN, or infinities: of eight bits some have no infinity."""
+    """Tell whether a type can represent NaN, or infinity: some types of eight bits have no
+    infinity.
+    """
     if element.is_integer:
         return False
     with np.errstate(all="ignore"):
@@ -139,8 +141,9 @@ def has(element: DType, value: float) -> bool:
 
 
 def _takes_logarithms(program: Program) -> bool:
-    """Whether one is taken of a sum that may be of no term: of a row that is minus infinity
-    throughout, a logsumexp is NaN as it is written, and minus infinity as it is meant."""
+    """Tell whether a program takes the logarithm of a sum, which may have no terms. In a row of
+    minus infinity alone, logsumexp is NaN by its formula, and minus infinity by intention.
+    """
     nodes = (node for stage in program.stages for node in stage.body.walk())
     return any(isinstance(node, Call) and node.function == "log" for node in nodes)
 

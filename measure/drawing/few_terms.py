@@ -97,8 +97,9 @@ def _quiet(program: Program, stage: Stage) -> Quiet | None:
 
 
 def _zero_where(stage: Stage, names: set[str]) -> bool:
-    """Whether terms are zero, and nothing else, where one of these operands is: it is a factor, and
-    in no other one."""
+    """Tell whether terms are zero exactly where one of these operands is zero: it is a factor, and
+    occurs in no other factor.
+    """
     bare = {read.name for read in _bare(stage.body)} & names
     others = [factor for factor in factors(stage.body) if not isinstance(factor, Read)]
     inside = {read.name for factor in others for read in factor.reads}

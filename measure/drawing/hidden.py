@@ -25,7 +25,7 @@ MOST = 1 << 23
 
 
 def hides(program: Program) -> bool:
-    """Whether a program may hide elements of an operand of floating point."""
+    """Tell whether a program may hide elements of an operand of floating point."""
     every = [read for stage in program.stages for read in reads(program, stage)]
     chosen = any(isinstance(node, Select) for stage in program.stages for node in stage.body.walk())
     named = any(index.reads for read in every for index in read.indices)
@@ -112,7 +112,7 @@ class _Needed:
 
 
 def _may_hold(condition: Approximate, wanted: bool) -> Any:
-    """Whether kernels may find that a condition holds, or that it does not."""
+    """Tell where kernels may find a condition true (``wanted``), or false."""
     if condition.interval is None:
         return np.asarray(condition.value, bool) == wanted
     b = condition.interval

@@ -1,4 +1,4 @@
-"""What draws of random problems are, whichever kind of workload they are of."""
+"""The interface of draws of random problems, shared by all kinds of workloads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Draw(Protocol):
 
     @property
     def workload(self) -> Workload:
-        """What is computed."""
+        """The workload of the draw."""
         ...
 
     @property
@@ -28,7 +28,7 @@ class Draw(Protocol):
 
     @property
     def name(self) -> str:
-        """What is special about them; empty for random ones."""
+        """Name the special property of these inputs; empty for random ones."""
         ...
 
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
@@ -46,7 +46,7 @@ class FreshInputs(Protocol):
 
     @property
     def workload(self) -> Workload:
-        """What is computed."""
+        """The workload of the inputs."""
         ...
 
     def draw(self, seed: int, final: bool = False) -> Draw:

@@ -24,7 +24,7 @@ def with_others(
 
 
 def has_others(workload: Workload) -> bool:
-    """Whether there are other problems of it."""
+    """Tell whether a workload has other problems than its first."""
     return isinstance(workload, Computation) and count(workload.program) > 0
 
 

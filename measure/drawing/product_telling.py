@@ -1,9 +1,10 @@
-"""Whether inputs tell right kernels from wrong ones, and how large they must be to do so.
+"""Tell whether inputs distinguish right kernels from wrong ones, and how large they must be for
+that.
 
 The output of ``relu(x - 1000)`` is zero wherever the sum ``x`` is small: any kernel that writes
-zeros would pass. Here mistakes are planted into a few elements, computed exactly, and held to what
-is allowed (:mod:`spaces.numerics.allowance`). Where the usual inputs hide them, the first input is
-multiplied by a power of two that shows them.
+zeros would pass. Here mistakes are planted into a few elements, computed exactly, and compared with
+the allowed bounds (:mod:`spaces.numerics.allowance`). Where the usual inputs hide the mistakes, the
+first input is multiplied by a power of two that shows them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Telling:
     share: float
 
     def is_sure(self, workload: Contraction) -> bool:
-        """Whether every draw is telling, by its sheer size."""
+        """Tell whether every draw shows mistakes, by its sheer size."""
         return self.share * workload.output.size >= ENOUGH
 
 
@@ -49,7 +50,7 @@ class Sums:
 
     @staticmethod
     def of(workload: Contraction, inputs: Mapping[str, np.ndarray]) -> Sums:
-        """Those of a workload with one summed axis."""
+        """Compute the sums of a workload with one summed axis."""
         (depth,) = (axis for axis in workload.axes if axis.reduction)
 
         def part(terms: slice) -> np.ndarray:
@@ -74,7 +75,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Mistake:
-    """What a wrong kernel takes for the sums or for an operand, or gives."""
+    """The sums, operands or output of a wrong kernel."""
 
     name: str
     sums: np.ndarray | None = None
@@ -116,7 +117,7 @@ def telling(workload: Contraction) -> Telling:
 
 
 def is_telling(workload: Contraction, inputs: Mapping[str, np.ndarray], scale: float) -> bool:
-    """Whether kernels that leave out much of the product show in a sample of these inputs."""
+    """Tell whether kernels that leave out much of the product fail on a sample of these inputs."""
     sample = _sample(workload, within=True)
     generator = np.random.default_rng(SEEDS[0])
     chosen = {
@@ -135,7 +136,7 @@ def is_telling(workload: Contraction, inputs: Mapping[str, np.ndarray], scale: f
 
 
 def _coarse(sample: Contraction, sums: Sums) -> Iterator[Mistake]:
-    """What must show."""
+    """Yield the mistakes that must show."""
     yield Mistake("zeros", output=np.zeros(sample.output.shape))
     yield Mistake("no product", sums=np.zeros_like(sums.whole))
     if sums.half is not None:
@@ -144,7 +145,7 @@ def _coarse(sample: Contraction, sums: Sums) -> Iterator[Mistake]:
 
 
 def _fine(sample: Contraction, inputs: Mapping[str, np.ndarray], sums: Sums) -> Iterator[Mistake]:
-    """What had better show."""
+    """Yield the mistakes that should show where inputs allow it."""
     yield Mistake("last term left out", sums=sums.whole - sums.last)
     if {o.dtype for o in (*sample.factors, sample.output)} == {"float32"}:
         rounded = sums.whole.astype(dtype("bfloat16").numpy).astype(np.float64)

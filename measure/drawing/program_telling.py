@@ -1,9 +1,9 @@
-"""Whether the inputs of a program tell right kernels from wrong ones.
+"""Tell whether the inputs of a program distinguish right kernels from wrong ones.
 
 The greatest of 4,096 uniform bfloat16 values is the same in both halves of them, so that a kernel
 which reads one half would pass. Here mistakes are planted into the program, evaluated on a few rows
-and held to what is allowed (:mod:`spaces.derivation.rounding.allowance`). Where the usual inputs
-hide them, values are drawn from another range.
+and compared with the allowed bounds (:mod:`spaces.derivation.rounding.allowance`). Where the usual
+inputs hide the mistakes, values are drawn from another range.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ class Telling:
     steep: Spread | None = None
 
     def is_sure(self, program: Program) -> bool:
-        """Whether every draw is telling, by its sheer size."""
+        """Tell whether every draw shows mistakes, by its sheer size."""
         return self.share * min(output.size for output in program.outputs) >= ENOUGH
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """What a wrong kernel computes, or reads; the output ``zeros``, if that is one's name."""
+    """The program and operands of a wrong kernel; ``zeros`` names the output that it fills with
+    zeros.
+    """
 
     name: str
     program: Program
@@ -106,8 +108,9 @@ def mistakes_planted(program: Program) -> int:
 
 
 def _coarse(program: Program, within: Mapping[str, np.ndarray]) -> Iterator[Mistake]:
-    """What must show: halves are of the values ``within`` which conditions leave each axis. An
-    output shows nothing if they leave an axis none."""
+    """Yield the mistakes that must show. Halves are halves of the values ``within`` which
+    conditions leave each axis. If they leave an axis no value, no mistake shows.
+    """
     if all(values.size for values in within.values()):
         for output in program.outputs:
             yield Mistake(f"zeros in {output.name}", program, {}, output.name)
@@ -122,7 +125,7 @@ def _coarse(program: Program, within: Mapping[str, np.ndarray]) -> Iterator[Mist
 def _fine(
     program: Program, operand: Operand, drawn: np.ndarray, places: Places
 ) -> Iterator[Mistake]:
-    """What had better show of an operand, which is ``drawn`` at some places."""
+    """Yield the mistakes that should show in an operand, which is ``drawn`` at some places."""
     for other, name in _others(operand, drawn, places):
         yield Mistake(f"{operand.name} {name}", program, {operand.name: other})
 
@@ -203,14 +206,16 @@ class Sample:
         return replace(self, inputs=draw(self.program, seed, spread, self.places))
 
     def judged(self, program: Program, spread: Spread) -> Bounds:
-        """What the one output of another program of the same operands may be, in a few rows."""
+        """Compute the allowed bounds of the one output of another program of the same operands, in
+        a few rows.
+        """
         few = self.rows and Rows({axis: own[:FEW_ROWS] for axis, own in self.rows.which.items()})
         drawn = self.drawn(SEEDS[0], spread)
         (found,) = allowed(program, drawn.inputs, few, known=self.places).values()
         return found
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Those that must show."""
+        """Yield the mistakes that must show."""
         return _coarse(self.program, reached(self.program, self.rows or Rows()))
 
     def coarse(self) -> Iterator[float]:
@@ -218,13 +223,14 @@ class Sample:
         return self._shares(self.mistakes())
 
     def fine(self, operand: Operand) -> Iterator[float]:
-        """Of each that had better show of an operand."""
+        """Yield the share of elements that shows each mistake which should show in an operand."""
         drawn, places = np.asarray(self.inputs[operand.name]), self.places[operand.name]
         return self._shares(_fine(self.program, operand, drawn, places))
 
     def _shares(self, mistakes: Iterator[Mistake]) -> Iterator[float]:
-        """Of an output's elements those in which each mistake shows, of the output that shows it
-        best."""
+        """Yield for each mistake the share of elements that shows it, in the output that shows it
+        best.
+        """
         right = self._right
         for mistake in mistakes:
             if mistake.zeros:

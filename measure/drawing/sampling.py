@@ -22,9 +22,10 @@ KEPT = 4
 
 
 def points(program: Program, sizes: Mapping[str, int] | None = None) -> int:
-    """Of the stage that takes longest to evaluate, those that it reduces over included; of a sum of
-    products, which a BLAS adds up, those of its largest factor, or a few for all its terms. Axes
-    have ``sizes``, by default their extents."""
+    """Count the points of the stage that takes longest to evaluate, reduced axes included. For a
+    sum of products, which a BLAS computes, count the elements of its largest factor, or a few for
+    each term. Axes have ``sizes``, by default their extents.
+    """
     known = sizes or program.extent
     return max(_points(program, stage, known) for stage in program.stages)
 

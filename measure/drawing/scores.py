@@ -67,7 +67,7 @@ def scores_of(program: Program) -> Scores | None:
 
 
 def _exponentials(program: Program, stage: Stage) -> Iterator[Expression]:
-    """Those in the terms of a sum that differ from term to term."""
+    """Yield the exponentials in a sum that differ from term to term."""
     if stage.reducer == "sum":
         for node in inlined(program, stage.body, lambda map_: True).values():
             if is_exponential(node) and not node.axes.isdisjoint(stage.over):
@@ -75,7 +75,7 @@ def _exponentials(program: Program, stage: Stage) -> Iterator[Expression]:
 
 
 def is_exponential(node: Expression) -> bool:
-    """Whether it is one by itself: a sigmoid, which cannot overflow, is none."""
+    """Tell whether a node is an exponential itself. A sigmoid is none: it cannot overflow."""
     return isinstance(node, Call) and node.function in ("exp", "exp2")
 
 

@@ -69,8 +69,9 @@ class Shift:
 
 
 def shifts(program: Program, usual: Spread, steep: Spread | None) -> Iterator[Shift]:
-    """Those that a program's stages which cancel make worth while; of inputs of the ``usual``
-    spread. Those of the ``steep`` one have scores far apart."""
+    """Yield the shifts that are worth trying for a program with stages that cancel: for inputs of
+    the ``usual`` spread, and of the ``steep`` one, which sets scores far apart.
+    """
     if steep is not None:
         before = usual.scale if usual.operand == steep.operand else 1.0
         operand = program.operand[steep.operand]
@@ -105,7 +106,7 @@ def _apart(own: Slices) -> Iterator[Shift]:
 
 
 def cancelling_operands(program: Program) -> set[str]:
-    """What stages that cancel are made of."""
+    """Find the operands that stages which cancel are computed from."""
     found: set[str] = set()
     for stage in reversed(program.stages):
         if stage.name in found or is_read_along(program, stage):

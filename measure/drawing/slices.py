@@ -50,7 +50,9 @@ class Slices:
 
 
 def slices(program: Program) -> list[Slices]:
-    """Of all operands of floating point: along axes of rows that no stage reduces over."""
+    """List the slices of all operands of floating point: along axes of rows that no stage
+    reduces.
+    """
     reduced = {axis for stage in program.stages for axis in stage.over}
     rows = set(row_axes(program)) - reduced
     return [
