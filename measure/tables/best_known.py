@@ -113,12 +113,12 @@ def compared(table: Any) -> tuple[ColumnElement[bool], ...]:
 
 
 def _passed_over(table: Any, comparison: Any) -> ColumnElement[bool]:
-    """Whether an attempt is of a search before the row of the last ``comparison``."""
+    """Select attempts of a search from before the row of the last ``comparison``."""
     return and_(table.c.round != FINAL, table.c.id < func.coalesce(comparison, 0))
 
 
 def _may_win(table: Any, pair: Any, versions: _Versions = None) -> tuple[ColumnElement[bool], ...]:
-    """Whether an attempt is of this pair, was right, and counts as the last of its schedule."""
+    """Select right attempts of this pair that count as the last of their schedule."""
     since = measurements.alias("since")
     replaced = exists().where(
         since.c.pair_id == table.c.pair_id,

@@ -30,8 +30,9 @@ def own_version(space_version: str, template: str) -> str:
 
 
 def may_be_the_machine(error_kind: str | None, error_text: str, has_epilogue: bool) -> bool:
-    """Whether a failure that was recorded as the schedule's may have been the machine's, or that
-    of a check which knew too little of epilogues: then the schedule is asked again."""
+    """Tell whether a failure recorded as the schedule's may have been the machine's, or came from a
+    check that was wrong about epilogues. Such a schedule is measured again.
+    """
     if error_kind not in list(ErrorKind):
         return False
     kind = ErrorKind(error_kind)

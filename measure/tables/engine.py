@@ -52,7 +52,7 @@ def usable(engine: Engine) -> Iterator[None]:
 
 
 def _kind(engine: Engine, error: BaseException) -> type[InputError]:
-    """Which error of ours is due for one of the driver's."""
+    """Choose the class of our error for an error of the database driver."""
     if not isinstance(error, engine.dialect.loaded_dbapi.OperationalError):
         return InputError
     if isinstance(error, sqlite3.OperationalError):
@@ -62,8 +62,9 @@ def _kind(engine: Engine, error: BaseException) -> type[InputError]:
 
 
 def _is_outage(error: BaseException) -> bool:
-    """Whether a server of PostgreSQL does not answer now. What ends a session has a code; what
-    keeps one from beginning is told by the words of the server, if it said any."""
+    """Tell whether a PostgreSQL server does not answer at present. An ended session has an error
+    code; a refused connection is told by the server's words, if there are any.
+    """
     code = getattr(error, "sqlstate", None)
     if code is not None:
         return code in _ENDING or code.startswith("08")
@@ -81,7 +82,7 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def name(engine: Engine) -> str:
-    """What to call the database in messages: a file's path, or the URL without its password."""
+    """Name the database in messages: a file's path, or the URL without its password."""
     url = engine.url
     if url.get_backend_name() == "sqlite" and url.database:
         return url.database
@@ -180,7 +181,7 @@ os.register_at_fork(after_in_child=engines.begin_child)
 
 
 def _file(url: URL) -> tuple[str, int]:
-    """Which file a path names now: another may come to lie there, and relative paths move."""
+    """Identify the file at a path: another may replace it, and relative paths move."""
     path = os.path.abspath(url.database or "")
     try:
         return path, os.stat(path).st_ino

@@ -45,7 +45,7 @@ def pieces(parts: Iterable[Part], size: int = PIECE) -> Iterator[list[Part]]:
 
 
 class Pair(NamedTuple):
-    """What a record or a run is of."""
+    """The workload and target of a record or a run."""
 
     workload: Workload
     target: Target

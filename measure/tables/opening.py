@@ -76,7 +76,7 @@ def _check_folder(path: str) -> None:
 
 
 def _is_there(path: str) -> bool:
-    """Whether a file has this name; :class:`InputError` if none can, or something else has it."""
+    """Tell whether the file exists; :class:`InputError` if the path cannot name a file."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -120,7 +120,7 @@ def _prepared(engine: Engine, create: bool) -> Engine:
 
 
 def _for_want_of_writing(error: InputError) -> bool:
-    """Whether SQLite refused because it could not write or make a file."""
+    """Tell whether SQLite refused because it could not write or create a file."""
     reason = error.__cause__
     code = getattr(getattr(reason, "orig", reason), "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)

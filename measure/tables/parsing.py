@@ -42,11 +42,11 @@ _ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Chunk:
-    """What some lines hold, as JSON values: ``runs``, and ``rows`` of records, each after the place
-    of its workload and target in ``pairs``.
+    """The content of some lines, as JSON values: ``runs``, and ``rows`` of records, each after the
+    place of its workload and target in ``pairs``.
 
-    ``refused`` are the lines of records that cannot be true, by what is wrong with them; ``torn``
-    the line that is no whole one, ``malformed`` why the file cannot be read further.
+    ``refused`` maps each reason why records cannot be true to their lines. ``torn`` is the
+    incomplete line; ``malformed`` says why the file cannot be read further.
     """
 
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
@@ -119,7 +119,7 @@ class _Reader:
         self._process.wait()
 
     def chunks(self) -> Iterator[Chunk]:
-        """What it says, in order."""
+        """Yield the process's chunks in order."""
         while line := self._lines.get():
             yield Chunk(**json.loads(line))
         if code := self._process.wait():

@@ -46,7 +46,7 @@ class OutOfReachError(UnavailableError):
 
 @dataclass(frozen=True)
 class _Job:
-    """What is tried again in it ends at the time ``until``, or when it is to ``hurry``."""
+    """A retried operation: it gives up at the time ``until``, or as soon as it is to ``hurry``."""
 
     until: float
     hurry: Callable[[], bool]

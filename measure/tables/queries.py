@@ -1,4 +1,4 @@
-"""What is asked of the tables of the tuning database."""
+"""Queries on the tables of the tuning database."""
 
 from __future__ import annotations
 

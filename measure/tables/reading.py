@@ -83,7 +83,7 @@ class Reader:
         return self._readable(rows, "run", lambda row: run_from_row(row._asdict()))
 
     def pairs(self, rows: Rows) -> Iterator[tuple[Workload, Target]]:
-        """What rows of ``measure.tables.queries.pairs_query`` are of."""
+        """Yield the workload and target of each row of ``measure.tables.queries.pairs_query``."""
         return self._readable(rows, "group", lambda row: pair_from_row(row._asdict()))
 
     def summaries(self, rows: Rows) -> Iterator[Summary]:

@@ -160,7 +160,7 @@ def _numbers(finite: Sequence[float]) -> str:
 
 
 def _digest(schedule: str) -> str:
-    """What the rows of a schedule are found by."""
+    """Compute the digest that rows of a schedule are found by."""
     return hashlib.sha256(schedule.encode()).hexdigest()
 
 

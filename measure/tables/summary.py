@@ -1,4 +1,4 @@
-"""What a database knows of one workload on one target, in a few numbers."""
+"""Summary of a database's records of one workload on one target."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tilewright.spaces.target import Target
 
 @dataclass(frozen=True)
 class Summary:
-    """What a database knows of one workload on one target.
+    """Counts and best latency of one workload on one target.
 
     ``workload`` is its text, and ``flops`` its floating-point operations. ``trials`` counts
-    schedules, however often each was measured; ``failures`` failed attempts of schedules; ``lost``
-    attempts that the machine failed. ``score`` is the latency of the best schedule in seconds,
-    None if there is none; ``doubted`` whether a run found it false.
+    schedules, however often each was measured; ``failures`` counts failed attempts of schedules;
+    ``lost`` counts attempts that the machine failed. ``score`` is the latency of the best schedule
+    in seconds, None if there is none. ``doubted`` tells whether a run found it false.
     """
 
     workload: str

@@ -18,8 +18,9 @@ _TABLES = (workloads, targets, pairs, runs, measurements)
 
 @dataclass(frozen=True)
 class Stats:
-    """What a database holds: rows of each table, failed and lost attempts among the measurements,
-    its size on disk in bytes, and the revision of its tables."""
+    """The size of a database: rows of each table, failed and lost attempts among the measurements,
+    bytes on disk, and the revision of its tables.
+    """
 
     schema: str
     workloads: int

@@ -94,7 +94,7 @@ def _devices(
 
 
 def _has_right(versions: Collection[str]) -> ColumnElement[bool]:
-    """Whether right schedules of these versions of templates are known of a row of ``pairs``."""
+    """Select rows of ``pairs`` that have right schedules of these versions of templates."""
     right = exists().where(
         measurements.c.pair_id == pairs.c.id,
         measurements.c.template_version.in_(versions),

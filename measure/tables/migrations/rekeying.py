@@ -99,7 +99,7 @@ def _keys(workload: str, fingerprint: str, rows: Sequence[sa.Row[Any]]) -> dict[
 
 
 def _set_keys(connection: sa.Connection, keys: Mapping[int, str]) -> None:
-    """Of what was one attempt in several spellings, the first row stays."""
+    """Set new keys. Where several rows turn out to be the same attempt, keep the first."""
     rows = connection.execute(_HOLDERS, {"keys": [*keys.values()]})
     holders = {row.key: row.id for row in rows}
     again = []
@@ -112,7 +112,7 @@ def _set_keys(connection: sa.Connection, keys: Mapping[int, str]) -> None:
 
 
 def _drop(connection: sa.Connection, again: Sequence[Mapping[str, int]]) -> None:
-    """What is doubted in one of two rows is doubted."""
+    """Delete duplicate rows; a doubt about one moves to the row that stays."""
     if again:
         connection.execute(_DOUBT, again)
         connection.execute(sa.text("DELETE FROM measurements WHERE id = :id"), again)

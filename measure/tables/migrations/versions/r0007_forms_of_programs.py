@@ -36,5 +36,5 @@ def upgrade() -> None:
 
 
 def _is_earlier(key: str, today: str) -> bool:
-    """Whether a key differs in nothing but the digest at its end."""
+    """Tell whether a key differs only in the digest at its end."""
     return key != today and key.rpartition(" ")[0] == today.rpartition(" ")[0]
