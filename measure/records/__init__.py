@@ -1,1 +1,1 @@
-"""What is kept of an attempt: measurement, record, run, and which of them may be believed."""
+"""Records of attempts: measurement, record, run, and which of them may be believed."""

@@ -66,7 +66,7 @@ def lines(path: Path, file: BufferedIOBase, first: int) -> Iterator[tuple[int, b
 
 
 class _Limited(RawIOBase):
-    """What a file of gzip unpacks to, up to the limits."""
+    """The unpacked content of a gzip file, up to the limits."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path, self._packed = path, file

@@ -143,7 +143,7 @@ def _finite(value: object) -> bool:
 
 
 def _fits(value: object) -> bool:
-    """Whether a number is finite and a float can hold it; anything else fits."""
+    """Tell whether a number is finite and a float can hold it; values of other types fit."""
     if isinstance(value, float):
         return math.isfinite(value)
     return not isinstance(value, int) or abs(value) <= LARGEST

@@ -71,8 +71,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, Iterator[tuple[int, bytes]
 
 
 def read_line(path: Path, number: int, line: bytes, version: int) -> Run | Record | None:
-    """What a line of the file at ``path`` holds, None if it is torn; :class:`InputError` if it is
-    malformed."""
+    """Read one line of the file at ``path``: None if it is torn, :class:`InputError` if it is
+    malformed.
+    """
     try:
         data = parse_json(line)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""What is known of one attempt to build and run one schedule."""
+"""The record of one attempt to build and run one schedule."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """What candidates are measured for. It goes with each batch of them.
+    """The task that candidates are measured for. Each batch of them carries it.
 
-    ``id`` tells jobs of one executor apart; batches of one job differ in the rest: ``best`` is
-    the latency to beat that was known when the batch was sent (seconds; far slower candidates
-    are cut short), ``final`` asks for the long interleaved comparison of the few best,
-    ``thorough`` for a check on other tables of indices, too (:mod:`measure.drawing.tables`), and
-    ``rivals`` for libraries to be timed in turns with the candidates, where a runner can.
+    ``id`` tells jobs of one executor apart; batches of one job differ in the rest. ``best`` is the
+    latency to beat that was known when the batch was sent (seconds); far slower candidates are cut
+    short. ``final`` asks for the long interleaved comparison of the few best. ``thorough`` asks for
+    a check on other tables of indices, too (:mod:`measure.drawing.tables`). ``rivals`` are
+    libraries to be timed in turns with the candidates, where a runner can.
     """
 
     id: str
@@ -122,13 +122,14 @@ class Measurement:
 
     @property
     def ok(self) -> bool:
-        """Whether the kernel is right and was timed to the end."""
+        """Tell whether the kernel is right and was timed to the end."""
         return self.status is Status.OK
 
     @property
     def lost(self) -> bool:
-        """Whether the machine failed. The attempt is kept, but it is no trial: nothing learns
-        from it, and the schedule is tried again."""
+        """Tell whether the machine failed. The attempt is kept, but it is no trial: no model learns
+        from it, and the schedule is tried again.
+        """
         return self.status is Status.LOST
 
 

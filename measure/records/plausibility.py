@@ -1,7 +1,7 @@
-"""Which records cannot be true, whoever made them.
+"""Find records that cannot be true, whoever made them.
 
-A record that comes from elsewhere cuts the trials of every later run short by its score, so it has
-to be one that a runner can have written.
+The score of a record that comes from elsewhere cuts the trials of every later run short. It must
+therefore be a record that a runner can have written.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def why_implausible(record: Record) -> str | None:
-    """What is wrong with a record's score, in words that fit any number of records; None if
-    nothing is."""
+    """Say why a record's score cannot be true, in words that fit any number of records; None if it
+    can.
+    """
     measurement = record.measurement
     if measurement.status not in (Status.OK, Status.SLOW):
         return None if measurement.score is None else "failures that have a score"

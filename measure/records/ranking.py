@@ -1,22 +1,23 @@
-"""Which attempts may win, and in which order: one rule, for the database and for a run.
+"""Choose and order the attempts that may win: one rule, for the database and for a run.
 
 Latencies of a search and of a final comparison do not compare. The best of a search won partly by
-luck, by 1-2 % on average and 10 % at worst; and a GPU that is at work all the time, as in a
+luck, by 1-2 % on average and 10 % at worst. And a GPU that is at work all the time, as in a
 comparison, is slower than one that waits for compilers. So:
 
-- Of a schedule only the last attempt counts, and besides its last comparison, if only a search
-  measured it since. A preliminary comparison, which says who takes part in that which decides,
-  replaces what was known before, and ranks as a search does; who was first in it is kept as of one
-  that decides, until the next replaces it. An attempt that the machine lost, or
-  that a run found false, changes nothing.
+- Of each schedule, the last attempt counts; its last comparison counts, too, if only a search
+  measured it since. A preliminary comparison selects the schedules of the deciding one. It
+  replaces earlier attempts, and ranks as a search does. Its winner counts as the winner of a
+  deciding comparison until the next one. An attempt that the machine lost, or that a run found
+  false, changes nothing.
 - A comparison's latency ranks as it is.
-- A search's latency ranks as if it were ``HANDICAP`` times as long: far enough that luck does not
-  beat who was compared, near enough that a run which was killed before its comparison counts.
-- What a search measured before the last comparison, and that comparison passed over, ranks as if
-  it were ``PASSED_OVER`` times as long: it had its chance. It wins only far ahead, as where
-  the two were made on different machines and met in one database later.
+- A search's latency ranks as if it were ``HANDICAP`` times as long. That is long enough that luck
+  does not beat a compared schedule, and short enough that a run which was killed before its
+  comparison counts.
+- A search's latency from before the last comparison, whose schedule that comparison passed over,
+  ranks as if it were ``PASSED_OVER`` times as long. It wins only far ahead, for example if the two
+  were measured on different machines and met in one database later.
 
-What is earlier and later is the order in which attempts became known here.
+Earlier and later mean the order in which attempts became known here.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Placed = tuple[int, Measurement]
 
 
 def rank(measurement: Measurement, passed_over: bool = False) -> float:
-    """What a right attempt ranks by, in seconds; the least is the best."""
+    """Compute the seconds that a right attempt ranks by; the least is the best."""
     assert measurement.score is not None
     if measurement.round == FINAL:
         return measurement.score
@@ -67,7 +68,7 @@ class Ranking:
 
     @property
     def best(self) -> Measurement | None:
-        """What ranks first; of equals, what was known first."""
+        """Return the attempt that ranks first; among equals, the one known first."""
         while self._queue:
             before, placed = self._queue[0]
             attempt = placed[1]
@@ -87,7 +88,7 @@ class Ranking:
 
     @property
     def later(self) -> set[Schedule]:
-        """Those that may win and became known in the later half of what may."""
+        """Return the schedules that may win and became known in the later half of all that may."""
         latest = {schedule: own[-1][0] for schedule, own in self._standing.items()}
         places = sorted(latest.values())
         return {s for s, place in latest.items() if place >= places[len(places) // 2]}
@@ -142,7 +143,7 @@ class Ranking:
 
 
 def _last(attempts: Sequence[Placed]) -> list[Placed]:
-    """Those of a schedule's attempts that count, if they were right."""
+    """Select a schedule's attempts that count, if they were right."""
     last = {attempt.round: (place, attempt) for place, attempt in attempts}
     compared = max([place for round, (place, _) in last.items() if round != SEARCH], default=-1)
     return [placed for placed in last.values() if placed[0] >= compared and placed[1].ok]
