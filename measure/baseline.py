@@ -32,13 +32,14 @@ THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_N
 
 
 def serves(workload: Workload) -> bool:
-    """Whether NumPy has a fast product for ``workload``."""
+    """Tell whether NumPy has a fast product for ``workload``."""
     return workload.operator == "matmul" and set(workload.arithmetic) <= set(DTYPES)
 
 
 def expected_seconds(workload: Workload, peak_gflops: float | None) -> float:
-    """What :func:`numpy_seconds` takes: to start, to draw inputs, and to multiply twice at
-    ``peak_gflops`` GFLOP/s, the machine's peak if that is known."""
+    """Estimate the seconds that :func:`numpy_seconds` takes: to start, to draw inputs, and to
+    multiply twice at ``peak_gflops`` GFLOP/s, the machine's peak if that is known.
+    """
     elements = sum(operand.size for operand in workload.operands)
     product = workload.flops / (1e9 * (peak_gflops or USUAL_GFLOPS))
     return START_SECONDS + SECONDS + ELEMENT_SECONDS * elements + 2 * product
@@ -77,7 +78,9 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def matrices(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
-    """What NumPy multiplies: heads that share a matrix each have it."""
+    """Make the two operands that NumPy multiplies; a matrix that several heads share is
+    broadcast.
+    """
     inputs = workload.make_inputs(seed=0)
     first, second = (inputs[operand.name] for operand in workload.inputs[:2])
     if second.ndim < first.ndim:

@@ -1,8 +1,8 @@
-"""Whether a machine was busy with other things while kernels were timed, in words.
+"""Tell in words whether other processes kept a machine busy while kernels were timed.
 
-Three signs, all of which a measurement keeps: processes waited for a processor (a runner looks at
-that in final comparisons), the load where the system does not tell, and the reference kernel, whose
-time also follows the clock of the core.
+Measurements keep three signs of that: the share of time that processes waited for a processor
+(runners read it in final comparisons), the load average where the system does not report waiting,
+and the time of the reference kernel, which also follows the clock of the core.
 """
 
 from __future__ import annotations
@@ -46,13 +46,17 @@ def waiting(measurement: Measurement) -> float | None:
 
 
 def waits(measurement: Measurement) -> bool:
-    """Whether that was much of the time; by the load, if only that is known."""
+    """Tell whether processes waited for much of the time; decided by the load if only that is
+    known.
+    """
     waited = waiting(measurement)
     return waited >= MOST_WAITING if waited is not None else bool(_loaded(measurement))
 
 
 def noted(measurement: Measurement) -> dict[str, Any]:
-    """What the info of a measurement is to have of that: nothing of a machine at rest."""
+    """Return the entries for a measurement's info: why the machine was busy, nothing if it was
+    not.
+    """
     words = why_busy(measurement)
     return {BUSY: words} if words else {}
 

@@ -1,8 +1,8 @@
-"""What samples say of a latency: the estimate that ranks, and how far it can be trusted.
+"""Estimate a latency from samples, for ranking, and say how far the estimate can be trusted.
 
-An interval comes from a circular block bootstrap (D. Politis, J. Romano, A circular
-block-resampling procedure for stationary data, 1992): samples that follow one another share a slow
-second of the machine, so they are drawn again in runs, not one by one.
+Intervals come from a circular block bootstrap (D. Politis, J. Romano, A circular block-resampling
+procedure for stationary data, 1992). Neighbouring samples share a slow second of the machine, so
+they are drawn again in runs, not one by one.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def rival_samples(measurement: Measurement, name: str) -> tuple[Sequence[float],
 
 
 def rivals_info(rivals: Mapping[str, Sequence[float]], own: Sequence[float]) -> dict[str, Any]:
-    """What the info of a kernel's measurement has of libraries, by their samples and its own."""
+    """Return the info entries on libraries: their samples, and the kernel's own samples beside
+    them.
+    """
     told = {name: {SAMPLES: list(s), BESIDE: list(own)} for name, s in rivals.items() if s}
     return {RIVALS: told} if told else {}
 
@@ -136,7 +138,7 @@ def _times(told: object) -> list[float]:
 
 
 def _pooled_rivals(comparisons: Sequence[Measurement]) -> dict[str, Any]:
-    """Those that were timed in some of the comparisons."""
+    """Pool the samples of rivals over all comparisons that timed them."""
     told: dict[str, Any] = {}
     for measurement in comparisons:
         for name in _rivals(measurement):
@@ -153,7 +155,9 @@ def _pooled_waits(comparisons: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def _samples(measurement: Measurement) -> Sequence[float]:
-    """Those that a right measurement is scored by; where there are none, its score alone."""
+    """Return the samples that a right measurement is scored by; its score alone if there are
+    none.
+    """
     value, samples = measurement.score, measurement.samples
     assert value is not None
     scored = bool(samples) and isclose(statistic(measurement)(samples), value, rel_tol=1e-9)

@@ -104,10 +104,10 @@ class LocalExecutor:
                 self._submitted.put(chunk)
 
     def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
-        """What has become known since the last call, of these jobs; of all if none is named.
+        """Return the results of these jobs since the last call; of all jobs if none is named.
 
-        Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
-        or time is up.
+        Waits for at least one result, at most ``timeout`` seconds. The list is empty when nothing
+        is pending or time is up.
         """
         try:
             return self._outcomes.take(timeout, *jobs)
@@ -188,7 +188,9 @@ class LocalExecutor:
             return parts
 
     def _starts(self, chunk: _Chunk) -> bool:
-        """Whether the chunk is to run; if so it can be cancelled no more."""
+        """Take a chunk off the queue to run it; false if it was cancelled. Afterwards it cannot be
+        cancelled.
+        """
         with self._outcomes.changed:
             if self._outcomes.closed or chunk.cancelled:
                 return False

@@ -37,7 +37,7 @@ _OUTSIDE = re.compile(r"SIG(KILL|TERM|HUP|INT)\b")  # what a kernel does not sen
 
 
 def diagnoses(line: str) -> bool:
-    """Whether a compiler's line says what is wrong with the source."""
+    """Tell whether a compiler's line names a fault of the source."""
     return bool(_DIAGNOSTIC.search(line)) and not _RESOURCES.search(line)
 
 

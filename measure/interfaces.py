@@ -43,7 +43,7 @@ class Built:
     toolchain: str = ""
 
     def failure(self) -> Measurement:
-        """What to record of a candidate that has no binary."""
+        """Make the measurement that records a candidate without a binary."""
         return Measurement(
             schedule=self.candidate.schedule,
             status=Status.LOST if self.error_kind in MACHINE else Status.ERROR,
@@ -117,10 +117,10 @@ class Executor(Protocol):
         ...
 
     def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
-        """What has become known since the last call, of these jobs; of all if none is named.
+        """Return the results of these jobs since the last call; of all jobs if none is named.
 
-        Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
-        or time is up.
+        Waits for at least one result, at most ``timeout`` seconds. The list is empty when nothing
+        is pending or time is up.
         """
         ...
 
@@ -139,8 +139,7 @@ class Executor(Protocol):
         ...
 
     def lacking(self, target: Target) -> str:
-        """Which workers ``target`` has no more, and how these ended; empty if it has all it
-        takes."""
+        """Say which workers ``target`` has lost, and why; empty while it has enough."""
         ...
 
     def close(self) -> None:

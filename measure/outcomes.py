@@ -47,7 +47,7 @@ class Outcomes:
 
     @property
     def failed(self) -> bool:
-        """Whether nothing more will become known."""
+        """Tell whether no more results can come."""
         return self._fault is not None
 
     def take(self, timeout: float | None, *jobs: Job) -> list[Result]:

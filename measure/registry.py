@@ -1,4 +1,4 @@
-"""Which builder and which runner serve a target."""
+"""Find the builder and the runner for a target."""
 
 from __future__ import annotations
 

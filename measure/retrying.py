@@ -1,7 +1,7 @@
-"""What is tried again after a machine failed, and when a failure is the schedule's after all.
+"""Decide which candidates to try again after a machine failed, and which failures to record.
 
-A batch whose measuring process died is divided until the culprit stands alone. A candidate that
-is lost alone, and once more on a machine that was well in between, is itself to blame. Pure: any
+A batch whose measuring process died is divided until the culprit stands alone. A candidate that is
+lost alone, and once more on a machine that was well in between, is itself to blame. Pure: any
 executor, of threads or of a cluster, can follow :func:`settle`.
 """
 
@@ -65,7 +65,7 @@ def run(runner: Run, job: Job, built: Sequence[Built]) -> Iterator[list[Result]]
 def settle(
     attempt: Attempt, measurements: Sequence[Measurement], losses_alone: int = LOSSES_ALONE
 ) -> tuple[list[Result], list[Attempt]]:
-    """What is final of an attempt's ``measurements``, and what to try again, later.
+    """Split an attempt's ``measurements`` into final results and attempts to make again, later.
 
     A candidate that was lost alone ``losses_alone`` times is to blame.
     """

@@ -1,1 +1,1 @@
-"""What every kind of target shares on this machine: files that are kept, and libraries in use."""
+"""Services for all kinds of targets on this machine: cached files, and loaded libraries."""

@@ -112,7 +112,7 @@ class CachedFile:
 
 @dataclass(frozen=True)
 class Held:
-    """What the cache holds of a kind: how many files, and their bytes."""
+    """The cached files of one kind: their number and their bytes."""
 
     kind: str
     path: Path
@@ -121,7 +121,7 @@ class Held:
 
 
 def held() -> list[Held]:
-    """What the cache holds; :class:`InputError` where there can be none."""
+    """List the cached files by kind; :class:`InputError` where there can be no cache."""
     folders = [(kind, cache_directory(kind)) for kind in KINDS]
     found = [(kind, path, _files(path)) for kind, path in folders]
     return [

@@ -1,4 +1,4 @@
-"""What every builder, runner, executor and database does, as tests that yours inherit.
+"""Contract tests of builders, runners, executors and databases, for your classes to inherit.
 
     from tilewright.measure.testing.executor import ExecutorContract
 

@@ -1,4 +1,4 @@
-"""What every builder does. Inherit, and say how one is made and which candidates it takes."""
+"""Contract of builders. Inherit, and say how one is made and which candidates it takes."""
 
 from __future__ import annotations
 

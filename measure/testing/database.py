@@ -1,4 +1,4 @@
-"""What every backend of the tuning database must do.
+"""Contract of every backend of the tuning database.
 
 Inherit from :class:`DatabaseContract` and give two fixtures, paths or URLs: ``location`` of a
 database that has tables and nothing in them, and ``new_location``, where none has been made yet.

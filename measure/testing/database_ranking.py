@@ -1,4 +1,4 @@
-"""What a database says is best, and what it says of others."""
+"""Contract of a database's ranking: the best schedule, and its words on the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written to a database is read from it, each attempt once."""
+"""Contract of a database's records: each attempt written is read back once."""
 
 from __future__ import annotations
 

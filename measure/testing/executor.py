@@ -1,4 +1,4 @@
-"""What every executor does. Inherit, and say how it and its candidates are made."""
+"""Contract of executors. Inherit, and say how it and its candidates are made."""
 
 from __future__ import annotations
 

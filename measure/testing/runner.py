@@ -1,4 +1,4 @@
-"""What every runner does. Inherit, and say how it, its builder and its candidates are made."""
+"""Contract of runners. Inherit, and say how it, its builder and its candidates are made."""
 
 from __future__ import annotations
 
