@@ -22,6 +22,6 @@ class AdvisedModel(XGBoostModel):
         self._adviser = adviser
 
     def columns(self, space: Space, population: Population) -> dict[str, Column]:
-        """What the trees see of each schedule, by name."""
+        """The features of each schedule by name, with the adviser's prediction among them."""
         advice, _ = self._adviser.predict(space, population)
         return super().columns(space, population) | {ADVICE: advice}

@@ -20,7 +20,7 @@ Place = Callable[[Space, Schedule], np.ndarray | None]
 
 @dataclass(frozen=True)
 class Group:
-    """What was measured of one workload on one target.
+    """The measurements of one workload on one target.
 
     ``population`` has one row a schedule, ``latency`` its seconds (NaN for a failure). Rows are
     sorted by the schedules' keys, so that they do not depend on the order of arrival.

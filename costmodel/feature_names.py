@@ -1,4 +1,4 @@
-"""What each feature is, for people: its kind, its unit, and what it means."""
+"""Describe each feature for people: its kind, its unit, and its meaning."""
 
 from __future__ import annotations
 

@@ -75,10 +75,11 @@ def as_matrix(columns: Mapping[str, Column], names: Sequence[str], rows: int) ->
 
 
 def is_feature(name: str) -> bool:
-    """Whether a space of this version may have a feature called ``name``.
+    """True if a space of this version may have a feature called ``name``.
 
-    Those of schedules, rooflines and all kinds of targets are known; what axes, operands,
-    templates, decisions and what templates report beside all that are called is theirs.
+    The names for schedules, rooflines and all kinds of targets are fixed. Axes, operands,
+    templates, decisions and further quantities of templates are named by others, so any plain name
+    passes.
     """
     kind, _, rest = name.partition(".")
     if kind == "target":
@@ -91,7 +92,7 @@ def is_feature(name: str) -> bool:
 
 @lru_cache
 def workload_features(workload: Workload) -> Mapping[str, float]:
-    """What describes the workload alone: extents, traffic, types, memory order, functions."""
+    """Features of the workload alone: extents, traffic, types, memory order, functions."""
     result = {
         "workload.intensity": log2(workload.work / max(workload.least_bytes, 1)),
         "workload.output_bytes": float(workload.outputs[0].element.bytes),
@@ -147,7 +148,7 @@ def _schedule_features(
 
 
 def _schedule_name(quantity: str) -> str:
-    """What the feature of a quantity is called."""
+    """The name of the feature for a quantity."""
     if quantity not in QUANTITIES:
         return f"reported.{quantity}"
     if quantity in PER_FLOP:

@@ -1,4 +1,4 @@
-"""What a cost model is to those who use it."""
+"""The interface of a cost model."""
 
 from __future__ import annotations
 
@@ -57,8 +57,10 @@ class Learner(Predictor, Protocol):
 
     @property
     def unseen(self) -> np.ndarray:
-        """What it would have said of each row of the last fit, had it not learned from it: float64,
-        NaN where it cannot tell. Empty where it has not learned, or not from rows."""
+        """Out-of-sample predictions for each row of the last fit, float64.
+
+        NaN where there is none. Empty if the model has learned nothing, or not from rows.
+        """
         ...
 
     def fit_groups(self, groups: Sequence[Group]) -> None:

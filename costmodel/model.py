@@ -69,12 +69,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Trained:
-    """What training leaves: the trees, the features they ask for, and what they learned from.
+    """A trained model: its trees, their features, and the data that they learned from.
 
-    ``error_scale`` turns the members' disagreement into a standard deviation. ``rows`` counts
-    the schedules by (text of the workload, target fingerprint). ``validity`` tells which run, None
-    if there were no failures. ``unseen`` are the labels of the rows by the members that did not
-    learn from them; NaN where all did and of failures, and empty of a stored model.
+    ``error_scale`` turns the members' disagreement into a standard deviation. ``rows`` counts the
+    schedules by (text of the workload, target fingerprint). ``validity`` predicts which schedules
+    run; None if there were no failures. ``unseen`` are the predictions for each row by the members
+    that did not learn from it. They are NaN for failures and for rows that all members learned
+    from. A stored model has none.
     """
 
     booster: xgboost.Booster
@@ -108,7 +109,7 @@ class XGBoostModel:
 
     @property
     def workloads(self) -> list[Workload]:
-        """What it was trained on, but for workloads of another version."""
+        """The workloads that it was trained on. Those of other versions are left out."""
         found = []
         for text in dict.fromkeys(text for text, _ in self.trained_on):
             try:
@@ -119,7 +120,7 @@ class XGBoostModel:
 
     @property
     def trained(self) -> Trained | None:
-        """What the last fit left; None where there was too little to learn from."""
+        """The result of the last fit; None if there was too little to learn from."""
         return self._trained
 
     @property
@@ -197,11 +198,11 @@ class XGBoostModel:
         )
 
     def columns(self, space: Space, population: Population) -> dict[str, Column]:
-        """What the trees see of each schedule, by name."""
+        """The features of each schedule, by name."""
         return features(space, population)
 
     def _labels(self, score: np.ndarray) -> np.ndarray:
-        """What the trees are to predict of scores in [0, 1]."""
+        """The labels that trees learn, from scores in [0, 1]."""
         return score
 
     def _gradient(self, margin: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -211,7 +212,7 @@ class XGBoostModel:
         return weight * (margin - labels[:, None]), weight
 
     def _seen(self, rows: int) -> np.ndarray:
-        """Which row each member learns from, bool [rows, members]."""
+        """The rows that each member learns from, bool [rows, members]."""
         generator = np.random.default_rng(self.settings.seed)
         return generator.random((rows, self.settings.members)) < self.settings.share
 
@@ -252,7 +253,7 @@ def _predict(booster: xgboost.Booster, matrix: np.ndarray) -> np.ndarray:
 
 
 def _varied(matrix: np.ndarray) -> np.ndarray:
-    """Which columns differ among the rows; the others teach nothing and cost time."""
+    """The columns that differ among rows, bool. The others teach nothing and cost time."""
     known = np.isfinite(matrix)
     first = matrix[0]
     same = (matrix == first) | (~known & ~known[0])

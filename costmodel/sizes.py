@@ -17,12 +17,12 @@ REST = 0.15
 
 
 def is_size(values: Sequence[Value]) -> bool:
-    """Whether a decision with these values is a size."""
+    """True if a decision with these values is a size."""
     return len(values) >= SIZE_VALUES and all(type(v) is int and v > 0 for v in values)
 
 
 def odd_part(values: np.ndarray) -> np.ndarray:
-    """What is left of positive whole numbers once all factors of two are taken out."""
+    """The odd part of positive whole numbers: all factors of two are divided out."""
     odd: np.ndarray = values // (values & -values)
     return odd
 

@@ -92,7 +92,8 @@ def weighted_by(booster: xgboost.Booster, matrix: np.ndarray, threads: int) -> x
 
 
 def _weights(tree: Mapping[str, np.ndarray], reached: np.ndarray) -> np.ndarray:
-    """Of each node of a tree, from the leaves that rows reach; none is 0, for shares are taken."""
+    """The weight of each node of a tree: the rows that reach its leaves. No weight is 0, because
+    shares are divided by it."""
     left, right = tree["left"], tree["right"]
     weight = np.bincount(reached, minlength=len(left)) + np.where(left == LEAF, UNREACHED, 0.0)
     for node in np.flatnonzero(left != LEAF)[::-1]:  # children come after their parents

@@ -1,5 +1,4 @@
-"""What a tuning run uses unless it is given something else: its search, its executor, and what it
-expects of a kernel."""
+"""Defaults of a tuning run: its search, its executor, and its estimates of a kernel."""
 
 from __future__ import annotations
 

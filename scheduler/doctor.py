@@ -1,4 +1,4 @@
-"""What this machine has of all that tilewright can use."""
+"""Check which of the parts that tilewright can use this machine has."""
 
 from __future__ import annotations
 

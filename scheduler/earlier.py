@@ -36,7 +36,7 @@ def count_earlier(versions: Mapping[str, int], is_earlier: Callable[[str], bool]
 
 
 def remark(count: int) -> str:
-    """What is to be said of so many."""
+    """A sentence on ``count`` records of earlier template versions."""
     records = "1 record is" if count == 1 else f"{count} records are"
     them = "its template and does" if count == 1 else "their templates and do"
     return (

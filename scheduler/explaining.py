@@ -1,4 +1,4 @@
-"""What a person may ask of a trained model, and of what was measured of a workload."""
+"""Explain a trained model by its features, and a workload by its measurements."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ MOST_ROWS = 256  # schedules that a model is explained on: of a large one each t
 
 @dataclass(frozen=True)
 class ModelExplained:
-    """Which features matter to a model, over schedules that ``source`` names: to how fast it
-    believes a schedule that runs to be, and to whether it does (None if it knows no failure)."""
+    """The features that matter to a model, judged on the schedules that ``source`` names.
+
+    ``speed`` explains predicted speed, and ``validity`` whether a schedule is predicted to run.
+    ``validity`` is None if the model has seen no failure.
+    """
 
     source: str
     schedules: int
@@ -73,7 +76,7 @@ def _features(found: Explanation) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class WorkloadExplained:
-    """What was measured of a workload on a target says about its space.
+    """Conclusions on a space from the measurements of one workload on one target.
 
     ``ran`` and ``failed`` count schedules, ``failures`` attempts by kind of error. ``levels`` are
     of the best schedule, which takes ``latency`` seconds; ``peaks_measured`` tells whether they are
@@ -114,11 +117,12 @@ def explain_model(
     database: Database | None = None,
     workload: Workload | None = None,
 ) -> ModelExplained:
-    """Which features matter to the model at ``path``, for a workload or for all.
+    """Rank the features by how much they matter to the model at ``path``.
 
-    That is over at most ``MOST_ROWS`` schedules: those that ``database`` has measured, or, without
-    one, random ones on ``target``, of the workloads that the model was trained on. Raises
-    :class:`InputError` where there are none.
+    The model is judged on at most ``MOST_ROWS`` schedules. They are those that ``database`` has
+    measured, of ``workload`` or of all. Without a database they are random ones on ``target``, of
+    ``workload`` or of the workloads that the model was trained on. Raises :class:`InputError` if
+    there are none.
     """
     model = XGBoostModel.load(path)
     if database is not None:
@@ -137,9 +141,10 @@ def explain_model(
 
 
 def explain_workload(database: Database, workload: Workload, target: Target) -> WorkloadExplained:
-    """What ``database`` knows of a workload on a target, and the rules of its space.
+    """Explain a workload on a target: failures, decisions that matter, rules, distance to roofs.
 
-    Raises :class:`InputError` where no schedule of it ran.
+    Only measurements in ``database`` count. Raises :class:`InputError` if none of its schedules
+    ran.
     """
     space = space_for(workload, target)
     groups, _ = group_examples(examples(database, workload, target), lambda *_: space)
@@ -171,7 +176,7 @@ def explain_workload(database: Database, workload: Workload, target: Target) -> 
 
 
 def in_words(direction: float, better: str, worse: str) -> str:
-    """What a larger value of a feature goes with, from :meth:`Explanation.direction`."""
+    """Words for the effect of a larger value of a feature, from :meth:`Explanation.direction`."""
     if abs(direction) < CLEAR:
         return "both ways"
     return f"larger is {better if direction > 0 else worse}"

@@ -1,4 +1,4 @@
-"""Whether a workload can be tuned on this machine at all."""
+"""Check that a workload can be tuned on this machine at all."""
 
 from __future__ import annotations
 

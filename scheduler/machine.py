@@ -1,4 +1,4 @@
-"""What this machine is known to do, for estimates."""
+"""Known speed limits of this machine, for estimates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def roofline(target: Target, space_for: SpaceFor = space_for) -> AnalyticModel:
 
 
 def measured_peaks(target: Target) -> MeasuredPeaks | None:
-    """What this machine was seen to reach, if it is ``target`` and was measured before."""
+    """The peaks measured on this machine; None if ``target`` is another, or was not measured."""
     if not isinstance(target, CpuTarget):
         return None
     from tilewright.measure.cpu.peak import known_peaks

@@ -1,11 +1,11 @@
-"""What schedule to use for a workload, and how we know.
+"""Find the best schedule for a workload, and say how it was found.
 
-Measured: the best-known one of this very workload and target. Transferred: that of the nearest
-sibling of the target (a machine with other cores at hand or another compiler, a GPU of the same
-architecture), or of the nearest shape, changed where the rules here ask for it, unless the roofline
-holds it for far worse among others here than it is there. Predicted: the best of many random ones
-by the roofline, or by a model that the user gives. So there is always an answer, and it says which
-of the three it is.
+A *measured* answer is the best schedule on record for this workload and target. A *transferred*
+answer comes from the nearest sibling of the target, or from the nearest shape. A sibling is a
+machine with other cores or another compiler, or a GPU of the same architecture. The schedule is
+changed where the rules here ask for it, and refused if the roofline ranks it far worse here than
+there. A *predicted* answer is the best of many random schedules by the roofline, or by a model that
+the user gives. So there is always an answer, and it names its provenance.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ class Answer:
 
     @property
     def workload(self) -> Workload:
-        """What the schedule computes."""
+        """The workload that the schedule computes."""
         return self.space.workload
 
     @property
     def target(self) -> Target:
-        """What it runs on."""
+        """The target that the schedule runs on."""
         return self.space.target
 
     @property
@@ -100,7 +100,7 @@ class Answer:
 
     @property
     def doubted(self) -> bool:
-        """Whether a later run found another latency, so that this answer is the last resort."""
+        """True if a later run measured another latency; such an answer is the last resort."""
         return self.record is not None and self.record.doubted
 
     @property
@@ -112,7 +112,7 @@ class Answer:
 
     @property
     def note(self) -> str:
-        """What is to be said of kernels of this template; empty if nothing is."""
+        """A remark on all kernels of this template; may be empty."""
         return self.space.templates[self.schedule.template].note
 
     @property

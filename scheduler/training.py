@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training:
-    """What a model was trained on, and how well its like rank workloads they were not.
+    """The data that a model was trained on, and its quality on data held out.
 
-    ``schedules`` counts each once, ``failures`` those that failed; ``skipped`` are in their spaces
-    no more. ``quality`` is None where nothing could be held out.
+    ``schedules`` counts each once, ``failures`` those that failed. ``skipped`` schedules are no
+    longer in their spaces. ``quality`` is None if nothing could be held out.
     """
 
     schedules: int

@@ -1,7 +1,7 @@
-"""Whether random schedules of a space compute their workload: emulated, or on the hardware.
+"""Verify random schedules of a space against the reference: emulated, or on the hardware.
 
-Emulation runs every CUDA thread on the CPU, some 10^9 multiply-adds a second, so a large
-workload is checked on a smaller one with the same tails (:func:`emulable`).
+Emulation runs every CUDA thread on the CPU, some 10^9 multiply-adds a second, so a large workload
+is checked on a smaller one with the same tails (:func:`emulable`).
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ STEP = 256  # extents are shortened by multiples of the largest tile
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one schedule; a refused one (it spills, say, or the machine failed) is not
-    wrong, but unproven."""
+    """The outcome of verifying one schedule: right, wrong or refused.
+
+    A refused schedule (it spills, say, or the machine failed) is unproven, not wrong.
+    """
 
     schedule: Schedule
     error_kind: ErrorKind | None = None
@@ -48,17 +50,17 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        """Whether the kernel ran and agrees with the reference."""
+        """True if the kernel ran and agrees with the reference."""
         return self.error_kind is None
 
     @property
     def lost(self) -> bool:
-        """Whether the machine failed, and once more when it was tried again."""
+        """True if the machine failed, and failed again on a second try."""
         return self.error_kind in MACHINE
 
     @property
     def refused(self) -> bool:
-        """Whether it never ran to its end, for its resources or those of the machine."""
+        """True if the kernel never ran to its end, for its resources or those of the machine."""
         return self.lost or self.error_kind is ErrorKind.REJECTED
 
     @property

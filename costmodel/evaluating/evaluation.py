@@ -68,7 +68,7 @@ class Evaluation:
 
     @property
     def protocols(self) -> dict[str, str]:
-        """What the protocols of its parts mean, in words."""
+        """The evaluation protocols of its parts, each with its meaning in words."""
         known = {part.protocol for part in self.parts}
         return {name: meaning for name, meaning in PROTOCOLS.items() if name in known}
 
@@ -165,8 +165,10 @@ def _left_out(held: Sequence[HeldOut], split: Split) -> list[str]:
 
 
 def _verdict(pairwise: Figure, roofline: Figure, gain: Figure, split: Split, lone: bool) -> str:
-    """Whether the model is of use, in a sentence; a ``lone`` workload is not one that it has not
-    seen."""
+    """A sentence on whether the model is useful.
+
+    ``lone`` marks the only workload there is, which the model has therefore seen.
+    """
     unseen = f"{split}s that it has not seen"
     if lone:
         unseen = f"schedules that it has not seen, of the one {split} there is,"

@@ -87,8 +87,10 @@ def average_peak(predicted: np.ndarray, score: np.ndarray, k: int) -> float:
 
 
 def recall(predicted: np.ndarray, score: np.ndarray, share: float = 0.01) -> float:
-    """Of the predicted best ``share`` of schedules, how many are of the measured one, or tie with
-    the last of it."""
+    """The share of the predicted best schedules that are among the measured best.
+
+    ``share`` of all schedules count as best. Ties with the last of the measured best count.
+    """
     k = max(1, round(share * len(score)))
     return float(np.mean(score[_first(predicted, k)] >= score[_first(score, k)[-1]]))
 

@@ -9,7 +9,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class Split(StrEnum):
-    """What a part has in common."""
+    """The property by which measurements are split: each part has one value of it."""
 
     WORKLOAD = "workload"
     OPERATOR = "operator"

@@ -46,7 +46,7 @@ class HeldOut:
 
     @property
     def label(self) -> str:
-        """What people call the part: a workload by its text."""
+        """The part's name for people: a workload is named by its text."""
         workload = self.groups[0].space.workload
         return str(workload) if self.part == workload.key else self.part
 

@@ -1,1 +1,1 @@
-"""What a model looks at, which decisions tell fast from slow, and how near a roof a schedule is."""
+"""Explain a model by its features, a workload by its decisions, a schedule by its roofs."""

@@ -1,10 +1,10 @@
-"""Which features the predictions of a trained model come from.
+"""Attribute the predictions of a trained model to its features.
 
-The answer is SHAP values (Lundberg et al., "From local explanations to global understanding with
-explainable AI for trees", Nature Machine Intelligence 2, 2020), as XGBoost computes them: how much
-each feature moves the predicted score of a schedule away from the mean prediction over all
-schedules that are explained. So a feature that is the same for all of them moves nothing. How fast
-a schedule is if it runs, and whether it does, are explained each by itself.
+The attribution is by SHAP values (Lundberg et al., "From local explanations to global understanding
+with explainable AI for trees", Nature Machine Intelligence 2, 2020), as XGBoost computes them: how
+much each feature moves the predicted score of a schedule away from the mean prediction over all
+schedules that are explained. So a feature that is the same for all of them moves nothing. Predicted
+speed and predicted validity (will it run?) are explained separately.
 """
 
 from __future__ import annotations
@@ -67,10 +67,11 @@ class Explanation:
 def explain(
     model: XGBoostModel, parts: Sequence[tuple[Space, Population]]
 ) -> tuple[Explanation, Explanation | None]:
-    """What the predictions for all schedules of ``parts`` come from: those of the score, and those
-    of the log-odds of running, None where the model has learned from no failure.
+    """Attribute the predictions for all schedules of ``parts`` to features.
 
-    :class:`InputError` if the model has no trees, or there is no schedule.
+    Returns two explanations: of the score, and of the log-odds of running. The second is None if
+    the model has seen no failure. Raises :class:`InputError` if the model has no trees, or there is
+    no schedule.
     """
     trained = model.trained
     if trained is None:

@@ -1,4 +1,4 @@
-"""Which decisions separate the fast schedules of a workload from the slow ones."""
+"""Find the decisions that separate the fast schedules of a workload from the slow ones."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ class Separation:
 
 
 def separations(group: Group) -> list[Separation]:
-    """Those of every decision that was made in more than one way, the most telling first.
+    """Rank all decisions with several values by how well they separate fast from slow.
 
-    ``template`` is a decision as well, over all schedules. They are of what was measured: a search
-    tries decisions together that looked promising together, so that one may separate because of
-    another.
+    ``template`` counts as a decision, over all schedules. A search tries promising decisions
+    together, so one may separate because of another.
     """
     ran = np.flatnonzero(np.isfinite(group.latency))
     schedules = [group.space.schedule(row) for row in group.population[ran]]

@@ -1,1 +1,1 @@
-"""What predicts latencies beside the model of boosted trees, or by several of them."""
+"""Further predictors of latency: a Gaussian process, and combinations of several models."""

@@ -1,7 +1,7 @@
-"""What boosted trees and a Gaussian process say together of one space.
+"""Blend the predictions of boosted trees and a Gaussian process for one space.
 
-On some landscapes the one knows more, on others the other. Their geometric mean is high where both
-find a schedule fast, and low where either has seen that such schedules are slow or fail.
+On some landscapes the trees are better, on others the process. Their geometric mean is high if both
+find a schedule fast, and low if either has seen that such schedules are slow or fail.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What several devices' measurements say together of one that is new."""
+"""Predict a new device from models of several others."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _roughness(scores: np.ndarray) -> np.ndarray:
 
 
 def _covariance(place: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Of schedules at ``place`` with each at ``known``, both weighted."""
+    """The covariance of schedules at ``place`` with each at ``known``, both weighted."""
     from scipy.spatial.distance import cdist
 
     distance: np.ndarray = cdist(place, known, "cityblock")

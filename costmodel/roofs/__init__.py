@@ -1,1 +1,1 @@
-"""What a kernel can do at best, by what its target can: estimates that need no measurements."""
+"""Upper bounds on a kernel's speed from its target: estimates that need no measurements."""

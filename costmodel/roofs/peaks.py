@@ -1,8 +1,8 @@
-"""What a target can do in a second: the roofs of ``costmodel.roofs.roofline``.
+"""Peak rates of a target: the roofs of ``costmodel.roofs.roofline``.
 
-Nominal peaks come from the target's description alone, and so are the same in every process.
-Where a description does not say (a CPU's clock and memory), a typical server part stands in: the
-ratios rank schedules, and a measured peak sets them right.
+Nominal peaks come from the target's description alone, so they are the same in every process. If a
+description lacks a value (a CPU's clock and memory), a typical server part stands in. The ratios
+rank schedules, and a measured peak sets them right.
 """
 
 from __future__ import annotations
@@ -50,8 +50,11 @@ class Peaks:
 
 @dataclass(frozen=True)
 class MeasuredPeaks:
-    """What a machine was seen to reach with all its threads: float32 FLOP/s, and bytes/s as in
-    :class:`Peaks` (read from L1, L2, L3 and memory on a CPU). None where it was not measured."""
+    """Peak rates measured on a machine with all its threads, None where not measured.
+
+    They are float32 FLOP/s, and bytes/s as in :class:`Peaks` (read from L1, L2, L3 and memory on a
+    CPU).
+    """
 
     flops: float | None = None
     register_bandwidth: float | None = None

@@ -1,4 +1,5 @@
-"""What every cost model does, as tests that yours inherit, and the toy spaces they run on.
+"""Tests that every cost model must pass, for yours to inherit, and the toy spaces they use.
 
-See ``measure.testing`` for how; here it is ``costmodel.testing.cost_model.CostModelContract``.
+See ``measure.testing`` for how to inherit; the class is
+``costmodel.testing.cost_model.CostModelContract``.
 """

@@ -1,4 +1,4 @@
-"""What every cost model promises. Inherit, and say how one is made and loaded."""
+"""Tests that every cost model must pass. Inherit, and say how one is made and loaded."""
 
 from __future__ import annotations
 

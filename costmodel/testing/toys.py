@@ -108,7 +108,7 @@ def true_latency(space: Space, population: Population) -> np.ndarray:
 
 
 def examples(space: Space, population: Population, failing: int = 0) -> list[Example]:
-    """What measuring ``population`` gives; every ``failing``-th schedule fails."""
+    """Simulated measurements of ``population``; every ``failing``-th schedule fails."""
     return [
         Example(
             space.workload,

@@ -1,4 +1,4 @@
-"""What a command line asks for: an operator, a program's text, or a file with one."""
+"""Read the operator that a command line names: a name, a program's text, or a file with one."""
 
 from __future__ import annotations
 

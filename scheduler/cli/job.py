@@ -1,5 +1,4 @@
-"""What ``tune`` and ``resume`` do: a workload or a suite is tuned on one target or several, and
-shown."""
+"""Run ``tune`` and ``resume``: tune a workload or a suite on one target or several, and show it."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 @dataclass(frozen=True)
 class Request:
-    """What to tune on one target, how long, by which search, with which numerics and in which
-    session; ``objective`` is a suite's."""
+    """One run to make on one target. ``objective`` applies to suites only."""
 
     what: Workload | Suite
     target: Target
@@ -76,7 +74,7 @@ class Manner:
 
     @property
     def tells(self) -> bool:
-        """Whether people read what is printed, and more than the result."""
+        """True if a person reads the output and wants more than the result."""
         return self.format is Format.TABLE and not self.quiet
 
 
@@ -195,8 +193,11 @@ def _tuner(
 def ending(
     result: TuningResult | SuiteResult, session: str, lacking: Callable[[], str]
 ) -> tuple[str, int]:
-    """What there is to say of how a run ended, if anything, and the exit code; ``lacking`` says
-    which workers it had no more, and is asked where these ended it, or nothing was measured."""
+    """The sentence on how a run ended (may be empty), and the exit code.
+
+    ``lacking`` says which workers have gone. It is called only if the run ended for lack of
+    workers, or measured nothing.
+    """
     tasks = result.tasks if isinstance(result, SuiteResult) else (result,)
     missing = [task for task in tasks if task.best is None]
     none = _none_right(missing, result, lacking) if missing else ""

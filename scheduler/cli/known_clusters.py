@@ -19,7 +19,7 @@ def remember(address: str) -> None:
 
 
 def is_known(address: str) -> bool:
-    """Whether the user has been there."""
+    """True if the user has connected to this address before."""
     return _list().exists() and address in _list().read_text().splitlines()
 
 

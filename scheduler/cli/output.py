@@ -49,7 +49,7 @@ def show(made: RenderableType, stream: TextIO | None = None) -> None:
 
 
 def can_redraw() -> bool:
-    """Whether standard output is a terminal on which lines that were written can be changed."""
+    """True if standard output is a terminal whose printed lines can be overwritten."""
     return sys.stdout.isatty() and os.environ.get("TERM", "").lower() not in DUMB
 
 

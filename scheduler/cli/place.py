@@ -69,22 +69,23 @@ class Place:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is this machine's hardware in any case."""
+        """True if kernels run on this machine's own hardware."""
         return self.address is None
 
     @property
     def told(self) -> dict[str, object]:
-        """What a session notes of it, see :func:`scheduler.cli.again.place_again`."""
+        """The facts that a session records of this place, see
+        :func:`scheduler.cli.again.place_again`."""
         if self.cluster is None:
             return {"executor": str(ExecutorName.LOCAL)}
         return {"executor": str(ExecutorName.RAY), "address": self.address}
 
     def status(self) -> DriverStatus | None:
-        """What the workers of a cluster do; None of this machine."""
+        """The state of the cluster's workers; None on this machine."""
         return None if self.cluster is None else self.cluster.status()
 
     def lacking(self, target: Target) -> str:
-        """Which workers ``target`` has no more on a cluster; empty if it has all it takes."""
+        """The workers of a cluster that ``target`` has lost; empty if it has enough."""
         return "" if self.cluster is None else self.cluster.lacking(target)
 
     @contextmanager
@@ -151,7 +152,7 @@ def check_local(address: str | None, insecure: bool) -> None:
 
 
 def short_names(targets: Sequence[Target]) -> list[str]:
-    """What lines call each of several targets; one by itself needs no name."""
+    """Short, distinct names of targets, for output lines. A single target needs no name."""
     if len(set(targets)) < 2:
         return [""] * len(targets)
     short = [target.summary.partition(",")[0] for target in targets]

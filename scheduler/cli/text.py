@@ -64,5 +64,5 @@ def without_passwords(text: str) -> str:
 
 
 def command_line() -> str:
-    """What the user typed, without the passwords of URLs."""
+    """The command line as the user typed it, with passwords removed from URLs."""
     return without_passwords(shlex.join(["tilewright", *sys.argv[1:]]))

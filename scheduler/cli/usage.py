@@ -1,7 +1,7 @@
-"""What Typer says of a wrong command line, with the value that is wrong and what is allowed.
+"""Turn Typer's complaints into sentences with the wrong value and what is allowed.
 
-The sentences depend on the version of Typer: newer ones leave out the value, which the cause of the
-error still has, and raise a group's whole help as an error.
+Typer's sentences depend on its version. Newer versions leave out the value, which the error's cause
+still has, and raise a group's whole help as an error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ HELP = "NoArgsIsHelpError"  # the class that newer versions raise for a group wi
 
 
 def is_help(error: typer.BadParameter) -> bool:
-    """Whether this is no complaint but the help of a group that was called alone."""
+    """True if this is not a complaint, but the help of a group that was called alone."""
     return type(error).__name__ == HELP or not error.format_message()
 
 
 def complaint(error: typer.BadParameter) -> str:
-    """What is wrong, with which value, and what is allowed or where that is said."""
+    """A sentence: what is wrong, with which value, and what is allowed or where to read it."""
     words = error.format_message().removesuffix(".").replace("Value error, ", "")
     given = _value(error)
     if given is not None and given not in words:

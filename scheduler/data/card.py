@@ -18,7 +18,7 @@ COUNTED = ("device", "operator", "status", "origin", "toolchain", "split")
 
 @dataclass
 class Census:
-    """What is counted of a table while it is written."""
+    """Counts of a table's rows, workloads, targets and values, made while it is written."""
 
     rows: int = 0
     workloads: set[str] = field(default_factory=set)

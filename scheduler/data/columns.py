@@ -19,7 +19,7 @@ FEATURE = "feature."
 
 
 class Kind(StrEnum):
-    """What a column holds. A value may be missing in each."""
+    """The type of a column's values. Any value may be missing."""
 
     INTEGER = "integer"
     NUMBER = "number"
@@ -50,7 +50,7 @@ def _gflops(record: Record) -> float | None:
 
 
 def _compiled(name: str) -> Callable[[Record], Any]:
-    """What the compiler said of the kernel, where that is a whole number."""
+    """Read one number that the compiler reported; None if it is not a whole number."""
 
     def of(record: Record) -> int | None:
         value = record.measurement.info.get(name)
@@ -228,7 +228,7 @@ def feature_column(name: str) -> Column:
 
 
 def kind_of(types: set[type]) -> Kind:
-    """What holds values of these types of decisions and parameters; text if they are mixed."""
+    """The kind of column for values of these types; text if the types are mixed."""
     kinds = {bool: Kind.FLAG, int: Kind.INTEGER, float: Kind.NUMBER, str: Kind.TEXT}
     return kinds[next(iter(types))] if len(types) == 1 else Kind.TEXT
 

@@ -22,12 +22,12 @@ _LINE = 64  # bytes of a cache line
 
 
 class Port:
-    """What a kernel demands of one of its arrays.
+    """Checks one array that is passed to a kernel, and finds its address.
 
-    A NumPy array or a CPU torch tensor passes as it is, or not at all: nothing is copied. It has
-    the operand's shape and element type and lies in the operand's memory order, dense unless the
-    operand is a slice; a column-major operand is an array of the logical shape with Fortran
-    strides. ``entries`` is what the elements are to be, if they are indices.
+    A NumPy array or a CPU torch tensor is used in place: nothing is copied. It must have the
+    operand's shape, element type and memory order, and be dense unless the operand is a slice. A
+    column-major operand is an array of the logical shape with Fortran strides. ``entries`` holds
+    the limits of the elements if they are indices, else None.
     """
 
     entries: Entries | None = None
@@ -134,7 +134,7 @@ class Port:
 
 
 class IndexPort(Port):
-    """What a kernel demands of an array of indices: that they are within their limits, too."""
+    """Checks an array of indices: each element must be within its limits, too."""
 
     def __init__(self, operand: Array) -> None:
         super().__init__(operand)
@@ -148,7 +148,7 @@ class IndexPort(Port):
 
 
 def holds_indices(operand: Array) -> bool:
-    """Whether the elements of an operand have to be within limits."""
+    """True if the elements of an operand are indices, which have limits."""
     return getattr(operand, "drawn", None) is not None
 
 
@@ -202,7 +202,7 @@ def in_order(
 
 
 def _is_plain(array: object, name: str) -> bool:
-    """Whether this is a NumPy array, of a subclass too; :class:`InputError` for a masked one."""
+    """True for a NumPy array or subclass. Raises :class:`InputError` for a masked array."""
     if not isinstance(array, np.ndarray):
         return False
     if isinstance(array, np.ma.MaskedArray):
@@ -228,6 +228,6 @@ if sys.implementation.name != "cpython" or address_of(_PROBE) != _slow_address_o
 
 
 def is_tensor(array: object) -> bool:
-    """Whether this is a torch tensor; does not import torch."""
+    """True for a torch tensor. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)

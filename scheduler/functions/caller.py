@@ -60,7 +60,7 @@ def caller(
 
 
 def _in_sequence(port: Port) -> bool:
-    """Whether indices, if there are any, lie without gaps, and sorted ones in their order."""
+    """True if ``caller.h`` can check this array's indices: dense, and row-major if sorted."""
     operand, entries = port.operand, port.entries
     if entries is None:
         return True
@@ -69,7 +69,7 @@ def _in_sequence(port: Port) -> bool:
 
 
 def _demand(port: Port) -> bytes:
-    """What ``caller.h`` calls a demand."""
+    """Pack the requirements on an array as the struct ``demand`` of ``caller.h``."""
     operand = port.operand
     kind = _CODES.get(operand.dtype, _UNKNOWN)
     sizes = (operand.element.bytes, port.bytes)

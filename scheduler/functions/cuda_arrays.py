@@ -24,9 +24,8 @@ _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 class DevicePort(Port):
-    """What a kernel demands of one of its arrays on a GPU; see
-    :class:`scheduler.functions.arrays.Port`.
-    """
+    """Checks one array on a GPU, and finds its address; see
+    :class:`scheduler.functions.arrays.Port`."""
 
     def __init__(self, operand: Array, output: bool = False) -> None:
         super().__init__(operand, output)
@@ -99,11 +98,12 @@ class DevicePort(Port):
 
 
 class Likeness:
-    """What tensors that passed share with others that will, inputs and output in one order.
+    """A fast check that tensors are like others that passed all checks before.
 
-    ``alike(*tensors)`` is whether these are distinct, of the same types, element types, devices,
-    shapes and strides, and none needs gradients; addresses may differ. Guards of torch.compile
-    compare all that in one call, in a quarter of the time that reading it from Python takes.
+    ``alike(*tensors)`` is true if the tensors are distinct, have the same types, element types,
+    devices, shapes and strides, and none needs gradients. Addresses may differ. Guards of
+    torch.compile compare all that in one call, in a quarter of the time that reading it from Python
+    takes. Inputs and outputs come in one order.
     """
 
     __slots__ = ("alike", "current_stream")
@@ -119,8 +119,10 @@ class Likeness:
 
 
 def comparable(arrays: Sequence[Any]) -> bool:
-    """Whether a :class:`Likeness` can be made of arrays that passed: distinct tensors, none of a
-    subclass, in a torch that has the guards."""
+    """True if a :class:`Likeness` can be made of these arrays.
+
+    That takes distinct tensors of no subclass, and a torch that has the guards.
+    """
     torch = sys.modules["torch"]
     kinds = (torch.Tensor, torch.nn.Parameter)
     distinct = len({id(array) for array in arrays}) == len(arrays)
@@ -138,7 +140,7 @@ def _guards(tensors: Sequence[Any]) -> Callable[..., bool]:
 
 @cache
 def _has_guards() -> bool:
-    """Whether torch has the guards, which are private to it, and they do what they did."""
+    """True if torch's guards exist and work as expected. They are private to torch."""
     empty = partial(sys.modules["torch"].empty, device="cpu")
     others = empty(2, 3).bool(), empty(2, 4), empty(3, 2).t(), empty(2, 3, device="meta")
     try:

@@ -1,4 +1,4 @@
-"""What DLPack says of an array: its element type, and where it lies."""
+"""Read an array's element type and address by the DLPack protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of all targets are: a schedule's kernel, that can be copied and pickled."""
+"""The common part of callable kernels: each holds a schedule, and can be copied and pickled."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class PreparedCall:
         return 0
 
     def unfit(self) -> bool:
-        """Whether it must not start as it is: its stream is captured, or does not say."""
+        """True if the launch must not start: its stream is being captured, or cannot be asked."""
         if self._watch is None:
             return False
         captured = ctypes.c_int()

@@ -24,11 +24,11 @@ def exact_baseline(seconds: np.ndarray, draws: int) -> np.ndarray:
 
 
 def calculated_baseline(seconds: np.ndarray, draws: int) -> np.ndarray:
-    """What ``autotuning_methodology`` (Willemsen et al., FGCS 159, 2024) takes for the same.
+    """The random-search baseline of ``autotuning_methodology`` (Willemsen et al., FGCS 159, 2024).
 
-    The time at the mean rank of the best, ``t (N + 1) / (t + 1)`` of the ``N`` that ran, counted
-    from the slowest; and one rank better, for ranks begin at 1 and indices at 0. The time at the
-    mean rank is not the mean time, so that a true random search scores other than 0 here.
+    It is the time at the mean rank of the best, ``t (N + 1) / (t + 1)`` of the ``N`` schedules that
+    ran, counted from the slowest. It is one rank better, because ranks begin at 1 and indices at 0.
+    The time at the mean rank is not the mean time, so a true random search does not score 0 here.
     """
     slowest_first = np.sort(seconds[np.isfinite(seconds)])[::-1]
     count = len(slowest_first)

@@ -1,4 +1,4 @@
-"""What can be said of a kernel's speed from its parameters, whatever they mean."""
+"""Quantities of a kernel that follow from its parameters alone, whatever they mean."""
 
 from __future__ import annotations
 

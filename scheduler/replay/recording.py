@@ -21,8 +21,11 @@ MOST_VALUES = 1 << 16
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was recorded of a schedule: the ``seconds`` of one call, None if it failed, and what it
-    ``cost`` to compile and time it, in seconds, None if nobody noted that."""
+    """The recorded result of one schedule.
+
+    ``seconds`` is the time of one call, None if it failed. ``cost`` is the time to compile and time
+    it, in seconds, None if it was not recorded.
+    """
 
     seconds: float | None
     cost: float | None = None
@@ -44,7 +47,7 @@ class Recording:
 
     @cached_property
     def costs(self) -> np.ndarray | None:
-        """What each schedule cost, float64 seconds; None where one of them is not known."""
+        """The cost of each schedule, float64 seconds; None if any is not known."""
         costs = [outcome.cost for outcome in self.outcomes.values()]
         return None if None in costs else np.array(costs, dtype=np.float64)
 

@@ -25,7 +25,7 @@ class Settings:
 
     @property
     def seeds(self) -> range:
-        """Of each run."""
+        """The seed of each run."""
         return range(self.seed, self.seed + self.repeats)
 
 

@@ -1,4 +1,4 @@
-"""What replays show, as plain data."""
+"""Results of replays as plain data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tilewright.scheduler.replay.scores import Measure, Replays
 
 
 def estimates(replays: Sequence[Replays], asked: Sequence[Measure]) -> dict[str, Estimate]:
-    """What each measure says of a search, by the measure's key.
+    """The value of each measure for one search, by the measure's key.
 
-    Of several recordings: means are those of all recordings' values of the same repeat, shares and
-    medians those of all runs. What does not apply is left out.
+    Over several recordings a mean averages the values of the same repeat; shares and medians count
+    all runs. A measure that does not apply is left out.
     """
     found = {}
     for measure in asked:

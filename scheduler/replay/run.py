@@ -13,7 +13,7 @@ from tilewright.scheduler.strategies.search import Search
 
 @dataclass(frozen=True)
 class Run:
-    """What a search measured, one entry an evaluation, in order.
+    """The measurements of one search, in order, one entry an evaluation.
 
     ``seconds`` of one call, infinite where it failed; ``costs`` in seconds, None where the record
     lacks them; ``search_seconds`` is the time that the search itself took, None if not known.

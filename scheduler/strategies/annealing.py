@@ -29,7 +29,7 @@ class AnnealingSearch(Walk):
                 temperature *= COOLING
 
     def _chance(self, place: np.ndarray, step: np.ndarray, temperature: float) -> float:
-        """Of taking a step."""
+        """The probability of taking a step."""
         here, there = self.seconds(place), self.seconds(step)
         if there == inf:
             return 0.0

@@ -124,11 +124,11 @@ class EvolutionarySearch:
 
     @property
     def history(self) -> History:
-        """What was asked for and told. Rows that others take there are not asked for."""
+        """The rows that were asked for and told. Rows that others take here are not asked for."""
         return self._history
 
     def expected(self, rows: Population) -> np.ndarray:
-        """What the prior says of ``rows``, which were all told, by the best it said of any told."""
+        """The prior's forecasts for ``rows`` (all told before), relative to its best forecast."""
         return self._forecasts.of(rows) / self._forecasts.best
 
     def ask(self, count: int) -> list[Proposed]:
@@ -168,7 +168,7 @@ class EvolutionarySearch:
         self._due = max(self._history.news + 1, GROWTH * self._history.news)
 
     def _founders(self, leaders: Population) -> Pool:
-        """What evolution begins with, the leaders and random rows among them."""
+        """The first population: leaders, starters and random rows."""
         immigrants = self._immigrants(len(self._history) // self._evolution.renewal)
         parts = [leaders, self._starters, immigrants]
         return self._rated(parts, ORIGINS[:3], self._far, self._trust)

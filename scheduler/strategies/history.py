@@ -1,4 +1,4 @@
-"""What a search has asked for and been told."""
+"""Records the schedules that a search has asked for, and their results."""
 
 from __future__ import annotations
 
@@ -86,15 +86,15 @@ class History:
         return [i for i in _first(identities) if identities[i] not in self._seconds]
 
     def free(self, row: np.ndarray) -> bool:
-        """Whether the row is not taken."""
+        """True if nobody has taken the row."""
         return _identity(row) not in self._seconds
 
     def knows(self, row: np.ndarray) -> bool:
-        """Whether anything was told of the row."""
+        """True if a result of the row is known."""
         return not math.isnan(self._seconds.get(_identity(row), UNTOLD))
 
     def seconds(self, row: np.ndarray) -> float:
-        """What was told of the row; infinite where it failed, and where nothing was."""
+        """The result of the row in seconds; infinite if it failed, or none is known."""
         seconds = self._seconds.get(_identity(row), UNTOLD)
         return math.inf if math.isnan(seconds) else seconds
 

@@ -32,7 +32,7 @@ class Likeness:
                 column += 1
 
     def to(self, row: np.ndarray, pool: Population) -> np.ndarray:
-        """Of each row of ``pool`` to ``row``."""
+        """The likeness of each row of ``pool`` to ``row``, from 0 to 1."""
         choices = self.choices[row[0]]
         agree = pool == row
         if self._steps.any():
@@ -42,8 +42,10 @@ class Likeness:
         return share * (pool[:, 0] == row[0])
 
     def nearest(self, pool: Population, known: Population) -> np.ndarray:
-        """Of each row of ``pool`` to that of ``known`` most like it, by values that are the same;
-        0.0 where none is known."""
+        """The likeness of each row of ``pool`` to the row of ``known`` nearest to it.
+
+        It counts equal values; 0.0 if no row of the same template is known.
+        """
         most = np.zeros(len(pool))
         for template, choices in enumerate(self.choices):
             ours, theirs = pool[:, 0] == template, known[:, 0] == template
@@ -54,7 +56,7 @@ class Likeness:
 
 
 def _is_ordered(values: Sequence[Value]) -> bool:
-    """Whether they are numbers in rising order, more than two, so that the order says something."""
+    """True for three or more numbers in rising order: only then does their order mean something."""
     numbers = all(type(value) in (int, float) for value in values)
     return numbers and len(values) > 2 and list(values) == sorted(values)
 

@@ -43,14 +43,14 @@ class Pool:
         return self.at(np.argsort(-self.score, kind="stable")[:count])
 
     def within(self, margin: float, count: int) -> Pool:
-        """Those whose score is no more than ``margin`` below the ``count``-th best."""
+        """The rows whose score is at most ``margin`` below the ``count``-th best."""
         if not 0 < count < len(self):
             return self
         least = np.partition(self.score, -count)[-count]
         return self.at(np.flatnonzero(self.score >= least - margin))
 
     def proposed(self, space: Space) -> list[Proposed]:
-        """What is asked for."""
+        """The pool's schedules with their origins and forecasts, as a search asks for them."""
         rest = zip(self.origin, self.mean.tolist(), self.spread.tolist(), strict=True)
         return [
             Proposed(space.schedule(row), ORIGINS[origin], mean, spread)

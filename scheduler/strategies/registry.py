@@ -31,7 +31,7 @@ SEARCHES: Mapping[str, Factory] = {
 
 
 def factory(name: str) -> Factory:
-    """What makes the search called ``name``; :class:`InputError` if there is none."""
+    """The factory of the search called ``name``. Raises :class:`InputError` if there is none."""
     if not isinstance(name, str) or name not in SEARCHES:
         raise InputError(f"unknown search {shown(name)}; allowed: {', '.join(SEARCHES)}")
     return SEARCHES[name]

@@ -1,4 +1,4 @@
-"""What a search strategy is: ask/tell, without any I/O."""
+"""The interface of a search strategy: ask and tell, without any I/O."""
 
 from __future__ import annotations
 

@@ -112,8 +112,10 @@ class SecondOpinion:
         return float(np.average(surprise, weights=speed + FLOOR))
 
     def _new(self, batch: Sequence[Proposed]) -> list[Proposed]:
-        """Those that nobody asked for before, from now on taken; the second learns what is known
-        of the others."""
+        """Take the proposals that nobody asked for before.
+
+        The second search is told the known results of the others.
+        """
         history, new = self._first.history, []
         for proposal in batch:
             row = self._space.row(proposal.schedule)

@@ -37,7 +37,7 @@ class Trust:
     offset: float = 0.0
 
     def prior(self, mean: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the prior's scores and standard deviations come to on the scale of the outcomes."""
+        """Convert the prior's scores and standard deviations to the scale of the outcomes."""
         return self.slope * mean + self.offset, self.slope * spread
 
     def mixed(self, prior: np.ndarray, model: np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ class Trust:
 
 
 class Forecasts:
-    """What a prior said of schedules before it could know their outcomes."""
+    """The prior's forecasts of schedules, noted before their outcomes could be known."""
 
     def __init__(self, space: Space, prior: Predictor) -> None:
         self._space, self._prior = space, prior
@@ -65,7 +65,7 @@ class Forecasts:
         return max([FLOOR, *self._said.values()])
 
     def of(self, rows: Population) -> np.ndarray:
-        """What was said of each of ``rows``, which were all noted."""
+        """The forecast of each of ``rows``, all of which were noted."""
         return np.array([self._said[row.tobytes()] for row in rows])
 
 

@@ -1,6 +1,6 @@
-"""Which of several tasks gets the next unit of trials, and what its final comparison is worth.
+"""Choose which of several tasks gets the next trials, and the worth of its final comparison.
 
-Pure: everything is decided by what :class:`Standing` says of each task.
+Pure functions: all choices follow from each task's :class:`Standing`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ STALLED = 0.99  # a task above this share of its latency before the window gains
 
 @dataclass(frozen=True)
 class Standing:
-    """What is known of a task.
+    """The state of one task, as far as allocation needs it.
 
     ``slope`` is the derivative of the objective by the task's latency, positive where less is
-    better. ``flops`` of one call count for tasks of the same ``kind``: those that can be
-    expected to reach about as many FLOP/s. ``units`` of trials were spent on it so far, and the
-    next takes so many ``seconds``; ``latencies`` in seconds are the best known before the last of
-    these units and now, oldest first, at most as many as are known; None before any kernel was
-    right.
+    better. ``flops`` are those of one call. Tasks of the same ``kind`` can be expected to reach
+    about as many FLOP/s. ``units`` of trials were spent on it so far, and the next takes
+    ``seconds``. ``latencies`` are the best known before each of the last units and now, in seconds,
+    oldest first. An entry is None while no kernel was right.
     """
 
     slope: float
@@ -76,11 +75,11 @@ def in_turn(tasks: Sequence[Standing]) -> list[int]:
 
 
 def by_gradient(tasks: Sequence[Standing]) -> list[int]:
-    """Those first by which the objective falls the most in a second: see :func:`gradient`. What
-    tasks are given is time, and a trial of a large workload takes more of it.
+    """Rank tasks by how much the objective falls per second of tuning: see :func:`gradient`.
 
-    Before that each gets one unit, in turn, and who has no right kernel yet as many as the others
-    have on average; beyond that such tasks come last, for there may be no right kernel.
+    Time is given, not trials: a trial of a large workload takes longer. First each task gets one
+    unit, in turn. A task without a right kernel then gets as many units as the others have on
+    average. Beyond that such tasks come last, because there may be no right kernel.
     """
     average = sum(task.units for task in tasks) / max(1, len(tasks))
     fastest = _fastest(tasks)

@@ -1,4 +1,4 @@
-"""What the tuning of several workloads is to make as good as it can."""
+"""Objectives of tuning several workloads together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Objective(StrEnum):
         return weight if self is Objective.LATENCY else weight / latency
 
     def better(self, value: float, other: float) -> bool:
-        """Whether ``value`` is better than ``other``."""
+        """True if ``value`` is better than ``other``."""
         return value < other if self is Objective.LATENCY else value > other
 
 

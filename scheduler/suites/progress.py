@@ -1,4 +1,4 @@
-"""What the tuning of a suite says while it runs and when it is done."""
+"""Progress and result of a suite that is tuned."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TaskState:
 
     @property
     def latency(self) -> float | None:
-        """Of the best, in seconds."""
+        """The best latency, in seconds."""
         return self.best.score if self.best is not None else None
 
     @property
@@ -84,7 +84,7 @@ class SuiteStates:
 
     @property
     def trials(self) -> int:
-        """Of all tasks."""
+        """The trials of all tasks."""
         return sum(task.trials for task in self.tasks)
 
     @property
@@ -128,7 +128,7 @@ class SuiteProgress(SuiteStates):
 
 @dataclass(frozen=True)
 class SuiteResult(SuiteStates):
-    """What a run found in ``seconds`` of wall time.
+    """The result of tuning a suite for ``seconds`` of wall time.
 
     ``history`` lists the trials, elapsed seconds and value of each improvement of the objective
     during the search. ``lacking`` says in what the machine failed, where it did in the end.

@@ -1,5 +1,8 @@
-"""What tasks that are tuned together know: a cost model of all that they measured, and the fastest
-schedules of each, which the others try too."""
+"""Knowledge shared by tasks that are tuned together.
+
+A cost model learns from the measurements of all, and each task tries the fastest schedules of the
+others.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ class SharedModel:
 
     @property
     def trained(self) -> bool:
-        """Whether it has learned from measurements."""
+        """True once the model has learned from measurements."""
         return bool(self._model.trained_on)
 
     def learn(self, examples: Sequence[Example]) -> None:
@@ -105,7 +108,7 @@ class SharingSearch:
         self._taken: set[Schedule] = set()  # asked for or told
 
     def ask(self, count: int) -> list[Proposed]:
-        """What others found, and for the rest as the search asks."""
+        """Propose schedules that other tasks found good, then the search's own."""
         starters = self._starters(int(TRIED_SHARE * count))
         proposed = starters
         while len(proposed) == len(starters) < count and (

@@ -92,7 +92,7 @@ def read_suite(name: str | Path) -> Suite:
 
 
 def _table(path: Path) -> Mapping[str, Any]:
-    """What a TOML file holds."""
+    """Read a suite's TOML file."""
     try:
         with open_now(path) as file:
             data = file.read(MOST_BYTES + 1)

@@ -150,7 +150,7 @@ class SuiteTuner:
         )
 
     def _space(self, place: int) -> Space:
-        """That of one workload; :class:`InputError` if its kernels cannot be verified."""
+        """The space of one workload; :class:`InputError` if its kernels cannot be verified."""
         workload = self.suite.members[place].workload
         check_telling(workload)
         if self._given_spaces:
@@ -158,7 +158,8 @@ class SuiteTuner:
         return space_for(workload, self.target, self._numerics)
 
     def _of_suite(self, place: int) -> dict[str, object]:
-        """What a run notes of its suite, see :func:`scheduler.tuning.runs.sessions.suite_of`."""
+        """The suite's facts that each run records, see
+        :func:`scheduler.tuning.runs.sessions.suite_of`."""
         member = self.suite.members[place]
         own: dict[str, object] = {"name": member.name, "weight": member.weight}
         return own | {"suite": self.suite.title, "objective": str(self._objective)}
@@ -169,12 +170,12 @@ class SuiteTuner:
         return sharing_search(space, self._database, self._shared, self._seed, self._model)
 
     def _ordered(self, tasks: Sequence[Task], going_on: Sequence[Task]) -> list[Task]:
-        """Those that go on, in the order in which they are to be served."""
+        """The tasks that continue, in the order in which they are served."""
         standings = list(map(self._standing, self.suite.members, tasks))
         return [tasks[i] for i in self._allocation(standings) if tasks[i] in going_on]
 
     def _part(self, member: Member, task: Task) -> float | None:
-        """What the task's latency makes of the objective."""
+        """The part of the objective that the task's latency makes up."""
         latency = task.latency
         return None if latency is None else latency * self._objective.slope(member.weight, latency)
 

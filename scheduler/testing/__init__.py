@@ -1,4 +1,5 @@
-"""What every search does, as tests that yours inherit, and the made-up machine they run on.
+"""Tests that every search must pass, for yours to inherit, and the simulated machine they use.
 
-See ``measure.testing`` for how; here it is ``scheduler.testing.search.SearchContract``.
+See ``measure.testing`` for how to inherit; the class is
+``scheduler.testing.search.SearchContract``.
 """

@@ -77,7 +77,7 @@ class Hills(Template):
         return None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """What little of physics a model needs here; the rest is one."""
+        """The few physical quantities that a model needs here; all others are one."""
         rows, vectors = np.asarray(columns["rows"]), np.asarray(columns["vectors"])
         kc, mc = np.asarray(columns["kc"]), np.asarray(columns["mc"])
         known = {

@@ -1,4 +1,4 @@
-"""What every search must do. Inherit and say how to make one."""
+"""Tests that every search must pass. Inherit, and say how to make one."""
 
 from __future__ import annotations
 

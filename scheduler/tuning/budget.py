@@ -1,4 +1,4 @@
-"""What a tuning run may use."""
+"""Limits of a tuning run: trials, seconds, patience."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What earlier records say of schedules, until this run has seen for itself."""
+"""Results from earlier records, used until this run has measured the schedule itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Claims:
                 self._open.setdefault(record.schedule, []).append(record)
 
     def __contains__(self, schedule: Schedule) -> bool:
-        """Whether there is a claim about ``schedule`` that nobody has checked in this run."""
+        """True if a claim about ``schedule`` is unchecked in this run."""
         return schedule in self._open
 
     def settle(self, measurement: Measurement) -> list[Record]:

@@ -1,4 +1,4 @@
-"""What measuring a task takes, and how much of it there is time for, by what came so far."""
+"""Estimate the time that measuring a task takes, from its measurements so far."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tilewright.scheduler.tuning.scoreboard import Scoreboard
 
 
 class Estimates:
-    """What :class:`Pace` says of one task, told how long its candidates take and what ``board``
-    knows. ``worth`` says what its final comparison is worth. Times are in seconds."""
+    """Applies :class:`Pace` to one task, with its measured rates and results. Times are in seconds.
+
+    ``board`` holds the task's results, ``worth`` the worth of its final comparison.
+    """
 
     def __init__(
         self, pace: Pace, executor: Executor, board: Scoreboard, worth: Callable[[], Worth]
@@ -65,5 +67,5 @@ class Estimates:
 
     @property
     def _so_far(self) -> tuple[float | None, float | None, Worth, int]:
-        """What :class:`Pace` is told."""
+        """The arguments for :class:`Pace`: rate, best latency, worth, right schedules."""
         return self._rate.each, self._best, self._worth(), self._board.right

@@ -49,7 +49,7 @@ class Halving:
         return new
 
     def take(self, measurements: Sequence[Measurement]) -> list[Measurement]:
-        """What came of a comparison, as it ranks."""
+        """Take the results of a comparison, and return them as they rank."""
         self._fails |= any(m.status is Status.ERROR for m in measurements)
         at_once = self._known.keys() <= {m.schedule for m in measurements}
         for m in measurements:
@@ -80,11 +80,11 @@ class Halving:
         return sorted(self._known, key=lambda schedule: prod(map(_score, self._known[schedule])))
 
     def _by_all(self, latest: Measurement) -> Measurement:
-        """What came of a comparison, by all comparisons of its schedule."""
+        """Pool a result with all earlier comparisons of its schedule."""
         return pooled(self._known.get(latest.schedule, [])) if latest.ok else latest
 
     def leaves_open(self, best: Schedule) -> bool:
-        """Whether who is ``best``, now that all has come, is still to be compared."""
+        """True if ``best`` must still be compared, now that all results have come."""
         if best in self._decided:
             return False
         return self._fails or best not in self._compared

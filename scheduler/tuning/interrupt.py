@@ -35,12 +35,12 @@ def listen() -> None:
 
 
 def is_heard() -> bool:
-    """Whether a signal asked this program to end."""
+    """True if a signal asked this program to end."""
     return _heard is not None
 
 
 def exit_code() -> int:
-    """What a program ends with that was asked to end, as shells have it: 130 for Ctrl-C."""
+    """The exit code after a signal, as shells define it: 130 for Ctrl-C."""
     return 128 + (_heard or signal.SIGINT)
 
 
@@ -102,7 +102,7 @@ class Interrupt:
             raise KeyboardInterrupt
 
     def is_asked(self) -> bool:
-        """Whether a signal came."""
+        """True if a signal came."""
         return (Interrupt._hears or self)._asked is not None
 
     def _note(self, number: int, frame: FrameType | None) -> None:

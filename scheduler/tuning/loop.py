@@ -29,8 +29,10 @@ Order = Callable[[Sequence[Task]], Sequence[Task]]
 
 @dataclass(frozen=True)
 class Left:
-    """What there is for further candidates of all tasks: ``trials``, and ``seconds`` that nobody
-    needs for what is ``pending`` or to compare."""
+    """The budget that remains for further candidates of all tasks.
+
+    ``seconds`` leaves out the time for ``pending`` candidates and for comparisons.
+    """
 
     trials: int
     pending: int
@@ -140,12 +142,13 @@ class Tuning:
             compared = {} if self._pending() else self._go_on() or self._finalists()
 
     def _go_on(self) -> dict[Task, list[Schedule]]:
-        """What is to be compared once more."""
+        """The schedules of each task that are compared once more."""
         going_on = {task: task.halving.go_on() for task in self._tasks}
         return {task: schedules for task, schedules in going_on.items() if schedules}
 
     def _finalists(self) -> dict[Task, list[Schedule]]:
-        """What there is time to compare of tasks that are undecided, each in its share of it."""
+        """The schedules to compare of undecided tasks, as many as fit each task's share of the
+        time."""
         undecided = [task for task in self._tasks if task.comparable and task.undecided]
         tasks = {task: task.estimates.reserve for task in undecided}
         left, late, total = self._time_left, self._budget.overtime, self._reserve(list(tasks))
@@ -246,7 +249,7 @@ class Tuning:
 
     @property
     def _has_no_workers(self) -> bool:
-        """Whether nobody has been there for long who measures."""
+        """True if no worker has been there to measure for too long."""
         return self._abandoned.is_so(self._ledger.elapsed)
 
     @property
@@ -258,7 +261,7 @@ class Tuning:
         return sum(task.pending for task in self._tasks)
 
     def _left(self) -> Left:
-        """What there is for further candidates."""
+        """Compute the budget that remains for further candidates."""
         trials = self._budget.trials - sum(task.submitted for task in self._tasks)
         needed = sum(task.owed for task in self._tasks) + self._reserve(self._tasks)
         return Left(trials, self._pending(), self._time_left - needed)
@@ -272,5 +275,5 @@ class Tuning:
         return self._on_devices([task.estimates.reserve for task in tasks])
 
     def _on_devices(self, seconds: Sequence[float]) -> float:
-        """Of jobs that take so long each on one of the devices."""
+        """Seconds until jobs of these lengths end when the devices share them."""
         return max([sum(seconds) / max(1, self._executor.devices), *seconds])

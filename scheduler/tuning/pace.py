@@ -29,12 +29,14 @@ MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel, the
-    samples of a ``protocol`` if there is one, and ``seconds`` for the rest; and ``heat`` seconds
-    before, for all of them, if calls are longer than :data:`measure.cuda.session.SHORT`. The share
-    ``kept`` of those that were compared goes on and is compared ``times`` times, and so on
-    (successive halving), until one is left and compared once; one comparison decides where
-    ``kept`` is 0."""
+    """The plan of the final comparison.
+
+    It compares ``most`` schedules, each with ``calls`` of its kernel, the samples of ``protocol``
+    if there is one, and ``seconds`` for the rest. It heats the device for ``heat`` seconds before,
+    once, if calls are longer than :data:`measure.cuda.session.SHORT`. Then the share ``kept`` goes
+    on and is compared ``times`` times, and so on (successive halving), until one is left and
+    compared once. If ``kept`` is 0, one comparison decides.
+    """
 
     most: int
     calls: int
@@ -62,8 +64,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Worth:
-    """What a final comparison is worth: ``times`` the usual finalists and time, or the ``share`` of
-    all schedules that may win, if these are more and there is time."""
+    """The worth of a final comparison, which sets its number of finalists.
+
+    It is ``times`` the usual number, or the ``share`` of all right schedules if that is more.
+    """
 
     times: float = 1.0
     share: float = 0.0
@@ -78,11 +82,13 @@ USUAL = Worth()
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected before anything is measured, in seconds: of one ``call`` of a good kernel,
-    of ``setup`` for each batch (its inputs and reference), of checking each candidate, and of what
-    the setup of the final comparison takes beyond that (``last``). Finalists are checked on so many
-    ``others`` beside these inputs, each of which takes ``other`` before any of them; libraries that
-    are timed with them start in ``rivals`` seconds."""
+    """Estimates before anything is measured, in seconds.
+
+    ``call`` is one call of a good kernel, ``setup`` the inputs and reference of each batch, and
+    ``check`` the check of each candidate. The setup of the final comparison takes ``last`` more.
+    Finalists are also checked on ``others`` further sets of inputs. Each of these takes ``other``
+    once, for all finalists. Libraries that are timed beside them start in ``rivals`` seconds.
+    """
 
     call: float
     setup: float = 0.0
@@ -114,8 +120,11 @@ CUDA_CALLS = 25  # kernel calls per candidate: each timed call of a long one fol
 
 @dataclass(frozen=True)
 class Pacing:
-    """What measuring takes on one kind of target: the final ``comparison``, and what is
-    ``expected`` of a workload, one call of which takes so many seconds."""
+    """The cost of measuring on one kind of target.
+
+    ``comparison`` is the plan of the final one. ``expected`` estimates a workload from the seconds
+    of one call.
+    """
 
     comparison: Comparison
     expected: Callable[[Workload, float], Expected]
@@ -296,5 +305,5 @@ class Pace:
         return slowness * (self.expected.check + self.final.finalist(usual.call))
 
     def _with(self, best: float | None) -> Expected:
-        """What is expected now that the ``best`` latency is known."""
+        """The estimates, corrected by the ``best`` latency if it is known."""
         return replace(self.expected, call=best or self.expected.call)

@@ -1,4 +1,4 @@
-"""What a tuning run says while it runs and when it is done."""
+"""Progress and result of a tuning run."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What a run found and where its ``seconds`` of wall time went.
+    """The result of a tuning run, and how its ``seconds`` of wall time were spent.
 
     ``best`` is None if no kernel was right. ``history`` lists the trial, elapsed seconds and
-    latency of each improvement. ``waiting_seconds`` were spent waiting for candidates to be
-    built and run; search, lowering and database are the tuner's own work. Most of that is done
-    while candidates are built and run; during ``idle_seconds`` of it there were none. Where the
-    machine failed in the end, ``lacking`` says in what.
+    latency of each improvement. ``waiting_seconds`` were spent waiting for candidates to be built
+    and run; search, lowering and database are the tuner's own work. Most of that is done while
+    candidates are built and run; during ``idle_seconds`` of it none were. ``lacking`` names the
+    machine's failure, if it failed in the end.
     """
 
     workload: Workload

@@ -33,7 +33,7 @@ class Scoreboard:
 
     @property
     def best(self) -> Measurement | None:
-        """What ranks first."""
+        """The measurement that ranks first."""
         return self._ranking.best
 
     @property
@@ -47,7 +47,7 @@ class Scoreboard:
         return self.trials - self._last_gain
 
     def resume(self, measurements: list[Measurement]) -> None:
-        """What earlier runs measured, did not lose, and nobody doubts, oldest first."""
+        """Add measurements of earlier runs, oldest first. None of them is lost or doubted."""
         for measurement in measurements:
             self._ranking.add(measurement)
         self.resumed = len({measurement.schedule for measurement in measurements})

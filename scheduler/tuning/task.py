@@ -94,17 +94,17 @@ class Task:
 
     @property
     def id(self) -> str:
-        """Of its job, and of its run in the database."""
+        """The identity of its job, and of its run in the database."""
         return self._run.key
 
     @property
     def latency(self) -> float | None:
-        """Of the fastest right kernel, in seconds."""
+        """The latency of the fastest right kernel, in seconds."""
         return self.board.best.score if self.board.best is not None else None
 
     @property
     def first_latency(self) -> float | None:
-        """Of the first right kernel that this run knew of: what it began with."""
+        """The latency of the first right kernel that this run knew, in seconds."""
         if self._before is not None:
             return self._before
         return self.board.history[0][2] if self.board.history else None
@@ -117,7 +117,7 @@ class Task:
 
     @property
     def machine_fails(self) -> bool:
-        """Whether one attempt after another was lost."""
+        """True if several attempts in a row were lost."""
         return len(self.board.losses) >= LOST_IN_A_ROW
 
     @property
@@ -126,7 +126,7 @@ class Task:
         return self._executor.pending(self.job())
 
     def job(self, final: bool = False, thorough: bool = False) -> Job:
-        """What its next batch is measured for."""
+        """The job that its next batch is measured for."""
         space = self.space
         beat = self.board.latency_to_beat
         return Job(self.id, space.workload, space.target, beat, final, thorough)
@@ -146,18 +146,20 @@ class Task:
 
     @property
     def comparable(self) -> bool:
-        """Whether there is something to compare in the end, or to check thoroughly."""
+        """True if there are schedules to compare at the end, or to check thoroughly."""
         return self.board.right >= (1 if self._pace.expected.others else LEAST_FINALISTS)
 
     @property
     def undecided(self) -> bool:
-        """Whether comparisons so far have left its best one out, or in doubt."""
+        """True if the best schedule was not compared yet, or its comparison is in doubt."""
         best = self.board.best
         return best is not None and self.halving.leaves_open(best.schedule)
 
     def finalists(self, left: float, late: float) -> list[Schedule]:
-        """What can be compared in ``left`` seconds, or begun ``late`` seconds after these; empty
-        if that is not two."""
+        """The schedules to compare in the time that remains; empty if they are fewer than two.
+
+        ``left`` seconds remain, and a comparison may begin up to ``late`` seconds after them.
+        """
         count = self.estimates.finalists(left, late)
         return self.board.leaders(count) if self.comparable else []
 

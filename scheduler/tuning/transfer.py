@@ -1,4 +1,4 @@
-"""What was measured of other shapes, operators and devices, to begin a new search with."""
+"""Begin a search with measurements of other shapes, operators and devices."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ LEADERS = 8  # leaders taken of each relative
 
 @dataclass(frozen=True)
 class Transfer:
-    """What the relatives' measurements predict, and their best schedules as this space has them,
-    the best of each first; ``same_shape``: whether one of them computes the same, on another
-    device."""
+    """A model trained on relatives, and their best schedules converted to this space.
+
+    The best of each relative come first. ``same_shape`` tells that one relative computes the same
+    workload, on another device.
+    """
 
     model: Predictor
     starters: list[Schedule]
@@ -41,8 +43,9 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Relatives:
-    """What was measured of the workloads and devices nearest to those of a space, and their best
-    schedules as the space has them, the best of each first; ``same_shape`` as in :class:`Transfer`.
+    """Measurements of the nearest workloads and devices, and their best schedules in this space.
+
+    The best of each relative come first; ``same_shape`` is as in :class:`Transfer`.
     """
 
     examples: list[Example]
@@ -51,9 +54,9 @@ class Relatives:
 
 
 def transfer(space: Space, database: Database) -> Transfer | None:
-    """What ``database`` knows of other shapes, operators and devices, with a model of each device.
+    """Learn from the relatives in ``database``: one model for each device, averaged.
 
-    None where that is too little to learn from.
+    None if there is too little to learn from.
     """
     near = relatives(space, database)
     groups, _ = group_examples(near.examples, space_for)
@@ -62,11 +65,11 @@ def transfer(space: Space, database: Database) -> Transfer | None:
 
 
 def relatives(space: Space, database: Database) -> Relatives:
-    """What ``database`` knows of the workloads and targets nearest to those of ``space``.
+    """Find the workloads and targets in ``database`` that are nearest to those of ``space``.
 
-    Targets are of the same kind (GPUs, or CPUs), schedules of the templates that the space has
-    today. Records that a run could not confirm are passed over. Of each relative the best
-    schedules count, and the ones that it tried first.
+    Targets are of the same kind (GPUs, or CPUs), and schedules belong to templates that the space
+    has. Doubted records are left out. Each relative gives its best schedules, and the ones that it
+    tried first.
     """
     near = database.related(space.workload, space.target, space.versions, RELATIVES)
     examples: list[Example] = []

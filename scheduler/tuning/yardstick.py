@@ -1,4 +1,4 @@
-"""What a tuning run is compared with: the machine's peak, and NumPy's BLAS."""
+"""Yardsticks for a tuning run: the machine's peak, and NumPy's BLAS."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PEAK_SECONDS = 5.0  # duration of measuring the peaks of a machine for the first
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What is known of the competition, None where nothing is.
+    """Speeds that kernels are compared with; each is None if it is not known.
 
     ``peak_gflops`` are the multiply-adds of the workload's element type that the machine was
     seen to do, in GFLOP/s; ``numpy_seconds`` is the latency of NumPy's product.
@@ -51,7 +51,7 @@ class Yardstick:
         return self.workload.flops / latency / 1e9
 
     def rate(self, latency: float) -> str:
-        """What a kernel of so many seconds gets done, with its unit."""
+        """The rate of a kernel with this latency in seconds, with its unit."""
         value, unit = self.workload.rate(latency)
         return f"{value:.1f} {unit}"
 
@@ -84,7 +84,7 @@ def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) 
 
 
 def _peaks(target: CpuTarget, seconds: float) -> Peaks | None:
-    """Those of this machine, measured if nobody has and there is time."""
+    """The peaks of this machine, measured now if they are not known and time allows."""
     from tilewright.measure.cpu.peak import known_peaks, measure_peaks
 
     return measure_peaks(target) if seconds >= PEAK_SECONDS else known_peaks(target)
@@ -104,7 +104,7 @@ def measure_yardsticks(
 
 
 def has_library(workload: Workload, target: Target) -> bool:
-    """Whether there is a library here that ``workload`` is compared with."""
+    """True if a library here computes ``workload``, so that kernels can be compared with it."""
     from tilewright.measure.baseline import serves
 
     return isinstance(target, CpuTarget) and serves(workload)

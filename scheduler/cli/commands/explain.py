@@ -82,7 +82,7 @@ def explain_command(
 
 
 def _is_model(word: str) -> bool:
-    """Whether a word by itself is a model's file, not an operator's name or a program."""
+    """True if a word by itself is a model's file, not an operator's name or a program."""
     return Path(word).exists() or not (word.isidentifier() or " " in word.strip())
 
 

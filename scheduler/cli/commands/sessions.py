@@ -69,7 +69,7 @@ def resume_command(
 
 
 def _request(rest: Rest, session: str) -> Request:
-    """What is left of a workload or a suite."""
+    """The request that finishes a workload or a suite."""
     from tilewright.scheduler.cli.job import Request
     from tilewright.scheduler.strategies.registry import EVOLUTIONARY
     from tilewright.scheduler.suites.objective import Objective

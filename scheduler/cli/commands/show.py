@@ -90,7 +90,7 @@ def targets_command(format: AnswerFormat = Format.TABLE) -> None:
 
 
 def _target(name: str) -> Target | str:
-    """What has the name here, or why nothing has."""
+    """Detect the target called ``name``, or return the reason why this machine has none."""
     from tilewright.spaces.target import detect_target
 
     try:
@@ -106,7 +106,7 @@ def _described(target: Target | str) -> dict[str, Any]:
 
 
 def _program(operator: str | None, words: list[str], file: Path | None) -> Program:
-    """What the command line names: an operator, a program's text, or a file of it."""
+    """Read the program that the command line names: an operator, a program's text, or a file."""
     from tilewright.spaces.language import program
     from tilewright.spaces.named import operator as named_operator
 

@@ -106,7 +106,7 @@ def tune_command(
 def _budget(
     what: Workload | Suite, trials: int | None, seconds: float | None, patience: int | None
 ) -> Budget:
-    """What may be used for each target; :class:`InputError` for what is no budget."""
+    """The budget for each target. Raises :class:`InputError` for a value that is not allowed."""
     count = len(what.members) if isinstance(what, Suite) else 1
     trials = TRIALS * count if trials is None else trials
     seconds = SECONDS * count if seconds is None else positive("--seconds", seconds)
@@ -120,7 +120,7 @@ def _what(
     suite: str | None,
     objective: Objective,
 ) -> Workload | Suite:
-    """What to tune; :class:`InputError` if that is nothing, or two things."""
+    """The workload or suite to tune. Raises :class:`InputError` if none is named, or two are."""
     if suite is not None:
         if operator is not None or file is not None:
             other = f"the operator {shown(operator)}" if file is None else "--file"

@@ -75,7 +75,7 @@ def verify_command(
 
 
 def _all(found: Iterator[Verdict], count: int, quiet: bool) -> list[Verdict]:
-    """What is found, with a sign of life where that takes long."""
+    """Collect all verdicts, and print progress if that takes long."""
     from tilewright.scheduler.cli.display.lines import Lines
 
     verdicts: list[Verdict] = []

@@ -1,7 +1,7 @@
-"""Which display shows a tuning run: a table that lives on a terminal, lines, or JSON.
+"""Choose the display of a tuning run: a live table on a terminal, lines, or JSON.
 
-:func:`display` chooses; what it gives is told of the run's steps by the methods of
-:class:`Display`. How each looks is in a module of its own.
+:func:`display` returns a :class:`Display`, whose methods are called at each step of the run. Each
+display has a module of its own.
 """
 
 from __future__ import annotations

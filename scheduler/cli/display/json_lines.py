@@ -104,7 +104,7 @@ def print_line(**fields: Any) -> None:
 
 
 def trial(progress: AnyProgress, latest: Measurement, **which: Any) -> dict[str, Any]:
-    """What is said of the ``latest`` trial, whatever is tuned; ``which`` follows its event."""
+    """The JSON event of the ``latest`` trial. The items of ``which`` follow its first."""
     return {
         "event": "trial" if latest.round == SEARCH else latest.round,
         **which,

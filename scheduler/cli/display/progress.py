@@ -1,4 +1,4 @@
-"""What displays say of a tuning run: where it stands, how an attempt ended, what was found."""
+"""Texts that displays share: where a run stands, how an attempt ended, what was found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Status = Callable[[], "DriverStatus | None"]
 
 
 def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tuple[str, str]]:
-    """What was found, as names and values."""
+    """The outcome of a run as pairs of name and value; empty if no kernel was right."""
     best = result.best
     if best is None:
         return []
@@ -97,7 +97,7 @@ def failures_of(run: AnyProgress | TuningResult | SuiteResult) -> str:
 
 
 def standing(progress: AnyProgress | None) -> str:
-    """What the run is doing, with its trials and failures, in a line."""
+    """One line: the run's phase, its trials and its failures."""
     where = phase_of(progress)
     if progress is not None:
         where += f"; trials: {trials_of(progress)}, failures: {failures_of(progress)}"
@@ -117,7 +117,7 @@ def attempt_of(progress: AnyProgress, of: str = "") -> str:
 
 
 def phase_of(progress: AnyProgress | None) -> str:
-    """What the run is doing, in words; None while the machine itself is measured."""
+    """The run's phase in words. ``progress`` is None while the machine itself is measured."""
     if progress is None:
         return "measuring the peak of this machine, and NumPy"
     many = counted(progress.pending, "candidate")

@@ -1,4 +1,4 @@
-"""What a terminal shows while candidates are built and run, whatever is tuned."""
+"""A table on a terminal that is redrawn while candidates are built and run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Redrawn(ABC, Generic[Told]):
         """The state as it is now."""
 
     def _workers(self) -> list[Table]:
-        """What the workers of a cluster do."""
+        """A table of the cluster's workers, or nothing on this machine."""
         status = self._status()
         return [] if status is None else [workers_table(status.workers)]
 

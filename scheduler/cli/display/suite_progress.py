@@ -1,4 +1,4 @@
-"""What displays say of a suite that is tuned: its title, objective, and workloads in a table."""
+"""Texts and tables of a suite that is tuned: title, objective, workloads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS = ("workload", "#weight", "#trials", "#share", "#latency", "#gain", "#Nu
 
 
 def title_of(suite: Suite, target: Target) -> str:
-    """What is tuned, in words."""
+    """The suite and its target, in one line."""
     return f"{suite.title} ({len(suite.members)} workloads) on {target.summary}"
 
 
@@ -37,7 +37,7 @@ def tasks_table(states: SuiteStates) -> Table:
 
 
 def outcome(result: SuiteResult, session: str) -> Group:
-    """What was found."""
+    """The outcome of a suite's run: a list of facts, then a table of its workloads."""
     pairs = [
         ("target", result.target.summary),
         ("objective", objective_of(result)),

@@ -1,4 +1,4 @@
-"""What the workers of a cluster do, as a table."""
+"""Show the workers of a cluster and their tasks as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users import: ``from tilewright import best, query, tune, workload``.
+"""The public Python interface: ``from tilewright import best, query, tune, workload``.
 
 Every function takes workloads and targets as objects or as text::
 
@@ -94,7 +94,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What ``__all__`` names, from the module it lives in: loaded when it is asked for first."""
+    """Import a name of ``__all__`` from its module when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_HOMES[name]), name)

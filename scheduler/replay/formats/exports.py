@@ -41,7 +41,10 @@ def export_recordings(path: Path, report: Callable[[str], None]) -> list[Recordi
 
 
 def _recording(records: Sequence[Record]) -> Recording:
-    """What was recorded of one workload on one target, with its templates' own quantities."""
+    """Make a recording from the records of one workload on one target.
+
+    Its quantities are those that the templates themselves report.
+    """
     workload, target = records[0].workload, records[0].target
     today = space_for(workload, target)
     schedules = [record.schedule for record in records]

@@ -51,7 +51,7 @@ class ForeignTemplate(Template):
         return None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """What follows from the parameters alone."""
+        """Quantities that follow from the parameters alone."""
         return parameter_quantities({d.name: d.values for d in self.decisions}, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
@@ -100,8 +100,10 @@ def _as_values(values: Sequence[Any]) -> Sequence[Value]:
 
 
 def by_size(value: Value) -> tuple[float, str]:
-    """What sorts values: numbers, also those that stand as text, by size, other text after them. No
-    two values are alike, so that the order is the same in every process."""
+    """Sort key: numbers (also those written as text) by size, then other text.
+
+    No two values have equal keys, so the order is the same in every process.
+    """
     try:
         number = float(value)
     except (ValueError, OverflowError):

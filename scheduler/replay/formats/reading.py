@@ -49,7 +49,7 @@ def read_recordings(path: Path, report: Callable[[str], None]) -> list[Recording
 
 
 def _text(path: Path) -> str | None:
-    """What a file holds, None if it is an export."""
+    """The text of a file; None if it is an export."""
     if path.exists() and not path.is_file():  # a pipe that nobody writes to would keep it waiting
         raise InputError(f"cannot read {path}: it is no regular file; allowed: {ALLOWED}")
     with decompressed(path) as file:

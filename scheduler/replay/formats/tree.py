@@ -1,4 +1,4 @@
-"""Which values of decisions were recorded together, and the rules that follow from it."""
+"""Find which values of decisions were recorded together, and make rules of them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ class Tree:
         self._schedules = len(indices)
 
     def rules(self) -> tuple[Rule, ...]:
-        """What was recorded, as rules on all leading parts and all pairs of the decisions that have
-        a choice."""
+        """Rules that admit the recorded combinations only.
+
+        They hold for all leading parts and all pairs of the decisions with more than one value.
+        """
         free = [name for name, values in self._values.items() if len(values) > 1]
         groups = [free[:depth] for depth in range(3, len(free) + 1)]
         return tuple(self._rule(group) for group in (*groups, *combinations(free, 2)))

@@ -23,8 +23,10 @@ class Abandoned:
         self._told = False
 
     def is_so(self, now: float) -> bool:
-        """Whether that has lasted too long at ``now``, in seconds. A :class:`RuntimeWarning` says
-        what lacks, once it is worth a line."""
+        """True if workers have been lacking for too long at ``now``, in seconds.
+
+        Warns once, by a :class:`RuntimeWarning`, after ``TOLD_SECONDS``.
+        """
         lacking = [self._executor.lacking(target) for target in self._targets]
         if not all(lacking):
             self._since, self._told = None, False

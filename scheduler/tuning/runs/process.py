@@ -21,8 +21,10 @@ def this_process() -> str:
 
 
 def is_gone(process: object) -> bool:
-    """Whether a process, as a run noted it, has ended for certain. Nobody knows of those of other
-    machines."""
+    """True if a process, as a run noted it, has certainly ended.
+
+    Processes of other machines cannot be asked, so the answer for them is False.
+    """
     if not isinstance(process, str) or process.count(":") != 2:
         return False
     machine, number, start = process.split(":")

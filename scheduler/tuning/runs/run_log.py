@@ -1,4 +1,4 @@
-"""What the database keeps of a run of the tuner, beside what it measured."""
+"""Keeps the record of a tuning run in the database, beside its measurements."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def new_run(
 
 
 def versions(space: Space) -> dict[str, str]:
-    """What a run is made with."""
+    """Versions of the software and templates that a run uses."""
     return {
         "tilewright": VERSION,
         "python": platform.python_version(),

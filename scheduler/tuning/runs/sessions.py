@@ -38,7 +38,7 @@ DONE = {Stop.TRIALS, Stop.SECONDS, Stop.PATIENCE, Stop.EXHAUSTED}
 
 
 class State(StrEnum):
-    """What became of a job."""
+    """The state of a job: running, lost or ended."""
 
     RUNNING = "running"
     LOST = "lost"  # it did not end, and gives no sign of life
@@ -73,7 +73,7 @@ class Session:
         return ", ".join(dict.fromkeys(run.reason for run in self.runs if run.reason))
 
     def state(self, now: float) -> State:
-        """What became of it by the time ``now``."""
+        """The state of the session at the time ``now``."""
         open = [run for run in self.runs if run.ended_at is None]
         if not open:
             return State.ENDED
@@ -92,7 +92,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Rest:
-    """What a run left undone, and what it may use for that; or those of a suite, which share it."""
+    """An unfinished run with its remaining budget; or those of a suite, which share one."""
 
     runs: tuple[Run, ...]
     budget: Budget
@@ -112,10 +112,10 @@ def sessions(database: Database) -> list[Session]:
 
 
 def rests(database: Database, name: str) -> list[Rest]:
-    """What the session called ``name`` left undone.
+    """The unfinished runs of the session called ``name``.
 
-    :class:`InputError` if there is none of that name, it runs or came to its end, or nothing is
-    left of its budget.
+    Raises :class:`InputError` if there is no such session, it still runs or is finished, or its
+    budget is spent.
     """
     runs = list(database.runs(name)) if name else []
     if not runs:
@@ -168,8 +168,7 @@ def target_here(run: Run) -> Target:
 
 
 def _is_alive(run: Run, now: float) -> bool:
-    """Whether a run that did not end may go on: it gave a sign of life, and its process did not end
-    on this machine."""
+    """True if an open run may continue: it was alive lately, and its process may still exist."""
     return -AHEAD <= now - run.heartbeat < LOST_AFTER and not is_gone(run.versions.get("process"))
 
 

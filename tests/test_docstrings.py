@@ -1,0 +1,54 @@
+"""Docstrings are sentences: none continues the name that it describes by a relative clause."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CLEAN = ("scheduler", "costmodel")
+EXEMPT = ("spaces/cpu", "spaces/cuda")
+REFUSED = {"Of", "What", "That", "Those", "Whether", "Which"}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def offenders(source: str) -> Iterator[str]:
+    """The docstrings in a module's ``source`` that begin with a refused word."""
+    for node in ast.walk(ast.parse(source)):
+        text = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
+        first = text.split(maxsplit=1)[0].strip(",.:;") if text and text.strip() else ""
+        if first in REFUSED:
+            yield f"{getattr(node, 'name', 'module')}: {text}"
+
+
+def modules(package: str) -> list[Path]:
+    """All modules of a package that the rule holds for."""
+    exempt = [ROOT / folder for folder in EXEMPT]
+    return [
+        path
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if not any(path.is_relative_to(folder) for folder in exempt)
+    ]
+
+
+@pytest.mark.parametrize("package", CLEAN)
+def test_docstrings_begin_with_a_subject_or_a_verb(package: str) -> None:
+    assert modules(package)
+    found = [
+        f"{path.relative_to(ROOT)}: {offender}"
+        for path in modules(package)
+        for offender in offenders(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("word", sorted(REFUSED))
+def test_a_refused_beginning_is_found_wherever_it_stands(word: str) -> None:
+    nested = f'class A:\n    """An a."""\n    async def _b(self):\n        """{word}, then."""\n'
+    assert list(offenders(f'"""{word} it is."""\n')) == [f"module: {word} it is."]
+    assert list(offenders(nested)) == [f"_b: {word}, then."]
+
+
+def test_other_beginnings_are_accepted() -> None:
+    assert not list(offenders('"""Offers what is asked for."""\nx = "What"\n'))
