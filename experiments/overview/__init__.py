@@ -1,0 +1,1 @@
+"""One page and one picture of all committed comparisons with libraries."""

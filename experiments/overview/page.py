@@ -1,0 +1,150 @@
+"""The page of all comparisons with libraries, as Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from experiments.operators.summary import of_tuned
+from experiments.overview.entries import CPU, GPU, Entry
+from experiments.overview.reading import Found, command, date, load, machine, read
+
+MAKE = "python -m experiments.overview"
+UNTUNED = "operators/results/untuned_h200_lines.json"
+LAUNCH = "gpu_matmul/results/launch.json"
+MACHINES = {
+    "AMD EPYC (family 25 model 1)": "Zen 3",
+    "AMD EPYC (family 25 model 17)": "Zen 4",
+    "AMD EPYC (family 26 model 2)": "Zen 5",
+    "Intel(R) Xeon(R) Processor (family 6 model 207)": "Xeon",
+    "NVIDIA H200": "H200",
+}
+HEAD = ("| kind | what | over the fastest of | on | cases | mean | least | date |", 8)
+
+INTRODUCTION = f"""\
+# How fast it is
+
+<!-- Written by `{MAKE}` from committed results; do not edit. -->
+
+![Fastest library's time over ours, by kind of operator](../_static/speedup.svg)
+
+A figure is the time of the fastest library, divided by ours, in one run, in turns. Below 1 the
+library was faster. *Mean* is the geometric mean, *least* the worst case. Times are medians; those
+of products on a CPU are the least of all rounds. Networks count each operator as often as it
+occurs.
+
+On a CPU there is one thread unless said, float32, on a machine that did nothing else. Zen 3 has
+AVX2; Zen 4, Zen 5 and the Xeon have AVX-512. On an H200 the L2 cache is cold before each call.
+
+All figures were made before `numerics="strict"` existed. Convolutions on the CPU that used
+Winograd's algorithm need `numerics="fast"` today: the tables say how many. See
+[](../numerics.md).
+
+Each kind stands on its newest full run. *Again* marks later runs of a few of its cases, which the
+picture does not show. The page and the picture are made from the committed files:
+
+```text
+{MAKE}
+```
+"""
+
+UNTUNED_WORDS = """\
+## Without tuning
+
+`best` without a database gives kernels that no one measured. On {on}, {cases} operators of all
+kinds were timed that way on {date}. They are {mean:.2f} as fast as tuned ones in the geometric
+mean; the least is {least:.2f}. The file is `experiments/{file}`.
+"""
+
+CALL_WORDS = """\
+## What a call costs
+
+A call from Python takes {ours:.1f} us on an {device} where `torch.mm` takes {torch:.1f}, with a
+kernel that hardly computes. The file is `experiments/{file}`; calls on a CPU are in
+`experiments/overheads`.
+"""
+
+
+def page(entries: Sequence[Entry]) -> str:
+    """The whole page."""
+    found = [(entry, read(entry)) for entry in entries]
+    parts = [INTRODUCTION]
+    for device, title in ((CPU, "On a CPU"), (GPU, "On an H200")):
+        parts.append("\n".join([f"## {title}", "", *_table(found, device), ""]))
+    parts.append("\n".join(["## Networks", "", *_networks(found), ""]))
+    parts.append("\n".join(["## What is lost", "", *_losses(found), ""]))
+    parts += [_untuned(), _call()]
+    parts.append("\n".join(["## Files and commands", "", *_commands(entries)]))
+    return "\n".join(parts)
+
+
+def _table(found: Sequence[tuple[Entry, Found]], device: str) -> Iterator[str]:
+    yield HEAD[0]
+    yield "| --- " * HEAD[1] + "|"
+    for entry, cases in found:
+        if entry.device == device:
+            what = entry.what + (", again" if entry.again else "")
+            if cases.winograd:
+                what += f' ({cases.winograd} with Winograd, `numerics="fast"`)'
+            days = ", ".join(dict.fromkeys(map(date, entry.files)))
+            cells = [entry.kind, what, entry.over, _on(entry), str(len(cases.cases))]
+            cells += [f"{cases.mean:.2f}", _ratio(cases.least.ratio), days]
+            yield f"| {' | '.join(cells)} |"
+
+
+def _networks(found: Sequence[tuple[Entry, Found]]) -> Iterator[str]:
+    yield "| network | on | the fastest at each operator, over ours |"
+    yield "| --- | --- | --- |"
+    for entry, cases in found:
+        if cases.points != cases.cases and not entry.again:
+            for point in cases.points:
+                yield f"| {point.name} | {_on(entry)} | {point.ratio:.2f} |"
+
+
+def _losses(found: Sequence[tuple[Entry, Found]]) -> Iterator[str]:
+    yield "| kind | case | on | ratio | date |"
+    yield "| --- | --- | --- | --- | --- |"
+    for entry, cases in found:
+        for case in cases.losses:
+            kind = f"{entry.kind}, {entry.what}" + (", again" if entry.again else "")
+            name = f"`{case.name}`" + (f", against {case.rival}" if case.rival else "")
+            day = date(entry.files[-1])
+            yield f"| {kind} | {name} | {_on(entry)} | {_ratio(case.ratio)} | {day} |"
+
+
+def _untuned() -> str:
+    shares = of_tuned(load(UNTUNED)["cases"])
+    return UNTUNED_WORDS.format(
+        on="an H200",
+        cases=len(shares),
+        date=date(UNTUNED),
+        mean=statistics.geometric_mean(shares),
+        least=min(shares),
+        file=UNTUNED,
+    )
+
+
+def _call() -> str:
+    calls = load(LAUNCH)
+    times = calls["us_per_call"]
+    device = MACHINES[calls["device"]]
+    return CALL_WORDS.format(
+        ours=times["tilewright"], torch=times["torch.mm"], device=device, file=LAUNCH
+    )
+
+
+def _commands(entries: Sequence[Entry]) -> Iterator[str]:
+    for file in dict.fromkeys(file for entry in entries for file in entry.files):
+        yield f"`experiments/{file}`, {date(file)}, {machine(file)}:"
+        yield ""
+        yield f"```text\n{command(file)}\n```"
+        yield ""
+
+
+def _on(entry: Entry) -> str:
+    return MACHINES[machine(entry.files[0])]
+
+
+def _ratio(ratio: float) -> str:
+    """Three digits of a loss, two of which might hide it."""
+    return f"{ratio:.3f}" if ratio < 1 else f"{ratio:.2f}"
