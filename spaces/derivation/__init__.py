@@ -1,5 +1,5 @@
-"""What follows from a program of :mod:`spaces.language`: nothing of this is declared anywhere.
+"""Facts derived from a program of :mod:`spaces.language`; none of them is declared anywhere.
 
-Roles of axes and places of operands in sums of products, and corrections between dependent
-reductions.
+They are the roles of axes and the places of operands in sums of products, and corrections between
+dependent reductions.
 """

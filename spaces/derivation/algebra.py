@@ -84,7 +84,7 @@ def product(factors: Iterable[Expression]) -> Expression:
 
 
 def factors(body: Expression) -> tuple[Expression, ...]:
-    """What ``body`` is a product of, from left to right; what it is divided by is a reciprocal."""
+    """List the factors of ``body`` from left to right; a divisor becomes a reciprocal."""
     match body:
         case Binary("*", left, right):
             return (*factors(left), *factors(right))

@@ -74,7 +74,9 @@ def more_cuts(program: Program) -> Iterator[tuple[Program, ...]]:
 
 
 def _conversions_apart(program: Program) -> Iterator[tuple[Program, ...]]:
-    """What is read of few bits converted first, and what is written so, last."""
+    """Yield cuts with conversions as separate parts: narrow inputs are widened first, and narrow
+    outputs written last.
+    """
     whole, before, after = widened(program)
     if any(_is_whole(program, stage) for stage in program.stages):
         return
@@ -86,13 +88,13 @@ def _conversions_apart(program: Program) -> Iterator[tuple[Program, ...]]:
 
 
 def _is_whole(program: Program, stage: Stage) -> bool:
-    """Whether a stage holds whole numbers, which float32 might not."""
+    """Tell whether a stage holds integers, which float32 might not represent."""
     known = {o.name for o in program.operands if o.element.is_integer}
     return stage.name in whole_stages(program.stages, known)
 
 
 def _gathers(stage: Stage) -> bool:
-    """Whether tables choose what a stage reads."""
+    """Tell whether tables choose the elements that a stage reads."""
     return any(index.reads for read in stage.body.reads for index in read.indices)
 
 
@@ -130,7 +132,9 @@ def _cut(
 
 
 def keeps_wholes(part: Program) -> bool:
-    """Whether whole numbers that a part hands on in floats, or writes so, are small enough."""
+    """Tell whether integers that a part passes on or writes as floats are small enough for
+    float32.
+    """
     known = magnitudes(part)
     return all(
         output.element.is_integer
@@ -152,8 +156,9 @@ def _needed(program: Program, names: Collection[str]) -> set[str]:
 
 
 def _is_float(program: Program, stage: Stage) -> bool:
-    """Whether a stage is no whole number, which an array of floats might not hold: an index, or
-    what is reduced of integers."""
+    """Tell whether an array of floats can hold a stage: it is no index, and no reduction of
+    integers.
+    """
     reads = [program.operand[r.name] for r in stage.body.value_reads if r.name in program.operand]
     return stage.reducer not in PLACES and not any(
         operand.element.is_integer and (stage.reducer or operand.element.bytes > 1)

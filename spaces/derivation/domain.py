@@ -77,7 +77,7 @@ def _count(program: Program, axes: Sequence[str], conditions: Sequence[Compariso
 
 
 def _affine(form: Affine, axis: str) -> bool:
-    """Whether an axis occurs by itself only, not within a quotient or remainder."""
+    """Tell whether an axis occurs only by itself, not within a quotient or remainder."""
     return all(atom == AxisValue(axis) or axis not in atom.axes for atom, _ in form.terms)
 
 

@@ -1,4 +1,4 @@
-"""What follows from a program, as text and numbers to be shown."""
+"""Facts derived from a program, as text and numbers for display."""
 
 from __future__ import annotations
 

@@ -23,8 +23,9 @@ Leaf = Callable[[Expression], str | None]
 
 @dataclass(frozen=True)
 class Integer(Expression):
-    """What a leaf is asked for where ``node``, an axis or an entry, is wanted as an integer, not as
-    a float."""
+    """A request to a leaf: ``node``, an axis or an entry, is wanted as an integer, not as a
+    float.
+    """
 
     node: Expression
 
@@ -79,7 +80,7 @@ class Scope(ABC):
         return self.exact(node, known) if known and known.takes_integers(node) else None
 
     def integer(self, node: Expression) -> str | None:
-        """What a leaf, here or further out, has of an axis or an entry as an integer."""
+        """Ask the leaves, from this scope outwards, for an axis or an entry as an integer."""
         found = self.leaf(Integer(node))
         return found if found or not self.around else self.around.integer(node)
 
@@ -103,7 +104,7 @@ class Scope(ABC):
         return self.names[node]
 
     def holds(self, node: Expression) -> bool:
-        """Whether an expression reads anything that this scope knows by itself."""
+        """Tell whether an expression reads anything that this scope defines itself."""
         if node not in self.own:
             below = () if isinstance(node, Read) else node.children
             self.own[node] = self.leaf(node) is not None or any(map(self.holds, below))
@@ -137,8 +138,9 @@ class Scope(ABC):
         return self.operation(node, known)
 
     def _multiplies(self, left: Expression, right: Expression) -> bool:
-        """Whether a quotient is a product with a reciprocal known further out: where what is
-        divided has a function's error, another rounding is within what is allowed."""
+        """Tell whether to replace a quotient by a product with a reciprocal that an outer scope
+        knows. A dividend with a function's error may be rounded once more.
+        """
         return bool(self.around) and not self.holds(right) and self.holds(left) and special(left)
 
 
@@ -149,7 +151,7 @@ def series(correction: Series, old: Scope, new: Scope) -> list[str]:
 
 
 def special(expression: Expression) -> bool:
-    """Whether a function is called that takes several instructions."""
+    """Tell whether an expression calls a function that takes several instructions."""
     return any(isinstance(n, Call) and n.function not in PLAIN for n in expression.walk())
 
 

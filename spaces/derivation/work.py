@@ -1,5 +1,6 @@
-"""What there is to do: floating-point operations as the field counts them, operations by the unit
-that does them, and the least bytes that move."""
+"""Count the work of a program: floating-point operations as the field counts them, operations by
+functional unit, and the least bytes that move.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ def least_bytes(program: Program) -> int:
 
 
 def _factors_of_sum(stage: Stage) -> tuple[Expression, ...]:
-    """What is multiplied in each term of a sum, constants left out; else the body."""
+    """List the factors of a sum's terms without constants; for any other stage, its body."""
     if stage.reducer != "sum":
         return (stage.body,)
     found = tuple(f for f in factors(stage.body) if constant(f) is None)

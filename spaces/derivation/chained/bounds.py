@@ -1,9 +1,10 @@
-"""Which keys count for a row, from the conditions of a program, by arithmetic on intervals.
+"""Find the keys that count for a row from the conditions of a program, by interval arithmetic.
 
-A condition that is a sum of whole multiples of parts, such as ``j <= i + 3``, bounds the keys of a
-row from one side: ``c * key + rest >= 0``, where ``rest`` depends on the row alone. The least and
-the greatest value that ``rest`` has over some rows say which keys count for any of them, and which
-for all: tiles outside of the first are never visited, and those within the second test nothing.
+A condition that is a sum of integer multiples of parts, such as ``j <= i + 3``, bounds the keys of
+a row from one side: ``c * key + rest >= 0``, where ``rest`` depends on the row alone. The least and
+the greatest value of ``rest`` over some rows give the keys that count for any of them, and the keys
+that count for all. Tiles outside the first range are never visited; tiles inside the second test
+nothing.
 """
 
 from __future__ import annotations
@@ -32,5 +33,5 @@ def bounding_forms(
 
 
 def _steps_along(form: Form, key: str) -> bool:
-    """Whether the key occurs by itself alone, not within a quotient or an entry."""
+    """Tell whether the key occurs only by itself, not within a quotient or an entry of a table."""
     return all(isinstance(atom, str) or key not in axes_of(atom) for atom, _ in form.terms)

@@ -62,7 +62,7 @@ class Levels:
         return max(found, key=lambda n: sum(1 for _ in n.walk()), default=None)
 
     def _computed(self, first: bool) -> dict[Expression, None]:
-        """What the first loop computes, or those after it."""
+        """Collect the expressions that the first loop computes, or those of later loops."""
         bodies = [*(r.element for r in self.chained.scalars), *self.weights]
         chosen = [body for body in bodies if (self.of(body) == 0) == first]
         return dict.fromkeys(node for body in chosen for node in body.walk())

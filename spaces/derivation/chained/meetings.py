@@ -12,8 +12,10 @@ from tilewright.spaces.derivation.products.splitting import Part
 
 
 class Meetings:
-    """What blocks of rows of a chain meet: from the tile in which the first key of any of its rows
-    is to the last key of any. Bounds that tables or other products decide are taken for none."""
+    """The tiles of keys that each block of rows of a chain visits: from the tile with the first key
+    of any of its rows to the last key of any. Bounds that depend on tables or other products are
+    ignored.
+    """
 
     def __init__(self, chained: Chained) -> None:
         self._low, self._high = _spans(chained)

@@ -45,7 +45,9 @@ def with_picked_sums(program: Program, product: Stage) -> Program:
 
 
 def _picks(read: Read, product: Stage) -> bool:
-    """Whether a read is of its own row of the product, at a place that the row alone decides."""
+    """Tell whether a read takes one element of its own row of the product, at a place that depends
+    on the row alone.
+    """
     *own, _ = map(AxisValue, product.axes)
     if read.name != product.name or read.outside is not None or read.indices[:-1] != tuple(own):
         return False

@@ -1,8 +1,8 @@
-"""Whether a maximum may lag behind: any number in its place is a legal reference for exponentials.
+"""Tell whether a maximum may lag behind, as any number is a valid reference for exponentials.
 
-Sums of ``exp(x - m)`` are corrected from one ``m`` to another by a factor, and what comes out in
-the end is often the same for all: weights over their sum, or ``m + log(sum)``. That is tried on
-numbers, with every other maximum in the place of this one.
+Sums of ``exp(x - m)`` are corrected from one ``m`` to another by a factor. The final result is
+often the same for every ``m``: weights over their sum, or ``m + log(sum)``. This is tested on
+numbers, with other values in place of the maximum.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def with_scaled_scores(chained: Chained) -> Chained:
 
 
 def _scales(node: Expression, score: Read) -> Iterator[float | None]:
-    """What each use of the score multiplies it by; None where it is used as it is."""
+    """Yield the factor that each use of the score multiplies it by; None for a use without one."""
     if node == score:
         yield None
     elif (scale := _scale(node, score)) is not None:

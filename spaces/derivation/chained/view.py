@@ -118,8 +118,9 @@ class Chained:
 
     @cached_property
     def has_far_bounds(self) -> bool:
-        """Whether 32 bits do not hold the keys that bounds give, before these are cut to those that
-        there are."""
+        """Tell whether bounds of keys may exceed 32 bits before they are clipped to the keys that
+        exist.
+        """
         reach = Reach(self.program, self.indexing.limits)
         return not reach.are_narrow(self.bounds)
 
@@ -138,7 +139,7 @@ class Chained:
         return tuple(r.name for r in self.scalars if r.reducer in ("argmax", "argmin"))
 
     def reads_key(self, expression: Expression) -> bool:
-        """Whether an expression differs from key to key."""
+        """Tell whether an expression differs from key to key."""
         if expression == self.score:
             return True
         if isinstance(expression, Read) and expression not in self.places:

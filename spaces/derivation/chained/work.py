@@ -1,4 +1,4 @@
-"""What templates of all targets count of a chain over the columns of a product."""
+"""Count the work of a chain over the columns of a product, for templates of all targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.spaces.workloads.computation import Computation
 
 
 def share_inside(computation: Computation, chained: Chained) -> float:
-    """Of all pairs of a row and a key, the share that conditions let count."""
+    """Compute the share of all pairs of a row and a key that conditions let count."""
     width = chained.width.extent * len(chained.weighings)
     full = 2.0 * chained.batches * chained.row_count * chained.key.extent
     return min(1.0, computation.flops / (full * (chained.depth.extent + width)))

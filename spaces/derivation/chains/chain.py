@@ -60,7 +60,7 @@ def chain(program: Program, over: tuple[str, ...], strict: bool = False) -> Chai
 
 
 def is_weak(program: Program) -> bool:
-    """Whether some chain of a program has a correction that a strict one has not."""
+    """Tell whether some chain of a program has a correction that a strict one has not."""
     return any(chain(program, c.over, strict=True).refusals != c.refusals for c in chains(program))
 
 

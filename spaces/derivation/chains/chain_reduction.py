@@ -56,7 +56,7 @@ class ChainReduction:
 
     @property
     def corrected_by(self) -> tuple[Expression, ...]:
-        """What the correction is computed of."""
+        """The expressions that the correction is computed from."""
         match self.correction:
             case Scaling(_, exponent):
                 return (exponent,)

@@ -61,11 +61,11 @@ class Derivation:
     found: dict[str, ChainReduction] = field(default_factory=dict)
 
     def varies(self, f: Expression) -> bool:
-        """Whether ``f`` differs from element to element of a row."""
+        """Tell whether ``f`` differs from element to element of a row."""
         return not f.axes.isdisjoint(self.over)
 
     def depends(self, f: Expression) -> bool:
-        """Whether ``f`` reads states of this pass."""
+        """Tell whether ``f`` reads states of this pass."""
         return any(read.name in self.found for read in f.reads)
 
     def derive(self, name: str, reducer: str, axes: tuple[str, ...], summand: Expression) -> None:
@@ -103,7 +103,9 @@ class Derivation:
 
 
 def _extreme(derivation: Derivation, own: ChainReduction, terms: Sequence[Term]) -> ChainReduction:
-    """Of ``max``, ``min`` and their arguments: shifts and positive scales of all elements."""
+    """Correct ``max``, ``min`` and their arguments for shifts and positive scales of all
+    elements.
+    """
     rest = [t for t in terms if derivation.varies(t.c)]
     shifts = [t for t in terms if not derivation.varies(t.c)]
     scales = {t.q for t in rest} or {ONE}
@@ -128,7 +130,7 @@ def _total(values: Iterable[Expression]) -> Expression:
 
 
 def positive(f: Expression) -> bool:
-    """Whether ``f`` is seen to be above 0, or 0 only by underflow."""
+    """Tell whether ``f`` is provably positive, or 0 only by underflow."""
     match f:
         case Number(value):
             return value > 0

@@ -29,9 +29,9 @@ NOWHERE = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class State:
-    """What one reduction has of some elements of each row.
+    """A reduction's partial result for some elements of each row.
 
-    ``seen`` says of which rows there were any elements. ``place`` is where ``value`` was found, for
+    ``seen`` tells which rows had any elements. ``place`` is where ``value`` was found, for
     ``argmax`` and ``argmin``.
     """
 
@@ -89,7 +89,7 @@ class FusedPass:
         return new
 
     def results(self, states: States) -> dict[str, np.ndarray]:
-        """What the program means by each reduction."""
+        """Compute the final value of each reduction of the program from its state."""
         return {r.name: self.result(r, states) for r in self.reductions}
 
     def part(self, r: ChainReduction, elements: np.ndarray, states: States) -> State:

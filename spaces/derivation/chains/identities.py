@@ -1,8 +1,8 @@
-"""Whether expressions are equal as rational functions, decided by evaluation at random points.
+"""Test whether expressions are equal as rational functions, by evaluation at random points.
 
-Values are whole numbers modulo a prime of 61 bits, so they are exact. A rational function that is 0
-at a random point is 0, but for a probability of its degree over the prime (Schwartz 1980, Zippel
-1979). Reads and calls are variables of their own: functions are never known to cancel.
+Values are integers modulo a prime of 61 bits, so they are exact. A rational function that is 0 at a
+random point is 0, except with a probability of its degree over the prime (Schwartz 1980, Zippel
+1979). Reads and calls are variables of their own: functions never cancel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Point = Mapping[Expression, int]
 
 
 def is_zero(f: Expression) -> bool:
-    """Whether ``f`` is 0 whatever its reads and calls are."""
+    """Tell whether ``f`` is 0 for all values of its reads and calls."""
     return ratio(f, Number(1.0)) == 0
 
 

@@ -151,7 +151,7 @@ def _chosen(condition: Expression, value: Expression, holds: bool) -> Expression
 
 
 def element(term: Term) -> Expression:
-    """What is summed up of a term while its results are not final: all but ``q``."""
+    """Build the part of a term that is summed while its results are not final: all but ``q``."""
     exponent = plus(term.v, term.u)
     power: Expression = ONE
     if term.function and exponent != ZERO:

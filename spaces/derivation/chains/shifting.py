@@ -78,7 +78,7 @@ class _Shift:
         }
 
     def term(self, stage: Stage) -> Expression:
-        """What a stage reduces, of operands and reductions."""
+        """Write the expression that a stage reduces in terms of operands and reductions."""
         return inlined(self.program, stage.body, lambda _: True)
 
     def count(self, stage: Stage) -> int:
@@ -94,7 +94,7 @@ class _Shift:
         return Select(Comparison("<", size, Number(LARGEST)), found, Number(0.0))
 
     def body(self, stage: Stage) -> Expression:
-        """What a sum adds up, with shifted terms and means."""
+        """Write the terms of a sum with shifted terms and means."""
         found = self.term(stage)
         new = self._replaced(found, stage)
         return stage.body if new == found else new
@@ -119,7 +119,7 @@ class _Shift:
         return name
 
     def _counts(self, node: Expression, total: Stage) -> bool:
-        """Whether an expression is the number of a sum's terms."""
+        """Tell whether an expression is the number of a sum's terms."""
         if isinstance(node, Number):
             return isclose(node.value, self.count(total))
         counting = self.program.stage.get(node.name) if isinstance(node, Read) else None

@@ -64,8 +64,9 @@ def about_result(derivation: Derivation, own: ChainReduction) -> ChainReduction:
 
 
 def _is_right(derivation: Derivation, about: Expression, leaving: Sequence[Expression]) -> bool:
-    """Whether the mean is of elements from which something near it is subtracted, and no factor
-    leaves the sum."""
+    """Tell whether the mean is taken of elements from which a value near it was subtracted, and no
+    factor was taken out of the sum.
+    """
     if any(constant(factor) is None for factor in leaving):
         return False
     match about:

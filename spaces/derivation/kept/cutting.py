@@ -67,7 +67,9 @@ class Cutting(ABC):
 
 
 def turn_rules(view: KeptView, piece: str) -> list[Rule]:
-    """What rules out turns of a loop for each ``piece``, in the word of the template."""
+    """Make the rules that limit the turns of a loop for each ``piece``, in the word of the
+    template.
+    """
     extent = {loop.name: loop.extent for loop in view.kept} | {"none": 1}
     first = loops_across(view)[0]
 

@@ -25,7 +25,8 @@ def tap_index(view: KeptView, access: Bounded) -> Form | None:
 
 
 def same_in_tile(view: KeptView, access: Bounded, c: Any) -> Any:
-    """Whether all turns that a tile has of the loop ``across`` read the same elements of an
-    access, by columns of decisions: filters of several groups differ, say."""
+    """Tell whether all turns of the loop ``across`` within a tile read the same elements of an
+    access, by columns of decisions. They differ, for example, in filters of several groups.
+    """
     unmoved = [loop.name for loop in view.kept[:-1] if access.step(loop.name) == 0]
     return (c["turns"] == 1) | np.isin(c["across"], unmoved)

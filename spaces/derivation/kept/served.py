@@ -1,4 +1,4 @@
-"""What templates along kept axes ask of a program, on all targets."""
+"""Requirements of templates along kept axes on a program, on all targets."""
 
 from __future__ import annotations
 

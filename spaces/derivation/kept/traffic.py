@@ -26,8 +26,9 @@ def loads_by_turns(view: KeptView, access: Bounded, c: Any) -> Any:
 
 
 def _overlapping(view: KeptView, access: Bounded, step: int) -> tuple[int, int] | None:
-    """Of the tap that moves along a kept loop: its extent, and by how many of its turns one turn
-    of the loop moves; None if none moves so."""
+    """Find the tap that moves along a kept loop: its extent, and the number of its turns that one
+    turn of the loop moves; None if there is no such tap.
+    """
     for loop in view.taps:
         own = abs(access.step(loop.name) or 0)
         if step and own and step % own == 0 and step // own < loop.extent:

@@ -27,8 +27,9 @@ from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 @dataclass(frozen=True)
 class Bounded(Access):
-    """What a read takes at each point of the loops: an element of the array where all ``bounds``
-    hold, and ``outside`` elsewhere."""
+    """The value of a read at each point of the loops: an element of the array where all ``bounds``
+    hold, and ``outside`` elsewhere.
+    """
 
     bounds: tuple[Bound, ...] = ()
     outside: float = 0.0
@@ -77,7 +78,9 @@ class KeptView:
         )
 
     def _outside(self, read: Read) -> tuple[bool, float | None]:
-        """Whether the element is a number once a read is outside, and which."""
+        """Tell whether the element becomes a constant once a read is outside, and which
+        constant.
+        """
         value = self.reads[read].outside
         if not self.reads[read].bounds:
             return False, None
@@ -178,14 +181,16 @@ def _reduction(program: Program) -> Stage:
 
 
 def _body(stage: Stage) -> Expression:
-    """What an output is, of results."""
+    """Write an output in terms of the results of reductions."""
     return Read(stage.name, tuple(map(AxisValue, stage.axes))) if stage.reducer else stage.body
 
 
 def _axes_of_state(
     reduced: Stage, values: tuple[Expression, ...], output: Stage
 ) -> Mapping[str, Expression]:
-    """What the reduction's axes are called where outputs read it, and those that it reduces."""
+    """Map the reduction's axes to the indices by which outputs read it; reduced axes are
+    included.
+    """
     reads = {read for value in values for read in value.reads if read.name == reduced.name}
     own: Mapping[str, Expression] = {axis: AxisValue(axis) for axis in reduced.over}
     if len(reads) != 1:

@@ -56,7 +56,7 @@ class Plane:
 
     @cached_property
     def turned(self) -> tuple[Access, ...]:
-        """What is read side by side along rows."""
+        """The reads that are contiguous along rows."""
         return tuple(a for a in self.view.loaded if self.kind(a) == TURNED)
 
     def row_step(self, access: Access) -> int | None:

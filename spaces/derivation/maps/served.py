@@ -1,4 +1,4 @@
-"""What templates of maps on all targets ask of a program."""
+"""Requirements of templates of maps on a program, on all targets."""
 
 from __future__ import annotations
 

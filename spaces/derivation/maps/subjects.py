@@ -1,4 +1,4 @@
-"""What of a map depends on its axes: the places of arrays, and numbers made of axes alone."""
+"""The parts of a map that depend on its axes: places of arrays, and values of axes alone."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Subjects:
                     yield from self._within(child)
 
     def _is_whole(self, node: Expression) -> bool:
-        """Whether it is an index: of axes, whole numbers and tables."""
+        """Tell whether a node is an index: made of axes, integers and tables."""
         if not self._has_whole_leaves(node):
             return False
         try:

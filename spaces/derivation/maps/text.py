@@ -34,7 +34,7 @@ def entry_offset(view: MapView, entry: Entry) -> Form:
 
 
 def may_be_negative(view: MapView, quotient: Quotient) -> bool:
-    """Whether what is divided may be, so that C would round it up."""
+    """Tell whether a dividend may be negative. C would then round the quotient up."""
     known = span(quotient.dividend, view.limits)
     return known is None or known[0] < 0
 

@@ -64,14 +64,16 @@ class MapView:
         return tuple(dict.fromkeys(self.reads.values()))
 
     def moved(self, output: int) -> Access | None:
-        """What an output is a mere copy of, element by element; None if anything is computed."""
+        """Return the read that an output copies element by element; None if anything is
+        computed.
+        """
         value = self.values[output]
         found = self.reads.get(value) if isinstance(value, Read) else None
         same = found is not None and found.array.dtype == self.outputs[output].array.dtype
         return found if same else None
 
     def is_table(self, name: str) -> bool:
-        """Whether an operand's entries are indices, and nothing else is read of it."""
+        """Tell whether an operand's entries are used as indices only."""
         return name in self.limits and all(a.array.name != name for a in self.loaded)
 
     def contiguous(self, access: Access) -> str | None:

@@ -80,7 +80,7 @@ class Form:
         return frozenset(axis for atom, _ in self.terms for axis in axes_of(atom))
 
     def coefficient(self, atom: Atom) -> int:
-        """What ``atom`` is multiplied by; 0 if it is not in the form."""
+        """Return the coefficient of ``atom``; 0 if it is not in the form."""
         return dict(self.terms).get(atom, 0)
 
     def part(self, axes: Iterable[str]) -> Form:

@@ -53,7 +53,7 @@ def _pair(first: Program, second: Program) -> Pair | None:
 
 
 def _are_alike(one: PlacedProduct, two: PlacedProduct) -> bool:
-    """Whether two products are the same but for the name of an array: the right factor's."""
+    """Tell whether two products differ only in the name of the right factor's array."""
     name = two.right.operand.name
     twin = replace(one.right.operand, name=name)
     at = replace(one.right.place, name=name)

@@ -1,4 +1,6 @@
-"""What is computed where an operand of a product is loaded: casts, scales, normalisations."""
+"""The prologue of a product: values computed as an operand is loaded, by casts, scales or
+normalisation.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class Load:
 
     @property
     def plain(self) -> bool:
-        """Whether the factor is an array as it is: nothing is computed and nothing lies outside."""
+        """Tell whether the factor is a plain array: nothing is computed and no read is out of
+        bounds.
+        """
         return isinstance(self.value, Read) and not self.places[0].bounds
 
 

@@ -27,13 +27,15 @@ def offset_of(program: Program, entry: Entry) -> Form:
 
 @dataclass(frozen=True)
 class Reach:
-    """What forms reach whose atoms have these ``limits``; tables are those of ``program``."""
+    """The largest absolute values of forms whose atoms have these ``limits``; tables belong to
+    ``program``.
+    """
 
     program: Program
     limits: Limits
 
     def are_narrow(self, forms: Iterable[Form]) -> bool:
-        """Whether 32 bits hold all that the forms are computed of."""
+        """Tell whether all intermediate values of the forms fit in 32 bits."""
         return all(self.of(form) < NARROW for form in forms)
 
     def of(self, form: Form) -> int:
@@ -49,7 +51,7 @@ class Reach:
         return max(-low, high, inside)
 
     def _within(self, atom: Atom) -> int:
-        """What an atom is computed of."""
+        """Bound the values that an atom is computed from."""
         match atom:
             case Quotient(dividend, divisor):
                 return max(self.of(dividend), divisor)

@@ -54,9 +54,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Indexing:
-    """What indices of a program mean in terms of parts.
+    """The indices of a program in terms of parts of axes.
 
-    ``splits`` has every axis; ``limits`` the extent of every part, and of integer operands the
+    ``splits`` has every axis. ``limits`` has the extent of every part, and for integer operands the
     number that their entries are below.
     """
 
@@ -157,7 +157,7 @@ def _by_table(program: Program, axis: str, extent: int, entries: Iterable[Entry]
 
 
 def _nested(divisors: set[int]) -> list[int]:
-    """Those that each divide the next, from the smallest on."""
+    """Select divisors that each divide the next, from the smallest on."""
     chosen: list[int] = []
     for divisor in sorted(divisors):
         if not chosen or divisor % chosen[-1] == 0:

@@ -105,7 +105,7 @@ class PlacedProduct:
 
     @property
     def fused(self) -> bool:
-        """Whether anything is computed of the sum before it is written."""
+        """Tell whether anything is computed from the sum before it is written."""
         return self.value != self.sum
 
     @cached_property
@@ -210,7 +210,7 @@ def _check_groups(found: Roles) -> None:
 
 
 def _segments(program: Program, found: Roles) -> Segments | None:
-    """What gives the rows their product, if there is such a table."""
+    """Find the table that assigns rows to products, if there is one."""
     for split in found.indexing.splits.values():
         if split.table is not None:
             return Segments(program.operand[split.table], split.parts[0].extent)
@@ -267,7 +267,7 @@ def _slowness(part: Part, left: Factor, right: Factor) -> tuple[int, int]:
 
 
 def _finished(program: Program, found: Roles, last: Stage, summed: Read) -> Expression:
-    """What is written, in terms of the sum and of operands beside it."""
+    """Write the output's value in terms of the sum and of operands beside it."""
     leaving = times(found.leaving, summed)
     if last is found.stage:
         return leaving

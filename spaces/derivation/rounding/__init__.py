@@ -1,1 +1,1 @@
-"""What right kernels of a program may give, by value and bound through each stage."""
+"""Bounds on the output of right kernels, derived through each stage of a program."""

@@ -1,11 +1,11 @@
-"""What right kernels of a program may give: an interval for each element of each output.
+"""Compute the allowed output of a program: an interval for each element of each output.
 
-Values and bounds go through the program together, stage by stage: each operation rounds once
-(:mod:`spaces.numerics.interval`), and sums lose what
-:func:`~spaces.numerics.adding.error_of_sum` says. What is made of whole numbers alone is
-exact; so are places of ``argmax`` and ``argmin``, unless rounding decides between elements: then
-any place is allowed from the first to the last of two, and any at all where there are more.
-Compare by :func:`spaces.numerics.allowance.agrees`.
+Values and bounds go through the program together, stage by stage. Each operation rounds once
+(:mod:`spaces.numerics.interval`), and sums lose accuracy as
+:func:`~spaces.numerics.adding.error_of_sum` says. Values of integers alone are exact. So are places
+of ``argmax`` and ``argmin``, unless rounding decides between elements: if two may be the best, any
+place from the first to the last of them is allowed; if more may be, any place is. Compare by
+:func:`spaces.numerics.allowance.agrees`.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ def computed(
     rows: Rows | None = None,
     known: Mapping[str, Places] | None = None,
 ) -> dict[str, np.ndarray]:
-    """What comes of a program whose stages are rounded to the dtype that kernels compute in, and
-    infinite where they are too large for it. The rest is as in :func:`allowed`."""
+    """Evaluate a program with each stage rounded to the dtype that kernels compute in; values that
+    are too large for it become infinite. Parameters are those of :func:`allowed`.
+    """
     context, arrays = _begun(program, inputs, rows, lambda: None, known)
     with np.errstate(all="ignore"):
         for stage in program.stages:
@@ -70,8 +71,9 @@ def computed(
 def evaluated(
     program: Program, inputs: Mapping[str, np.ndarray], rows: Rows
 ) -> dict[str, ApproximateArrays]:
-    """What each stage's body, and the conditions that bound it, are a meaning of, at all points of
-    these rows."""
+    """Evaluate each stage's body, and the conditions that bound it, at all points of these rows;
+    the result is a meaning of expressions.
+    """
     context, arrays = _begun(program, inputs, rows, lambda: None, None)
     found = {}
     with np.errstate(all="ignore"):
@@ -91,7 +93,7 @@ def _begun(
     pause: Callable[[], None],
     known: Mapping[str, Places] | None,
 ) -> tuple[_Context, dict[str, Approximate]]:
-    """What all stages share, and the operands."""
+    """Make the context that all stages share, and the operands."""
     rows, rules = rows or Rows(), Rules(Arrays(), program.computed_in, absorbs=True)
     places = {**rows.places(program), **(known or {})}
     arrays = {o.name: Approximate(np.asarray(inputs[o.name])) for o in program.operands}
@@ -100,8 +102,9 @@ def _begun(
 
 @dataclass(frozen=True)
 class _Context:
-    """What all stages share; ``places`` says where stages and operands are known, if not at all
-    places."""
+    """Data that all stages share. ``places`` names the places where stages and operands are known,
+    if these are not known everywhere.
+    """
 
     program: Program
     rules: Rules

@@ -57,12 +57,13 @@ class Approximation(ABC):
 
     @property
     def numbers(self) -> Numbers:
-        """What is computed with."""
+        """The numbers that rules compute with."""
         return self.rules.numbers
 
     def bounds(self, x: Approximate) -> Interval:
-        """What code may have in the place of a value, in the type computed in: a whole number
-        rounded to it, or not yet."""
+        """Bound a value in the type that kernels compute in. A kernel may have rounded an integer
+        to that type, or not.
+        """
         if isinstance(x.value, int):
             return self.rules.number(x.value)
         if self.rules.kind != "float32" or not self.is_whole(x):
@@ -81,7 +82,7 @@ class Approximation(ABC):
         return numbers.select(b.free, infinite, numbers.select(exact, zero, distance))
 
     def is_whole(self, x: Approximate) -> bool:
-        """Whether these are whole numbers, which all kernels agree about."""
+        """Tell whether these are integers, which are exact in all kernels."""
         return x.interval is None and self.numbers.is_whole(x.value)
 
     def number(self, value: float) -> Approximate:
@@ -145,7 +146,7 @@ class Approximation(ABC):
         return Approximate(value, self.rules.call(function, list(map(self.bounds, arguments))))
 
     def _varies(self, x: Approximate) -> bool:
-        """Whether these are whole numbers, and no literal."""
+        """Tell whether these are integers, and not a literal."""
         return self.is_whole(x) and not isinstance(x.value, int)
 
     def _extreme(self, function: str, values: Sequence[Any]) -> Any:
@@ -154,8 +155,9 @@ class Approximation(ABC):
         return self.numbers.select(self.numbers.operation(_KEEPING[function], a, b), a, b)
 
     def _of_whole(self, found: Approximate, parts: Sequence[Approximate]) -> Approximate:
-        """What is found by whole numbers: anything, where kernels may differ about these, as about
-        a place."""
+        """Widen a result that was computed from integers: it may be anything where kernels may
+        differ in these, as they may in a place.
+        """
         intervals = [part.interval for part in parts if part.interval is not None]
         if not intervals:
             return found

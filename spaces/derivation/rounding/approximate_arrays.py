@@ -60,13 +60,13 @@ class ApproximateArrays(Approximation):
         return replace(self, axes=axes)
 
     def _shape(self, name: str) -> tuple[int, ...]:
-        """Of the whole array."""
+        """The shape of the whole array."""
         if name in self.program.operand:
             return self.program.operand[name].shape
         return self.program.shape(self.program.stage[name].axes)
 
     def _wide(self, name: str, found: Approximate) -> Approximate:
-        """What was read, in float64, or in int64."""
+        """Widen values that were read to float64 or int64."""
         if name not in self.program.operand:
             return found
         element = self.program.operand[name].element
@@ -96,7 +96,7 @@ def _along(index: np.ndarray) -> list[int]:
 
 
 def _are_apart(along: Sequence[Sequence[int]]) -> bool:
-    """Whether each index differs along one dimension at most, and no two along the same."""
+    """Tell whether each index varies along at most one dimension, and no two along the same."""
     every = [place for places in along for place in places]
     return max(map(len, along)) <= 1 and len(set(every)) == len(every)
 

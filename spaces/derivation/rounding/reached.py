@@ -1,4 +1,4 @@
-"""Which values of the axes that are reduced the conditions of a program can leave."""
+"""Find the values of reduced axes that the conditions of a program admit."""
 
 from __future__ import annotations
 

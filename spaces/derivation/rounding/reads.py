@@ -1,4 +1,4 @@
-"""Which entries of a program's operands some of its rows read."""
+"""Find the entries of a program's operands that some of its rows read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _places(
 
 
 def _values(program: Program, stage: Stage, rows: Rows, index: Expression) -> np.ndarray:
-    """Those that an index has anywhere in the rows."""
+    """List the values that an index takes anywhere in the rows."""
     axes = {a: values for a, values in rows.values(program, stage).items() if a in index.axes}
     rules = Rules(Arrays(), program.computed_in)
     at = index.fold(ApproximateArrays(rules, {}, grid(axes), program)).value

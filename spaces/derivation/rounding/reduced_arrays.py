@@ -110,8 +110,10 @@ def _identity(value: float, kind: np.dtype) -> float:
 def _contest(
     low: np.ndarray, high: np.ndarray, free: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whether any but one may be the greatest, and is not equal to it for certain; and between
-    which places it is then: those of two, or all where more may be."""
+    """Tell whether a second element may be the greatest and is not surely equal to the first; and
+    the range of places allowed then: between the two, or everywhere if more than two may be the
+    greatest.
+    """
     near, last = high >= low.max(axis=-1)[..., None], low.shape[-1] - 1
     number, anything = near.sum(axis=-1), free.any(axis=-1)
     two = (number == 2) & ~anything

@@ -1,7 +1,7 @@
-"""What right kernels may make of sums and products whose terms are known up to intervals.
+"""Bound the sums and products of terms that are known up to intervals.
 
-The formulas stand here once, over any numbers (:mod:`spaces.numerics.numbers`); adding up the
-terms is left to whoever has them.
+The formulas stand here once, for any numbers (:mod:`spaces.numerics.numbers`); callers add up the
+terms.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Terms:
 
 
 def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Terms:
-    """What is to be multiplied, and added up over all points that are reduced."""
+    """Make the factors that are multiplied, and summed over all points that are reduced."""
     found = _factors(program, stage)
     parts = [factor.fold(meaning) for factor in found]
     values = [part.value for part in parts]
@@ -230,7 +230,7 @@ def place_of_best(
 
 
 def is_exact(part: Approximate) -> bool:
-    """Whether all kernels have the same value, as they have of an operand."""
+    """Tell whether all kernels have the same value, as they have of an operand."""
     return part.interval is None or part.interval.low is part.interval.high
 
 

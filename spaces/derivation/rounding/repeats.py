@@ -59,6 +59,6 @@ def _shape(program: Program, name: str) -> tuple[int, ...]:
 
 
 def _along(read: Read, dimensions: Iterable[T], along: Collection[str]) -> list[T]:
-    """Those of an array's dimensions that are read along some of these axes."""
+    """Select the dimensions of an array that are read along some of these axes."""
     pairs = zip(dimensions, read.indices, strict=True)
     return [dimension for dimension, index in pairs if not index.axes.isdisjoint(along)]

@@ -24,7 +24,9 @@ class Rows:
     which: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def places(self, program: Program) -> dict[str, Places]:
-        """Of each stage, the dimensions along which it is evaluated at some values, and these."""
+        """Map each stage to the dimensions along which only some values are evaluated, with these
+        values.
+        """
         return {
             stage.name: {
                 stage.axes.index(axis): values
@@ -81,6 +83,6 @@ def _are_independent(program: Program, axis: str) -> bool:
 
 
 def reads(program: Program, stage: Stage) -> Iterator[Read]:
-    """Of a stage's body, and of the conditions that bound it."""
+    """Yield the reads of a stage's body, and of the conditions that bound it."""
     for expression in (stage.body, *program.bounding(stage)):
         yield from expression.reads

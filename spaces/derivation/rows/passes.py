@@ -58,7 +58,7 @@ class Expander:
             raise InputError(f"{read} is the result of another row; {self._instead(read, own)}")
 
     def _instead(self, read: Read, own: tuple[AxisValue, ...]) -> str:
-        """What to write for it."""
+        """Suggest another spelling for a read."""
         pairs = list(zip(own, read.indices, strict=True))
         chosen = [f"{axis} == {index}" for axis, index in pairs if axis != index]
         if len(chosen) == 1 and all(axis == i or axis.name in self.over for axis, i in pairs):
@@ -121,7 +121,7 @@ def expressions(pass_: Pass) -> Iterator[Expression]:
 
 
 def argument_axes(program: Program) -> Mapping[str, tuple[str, ...]]:
-    """Of each reduction that gives a place, the axes along which places are counted."""
+    """Map each reduction that gives a place to the axes along which places are counted."""
     return {s.name: s.over for s in program.stages if s.reducer in ("argmax", "argmin")}
 
 

@@ -37,12 +37,12 @@ class Place:
 
     @property
     def by_row(self) -> bool:
-        """Whether it differs from row to row."""
+        """Tell whether the place differs from row to row."""
         return any(self.rows) or bool(self.gathers)
 
     @property
     def by_column(self) -> bool:
-        """Whether it differs along a row."""
+        """Tell whether the place differs along a row."""
         return any(self.columns)
 
     @property

@@ -1,4 +1,4 @@
-"""Which programs had better not be computed as rows, whatever the target."""
+"""Refuse programs that are slow when computed as rows, on all targets."""
 
 from __future__ import annotations
 

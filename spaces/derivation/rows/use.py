@@ -1,4 +1,4 @@
-"""What each sweep along a row reads: the elements of a pass, or those of the outputs."""
+"""The reads of each sweep along a row: sweeps of reductions, and the sweep that writes outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Use:
 
     @property
     def sweeps(self) -> list[list[Expression]]:
-        """What each sweep computes of every element."""
+        """The expressions that each sweep computes for every element."""
         found = [[r.element for r in pass_] for pass_ in self.passes]
         values = [o.value for o in self.rows.outputs if o.place.by_column]
         return [*found, values] if values else found
@@ -55,6 +55,6 @@ class Use:
 
     @cached_property
     def repeated(self) -> tuple[Read, ...]:
-        """Those that more than one sweep reads."""
+        """The reads that occur in more than one sweep."""
         lists = [self.reads(sweep) for sweep in self.sweeps]
         return tuple(r for r in self.elements if sum(r in reads for reads in lists) > 1)

@@ -74,12 +74,12 @@ class Rows:
 
     @property
     def is_map(self) -> bool:
-        """Whether nothing is reduced, so that a row may be divided."""
+        """Tell whether nothing is reduced. A row may then be divided."""
         return not self.plain
 
     @property
     def gathers(self) -> bool:
-        """Whether entries of tables say where arrays are read."""
+        """Tell whether entries of tables choose the places where arrays are read."""
         return any(place.gathers for place in self.places.values())
 
     @cached_property
@@ -94,7 +94,9 @@ class Rows:
 
     @cached_property
     def axis(self) -> Mapping[str, tuple[str, int]]:
-        """Of each axis that is a span by itself: ``rows`` or ``columns``, and the place there."""
+        """Map each axis that is a span by itself to ``rows`` or ``columns``, and its place
+        there.
+        """
         sides = {"rows": self.rows, "columns": self.columns}
         return {
             span.names[0]: (side, place)
@@ -104,7 +106,7 @@ class Rows:
         }
 
     def varies(self, expression: Expression) -> bool:
-        """Whether an expression differs from element to element of a row."""
+        """Tell whether an expression differs from element to element of a row."""
         if isinstance(expression, Read):
             return expression in self.places and self.places[expression].by_column
         if isinstance(expression, AxisValue):
@@ -133,7 +135,7 @@ def rows_of(program: Program) -> Rows:
 
 @dataclass(frozen=True)
 class _Placing:
-    """What a program computes, on the way to where it reads and writes."""
+    """A program's passes and values, from which the places of its reads and writes are derived."""
 
     program: Program
     over: tuple[str, ...]
