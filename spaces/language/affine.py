@@ -73,7 +73,8 @@ def affine(index: Expression) -> Affine:
 
 
 def differences(condition: Expression, whole: Container[str] = ()) -> Iterator[Affine]:
-    """What is not negative where a comparison of indices holds; nothing for another condition.
+    """Yield the differences that are not negative where a comparison of indices holds; none for
+    other conditions.
 
     Entries of the arrays ``whole`` are indices.
     """

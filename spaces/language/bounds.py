@@ -47,7 +47,7 @@ class Bounds:
 
     @property
     def empty(self) -> bool:
-        """Whether the conditions, two at a time, can be seen to hold nowhere."""
+        """Tell whether the conditions, taken two at a time, provably hold nowhere."""
         pairs = [a + b for a in self.positive for b in self.positive]
         return any(low > high for low, high in self.axes.values()) or any(
             self._plain(difference)[1] < 0 for difference in (*self.positive, *pairs)

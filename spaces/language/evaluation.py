@@ -1,7 +1,7 @@
-"""What a program computes, exactly: in float64, and in int64 what is made of whole numbers alone.
+"""Evaluate a program exactly: in float64, and in int64 where values are made of integers alone.
 
-Each stage is evaluated by broadcasting over its axes, a sum of products factor by factor. This is
-the reference that kernels are held to.
+Each stage is evaluated by broadcasting over its axes, a sum of products factor by factor. Kernels
+are compared with this reference.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def literal(value: float) -> int | float:
 
 
 def is_literal(operator: str, left: Any, right: Any) -> bool:
-    """Whether an operation takes two whole literals to another; by Python, which is exact."""
+    """Tell whether an operation on two integer literals is folded by Python, which is exact."""
     return operator in ("+", "-", "*") and isinstance(left, int) and isinstance(right, int)
 
 

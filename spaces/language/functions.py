@@ -99,11 +99,11 @@ FUNCTIONS = {
 
 @dataclass(frozen=True)
 class Reducer:
-    """What takes the values along some axes to one value.
+    """A function that reduces the values along some axes to one value.
 
-    ``combine`` joins two values, and ``identity`` is the result where there are none. An
-    ``argument`` reducer gives the place of what ``combine`` would give: the index along the axes,
-    the last the fastest, and the lowest of equals.
+    ``combine`` joins two values, and ``identity`` is the result of no values. An ``argument``
+    reducer gives the place of the value that ``combine`` would give: the index along the axes, the
+    last the fastest, and the lowest among equals.
     """
 
     name: str

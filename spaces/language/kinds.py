@@ -1,4 +1,4 @@
-"""Which values of a program are whole numbers: they are computed and compared exactly."""
+"""Find the integer values of a program: they are computed and compared exactly."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
 
 
 def is_whole(expression: Expression, whole: Set[str], floors: bool = False) -> bool:
-    """Whether an expression gives whole numbers if the arrays ``whole`` hold them; with ``floors``
-    what ``floor`` makes of any others is whole, too."""
+    """Tell whether an expression gives integers if the arrays ``whole`` hold them. With ``floors``,
+    the result of ``floor`` counts as an integer for any argument.
+    """
     match expression:
         case Call("floor") if floors:
             return True

@@ -43,7 +43,7 @@ class Labels:
             self._round()
 
     def tell_apart(self) -> bool:
-        """Whether no two arrays, and no two axes of a stage, have one label."""
+        """Tell whether labels are unique: those of arrays, and those of axes within a stage."""
         axes = [(stage, label) for (stage, _), label in self.axes.items()]
         return all(len({*labels}) == len(labels) for labels in ([*self.arrays.values()], axes))
 
@@ -65,7 +65,7 @@ class Labels:
         return labels if form.ordered else sorted(labels)
 
     def places(self, name: str, rank: int) -> list[str]:
-        """What tells the dimensions of an array apart: of a stage, its axes."""
+        """Label the dimensions of an array; the dimensions of a stage are labelled by its axes."""
         if name not in self.stages:
             return [str(place) for place in range(rank)]
         return [self.axes[name, axis] for axis in self.stages[name].stage.axes]

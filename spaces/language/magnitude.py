@@ -32,31 +32,34 @@ class Magnitudes:
         return frozenset(operands | whole_stages(self.program.stages, operands))
 
     def is_whole(self, node: Expression) -> bool:
-        """Whether a value is a whole number."""
+        """Tell whether a value is an integer."""
         return is_whole(node, self.whole)
 
     def is_large(self, node: Expression) -> bool:
-        """Whether a value is a whole number that float32 may not tell from others, or is computed
-        of such; constants alone are none."""
+        """Tell whether a value is an integer that float32 may not represent exactly, or is computed
+        from such; false for constants alone.
+        """
         constant = not node.axes and not node.reads
         return not constant and self.is_whole(node) and self.reach(node) > EXACT
 
     def compares_large(self, node: Comparison) -> bool:
-        """Whether a comparison has a side that :meth:`is_large`, or both are whole, and a constant
-        is beyond what float32 tells apart."""
+        """Tell whether a comparison needs integers: a side :meth:`is_large`, or both sides are
+        integers and a constant is too large for float32.
+        """
         sides = (node.left, node.right)
         both = all(map(self.is_whole, sides)) and max(map(self.reach, sides)) > EXACT
         return both or any(map(self.is_large, sides))
 
     def takes_integers(self, node: Expression) -> bool:
-        """Whether floats do not do for an operation: what it gives :meth:`is_large`, or it compares
-        what is."""
+        """Tell whether floats are too inexact for an operation: its result :meth:`is_large`, or it
+        compares such values.
+        """
         if isinstance(node, Comparison):
             return self.compares_large(node)
         return not isinstance(node, Read) and self.is_large(node)
 
     def need_integers(self, expressions: Iterable[Expression]) -> bool:
-        """Whether any operation of some expressions :meth:`takes_integers`."""
+        """Tell whether any operation of some expressions :meth:`takes_integers`."""
         return any(self.takes_integers(node) for found in expressions for node in found.values())
 
     def too_large(self) -> Iterator[Expression]:
@@ -139,5 +142,5 @@ class Magnitudes:
 
 @lru_cache(maxsize=64)
 def magnitudes(program: Program) -> Magnitudes:
-    """Those of a program, found once."""
+    """Find the magnitudes of a program, once."""
     return Magnitudes(program)

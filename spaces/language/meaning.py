@@ -1,4 +1,4 @@
-"""What an expression may be given as a meaning: numbers, intervals, text or code, node by node."""
+"""The interface of an expression's meaning: numbers, intervals, text or code, node by node."""
 
 from __future__ import annotations
 
@@ -9,38 +9,40 @@ T = TypeVar("T")
 
 
 class Meaning(Protocol[T]):
-    """What each kind of node stands for: arrays, intervals, text, or anything that combines."""
+    """The meaning of each kind of node: arrays, intervals, text, or anything that combines."""
 
     def number(self, value: float) -> T:
-        """Of a constant, never negative."""
+        """Give the meaning of a constant, never negative."""
         ...
 
     def axis(self, name: str) -> T:
-        """Of an axis as a value: 0, 1, 2, ..."""
+        """Give the meaning of an axis as a value: 0, 1, 2, ..."""
         ...
 
     def read(self, name: str, indices: Sequence[T], outside: float | None) -> T:
-        """Of an entry of an operand or stage; ``outside`` is the value beyond its borders."""
+        """Give the meaning of an entry of an operand or stage; ``outside`` is the value beyond its
+        borders.
+        """
         ...
 
     def negation(self, inner: T) -> T:
-        """Of unary minus."""
+        """Give the meaning of unary minus."""
         ...
 
     def binary(self, operator: str, left: T, right: T) -> T:
-        """Of one of ``+ - * / // %``."""
+        """Give the meaning of one of ``+ - * / // %``."""
         ...
 
     def comparison(self, operator: str, left: T, right: T) -> T:
-        """Of one of ``< <= > >= == !=``."""
+        """Give the meaning of one of ``< <= > >= == !=``."""
         ...
 
     def select(self, condition: T, then: T, otherwise: T) -> T:
-        """Of ``then`` where the condition holds, and ``otherwise`` elsewhere."""
+        """Give the meaning of ``then`` where the condition holds, and ``otherwise`` elsewhere."""
         ...
 
     def call(self, function: str, arguments: Sequence[T]) -> T:
-        """Of a function of :data:`spaces.language.functions.FUNCTIONS`."""
+        """Give the meaning of a function of :data:`spaces.language.functions.FUNCTIONS`."""
         ...
 
 

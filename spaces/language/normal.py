@@ -132,7 +132,9 @@ def _negated(total: Form) -> Form:
 
 
 def _is_minus(form: Form) -> bool:
-    """Whether most terms of a sum have a minus, which then goes to the product that it is in."""
+    """Tell whether most terms of a sum are negative. The minus then moves to the product around the
+    sum.
+    """
     signs = [_sign(term) for term in form.children] if form.label == "+" else []
     return sum(signs) < 0
 
@@ -153,7 +155,9 @@ def _inverse(form: Form) -> Form:
 
 
 def _comparison(comparison: Comparison) -> Form:
-    """Of indices, a difference that is not negative; else one of ``< <= == !=``."""
+    """Normalise a comparison: for indices a difference that is not negative; otherwise one of ``<
+    <= == !=``.
+    """
     sides = _folded(comparison.left), _folded(comparison.right)
     comparison = Comparison(comparison.operator, *sides)
     if comparison.operator not in ("==", "!="):

@@ -30,7 +30,7 @@ class NormalStage:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Those kept, then those reduced over."""
+        """The kept axes, then the reduced ones."""
         return (*self.kept, *self.stage.over)
 
 
@@ -83,7 +83,7 @@ def _written_out(node: Expression, maps: Mapping[str, Stage]) -> Expression:
 
 
 def reached(stages: dict[str, NormalStage], names: Sequence[str]) -> dict[str, NormalStage]:
-    """What the stages ``names`` need."""
+    """Collect the stages that the stages ``names`` need."""
     found: dict[str, NormalStage] = {}
     waiting = list(names)
     while waiting:

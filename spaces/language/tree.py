@@ -76,8 +76,9 @@ class Expression:
     def fold(
         self, meaning: Meaning[T], known: Callable[[Expression], T | None] = lambda node: None
     ) -> T:
-        """What the tree stands for, if ``meaning`` says so of each kind of node. Where ``known``
-        gives something for a node, that is taken, and no node below is asked."""
+        """Compute the tree's meaning from ``meaning``, node by node. Where ``known`` gives a
+        meaning for a node, that is taken, and the nodes below are not visited.
+        """
         found = known(self)
         if found is not None:
             return found
@@ -148,7 +149,7 @@ class Negation(Expression):
 
     @property
     def children(self) -> tuple[Expression, ...]:
-        """What is negated."""
+        """The negated expression."""
         return (self.inner,)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
@@ -253,7 +254,7 @@ class Reduction(Expression):
 
     @property
     def children(self) -> tuple[Expression, ...]:
-        """What is reduced."""
+        """The reduced expression."""
         return (self.body,)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:

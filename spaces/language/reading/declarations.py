@@ -23,7 +23,7 @@ MAX_SIZE = 2**48
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a statement says of an array; None of what it leaves open."""
+    """The properties that a statement declares of an array; None for those that it leaves open."""
 
     statement: Statement
     name: str

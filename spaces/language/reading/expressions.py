@@ -62,7 +62,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], str] = {
 
 @dataclass
 class Names:
-    """What the names of a program stand for while its statements are read one after another.
+    """The names of a program and their meanings while its statements are read one after another.
 
     ``ranks`` are the dimensions of each array known so far, by declaration, definition or use.
     ``defined`` are the stages that exist, ``lines`` all stages with the line that defines each;
@@ -250,7 +250,7 @@ class ExpressionReader:
         self._fail(head, f"{self._source(head)} is no reducer; allowed: reducer[axes](...)")
 
     def _is_reducer(self, name: str) -> bool:
-        """Whether the name is that of a reducer, where there may be any."""
+        """Tell whether the name is a reducer's, and reducers are allowed here."""
         return "inside" in self._called and (name in REDUCERS or name in SUGAR)
 
     def _with_axes(self, name: str, body: ast.expr) -> str:
@@ -272,7 +272,7 @@ class ExpressionReader:
         return shown(self._text(node))
 
     def _text(self, node: ast.expr) -> str:
-        """What was written, or ``...`` for more than a few words of it."""
+        """Quote the source of a node; ``...`` if that is more than a few words."""
         text = self._statement.text[node.col_offset : node.end_col_offset]
         return text if len(text) <= MOST_SHOWN else "..."
 
@@ -286,7 +286,7 @@ def _tables(node: Expression) -> int:
 
 
 def parts(index: ast.expr) -> list[ast.expr]:
-    """What stands between brackets, divided by commas."""
+    """List the expressions between brackets, divided by commas."""
     return index.elts if isinstance(index, ast.Tuple) else [index]
 
 

@@ -1,4 +1,4 @@
-"""What a program's text leaves open of its arrays: dtypes, shapes and orders."""
+"""Infer the dtypes, shapes and orders of arrays that a program's text leaves open."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Arrays:
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
-        """Those that are declared, and then the others as they first appear."""
+        """List the declared operands, and then the others as they first appear."""
         stages = {stage.name for stage in self.stages}
         names = dict.fromkeys(name for name in self.declared if name not in stages)
         names |= dict.fromkeys(read.name for read in self._reads if read.name not in stages)

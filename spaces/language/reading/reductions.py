@@ -28,7 +28,7 @@ def _mean(x: Expression, over: Over) -> Expression:
 
 
 def _var(x: Expression, over: Over) -> Expression:
-    """Of the whole population, without Bessel's correction."""
+    """Write the variance of the whole population, without Bessel's correction."""
     distance = Binary("-", x, _mean(x, over))
     return _mean(Binary("*", distance, distance), over)
 

@@ -95,8 +95,9 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """What stands on the lines of ``text``, or between semicolons; a bracket that is open at the
-    end of a line goes on in the next one. ``#`` begins a comment."""
+    """Split ``text`` into statements at line ends and semicolons; a line that ends within an open
+    bracket continues in the next. ``#`` begins a comment.
+    """
     if not isinstance(text, str):
         raise InputError(f"a program of type {type(text).__name__} was given; allowed: text")
     if len(text) > MAX_LENGTH:

@@ -80,8 +80,9 @@ CASTS = ("bfloat16", "float16", "float32")
 
 
 def unknown(name: str, known: Collection[str], spelt: dict[str, str]) -> str:
-    """What to write for a name: a spelling, the nearest name, or all that are known. Nothing is
-    near to a name that is ``spelt`` as nothing."""
+    """Suggest a replacement for an unknown name: a spelling, the nearest name, or all known names.
+    No nearest name is sought for a name that ``spelt`` maps to nothing.
+    """
     if spelt.get(name):
         return spelt[name]
     similar = name not in spelt and len(name) > 3
@@ -90,7 +91,7 @@ def unknown(name: str, known: Collection[str], spelt: dict[str, str]) -> str:
 
 
 def instead(node: ast.expr, source: Source) -> str | None:
-    """What to write for a node that is not part of the language, if there is something near."""
+    """Suggest a replacement for a node that is not part of the language, if there is one."""
     match node:
         case ast.BinOp(left, ast.Pow(), right):
             base = source(left)

@@ -1,4 +1,4 @@
-"""What a program must keep to beyond its grammar: every axis bound, every read inside."""
+"""Check the rules of programs beyond their grammar: every axis bound, every read inside."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _check_magnitudes(program: Program) -> None:
 
 
 def _may_be_zero(program: Program, divisor: Expression) -> bool:
-    """Whether a divisor of axes and constants has the value 0 anywhere."""
+    """Tell whether a divisor of axes and constants is 0 anywhere."""
     if divisor.reads:
         return False
     try:
