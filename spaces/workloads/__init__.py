@@ -1,1 +1,1 @@
-"""What is to be computed: contractions, computations, and how both are seen."""
+"""Workloads: contractions, computations, and the views that both share."""

@@ -1,4 +1,4 @@
-"""What any program computes, as a workload: all that is no product of matrices."""
+"""A workload that computes any program; products of matrices are contractions instead."""
 
 from __future__ import annotations
 
@@ -96,8 +96,9 @@ class Computation(Workload):
 
     @cached_property
     def arithmetic(self) -> tuple[str, ...]:
-        """Those of the factors of products; else the accumulator's: values are widened as they are
-        loaded."""
+        """The dtypes of the factors of products; without products the accumulator's, because values
+        are widened as they are loaded.
+        """
         from tilewright.spaces.derivation.products.multiplied import multiplied_dtypes
         from tilewright.spaces.derivation.products.view import placed_product_of
 
@@ -108,7 +109,7 @@ class Computation(Workload):
 
     @cached_property
     def functions(self) -> Collection[str]:
-        """Those that any stage calls."""
+        """The functions that any stage calls."""
         nodes = (node for stage in self.program.stages for node in stage.body.walk())
         return frozenset(node.function for node in nodes if isinstance(node, Call))
 

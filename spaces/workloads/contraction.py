@@ -91,7 +91,7 @@ class Contraction(Workload):
 
     @cached_property
     def _computed(self) -> str:
-        """What identifies the epilogue; empty if there is none."""
+        """Identify the epilogue; empty if there is none."""
         if self.epilogue is None:
             return ""
         from tilewright.spaces.epilogue.identity import epilogue_digest
@@ -121,12 +121,12 @@ class Contraction(Workload):
 
     @property
     def arithmetic(self) -> tuple[str, ...]:
-        """Those of the factors."""
+        """The dtypes of the factors."""
         return tuple(operand.dtype for operand in self.factors)
 
     @property
     def functions(self) -> Collection[str]:
-        """Those of the epilogue."""
+        """The functions of the epilogue."""
         return self.epilogue.functions if self.epilogue is not None else frozenset()
 
     @property

@@ -96,7 +96,7 @@ class _Matrices:
 
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
-        """Those of each matrix; heads share B."""
+        """Map each matrix to its axes; heads share B."""
         shared = tuple(name for name in self.several if name != "heads")
         return {
             "a": (*self.several, "m", "k"),
@@ -109,7 +109,9 @@ class _Matrices:
         return self._operand(name, dtype, self.axes[name.lower()], order)
 
     def beside(self, epilogue: Epilogue | None, dtype: str) -> tuple[Operand, ...]:
-        """What an epilogue reads, each array in the order in which it is indexed."""
+        """List the operands that an epilogue reads, each with axes in the order in which it is
+        indexed.
+        """
         read = epilogue.operands if epilogue else {}
         return tuple(self._operand(name, dtype, axes, axes) for name, axes in read.items())
 
@@ -121,8 +123,9 @@ class _Matrices:
 
 
 def _redundant(made: Contraction) -> str | None:
-    """Which axes of a ``matmul`` should be one, or others; None if each workload of it can be asked
-    for in this way only."""
+    """Say which axes of a ``matmul`` should be merged or replaced; None if only these axes describe
+    the workload.
+    """
     extents, arrays = made.extents, (*made.inputs, *made.outputs)
     outer, batch, heads = (extents.get(name, 1) for name in ("outer", "batch", "heads"))
 
@@ -157,7 +160,7 @@ def _order(name: str, text: str, axes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _order_text(order: tuple[str, ...], axes: tuple[str, ...]) -> str:
-    """What is written for an order, the same for all ways to ask for it."""
+    """Write an order as text, the same for all its spellings."""
     known = {order: text for text, order in _named_orders(axes).items()}
     return known.get(order) or "-".join(order)
 

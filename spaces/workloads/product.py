@@ -36,7 +36,7 @@ class Beside:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """The name that tells it from the others."""
         return self.array.name
 
     def step(self, width: int) -> int | None:
@@ -102,12 +102,12 @@ class Product:
 
     @property
     def left_runs_deep(self) -> bool:
-        """Whether the left operand is contiguous along the depth (else along rows)."""
+        """Tell whether the left operand is contiguous along the depth (else along rows)."""
         return self.left.stride(self.depth) == 1
 
     @property
     def right_runs_deep(self) -> bool:
-        """Whether the right operand is contiguous along the depth (else along columns)."""
+        """Tell whether the right operand is contiguous along the depth (else along columns)."""
         return self.right.stride(self.column) != 1
 
     def run(self, operand: Array) -> int:
@@ -136,12 +136,12 @@ class Product:
 
     @property
     def is_fused(self) -> bool:
-        """Whether sums are not yet the output's elements."""
+        """Tell whether the sums go through an epilogue before they are written."""
         return self.workload.epilogue is not None
 
     @property
     def beside(self) -> tuple[Beside, ...]:
-        """What the epilogue reads."""
+        """The operands that the epilogue reads."""
         return tuple(Beside(self, operand) for operand in self.workload.epilogue_inputs)
 
     def written(self, row: Index, column: Index) -> Index:
@@ -149,8 +149,9 @@ class Product:
         return self.layout(self.output).index([row, column])
 
     def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
-        """What an element of the output is, made of the sum ``total`` and of what is
-        :attr:`beside` it, by name."""
+        """Compute an element of the output from the sum ``total`` and the operands :attr:`beside`
+        it, by name.
+        """
         epilogue = self.workload.epilogue
         return total if epilogue is None else epilogue.fold(meaning, {SUM: total, **beside})
 
@@ -175,8 +176,9 @@ class Product:
         return offset
 
     def numbering(self, operand: Operand, number: Index) -> list[Numbering]:
-        """Which of its matrices product ``number`` has of ``operand``, along each dimension that
-        numbers them; axes whose matrices are evenly apart are one dimension."""
+        """Find the matrix of ``operand`` that product ``number`` uses, along each dimension that
+        numbers matrices. Axes whose matrices are evenly apart are one dimension.
+        """
         found: list[Numbering] = []
         unit = 1
         for axis in reversed(self.batch):

@@ -1,4 +1,4 @@
-"""Which templates serve a program, and the workload that it is: of ``matmul`` if it multiplies."""
+"""Find the templates that serve a program, and its workload: a ``matmul`` if it multiplies."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ def matmul_workload(program: Program) -> Contraction | str:
 
 
 def names_in_matmul(program: Program) -> Mapping[str, str]:
-    """What a program that is a product of matrices calls this workload's arrays, by the names that
-    ``matmul`` has for them, where they differ; empty for any other program."""
+    """Map ``matmul``'s names of this workload's arrays to the names in a program that is a product
+    of matrices, where they differ; empty for any other program.
+    """
     if isinstance(matmul_workload(program), str):
         return {}
     made = _Matmul(program, next(stage for stage in program.stages if stage.reducer))
@@ -141,7 +142,7 @@ class _Matmul:
         raise InputError(f"the factors of {self.product}; needs two entries of matrices")
 
     def _places(self) -> dict[Read, Form]:
-        """Of each read, and of what is written, the element for a point of the axes."""
+        """Map each read, and the write, to the element's place for a point of the axes."""
         beside = () if self.last is self.product else self.last.body.value_reads
         reads = [r for r in (self.left, self.right, *beside) if r.name in self.program.operand]
         places = {read: self._whole(read) for read in reads}
@@ -184,8 +185,9 @@ class _Matmul:
         return dtypes[0]
 
     def _order(self, read: Read, numbers: tuple[str, ...], matrix: tuple[str, str]) -> str:
-        """Whether the matrices of an array are in row or in column order, one after the other, or
-        else the order of all its axes."""
+        """Name the order of an array: matrices in row or in column order, one after the other, or
+        else the order of all its axes.
+        """
         for least in (1, 2):  # axes of one element have a place in an order, but need none
             for order, axes in (("row", matrix), ("col", matrix[::-1])):
                 if self._is_dense(read, (*numbers, *axes), least):
@@ -197,8 +199,9 @@ class _Matmul:
         raise InputError(f"the order of {read}; needs rows, columns or depth to be contiguous")
 
     def _is_dense(self, read: Read, axes: tuple[str, ...], least: int = 1) -> bool:
-        """Whether an array has ``axes`` in this order and no other one, as far as their extents are
-        ``least`` or more."""
+        """Tell whether an array has ``axes`` in this order and no others; axes with extents below
+        ``least`` are ignored.
+        """
         step = 1
         for loop in (self.axes[name] for name in reversed(axes) if name in self.axes):
             if loop.strides and loop.extent >= least and loop.strides[read] != step:

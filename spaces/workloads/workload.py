@@ -1,9 +1,9 @@
-"""What is to be computed, with everything about it fixed: the interface of all that can be tuned.
+"""The interface of workloads: computations with everything about them fixed, ready to be tuned.
 
-A :class:`~spaces.workloads.contraction.Contraction` is a sum of products with what is fused to it;
-a :class:`~spaces.workloads.computation.Computation` is any other program. Templates ask for the
-kind that they serve; everything after them (search, cost model, measuring, database) sees what
-stands here.
+A :class:`~spaces.workloads.contraction.Contraction` is a sum of products with the operations fused
+to it; a :class:`~spaces.workloads.computation.Computation` is any other program. Templates ask for
+the kind that they serve; everything after them (search, cost model, measuring, database) uses this
+interface only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Workload(ABC):
     @property
     @abstractmethod
     def words(self) -> Mapping[str, Parameter]:
-        """What is like in workloads that differ in extents alone."""
+        """The properties that workloads share which differ in extents alone."""
 
     @property
     @abstractmethod
@@ -78,7 +78,7 @@ class Workload(ABC):
     @property
     @abstractmethod
     def formula(self) -> str:
-        """What is computed, for people to read."""
+        """The computation as a formula, for people to read."""
 
     @property
     @abstractmethod
@@ -88,8 +88,9 @@ class Workload(ABC):
     @property
     @abstractmethod
     def work(self) -> int:
-        """What there is to do, for estimates of time and for what is said of each unit of it: the
-        :attr:`flops`, or a move at each point of the loops where there are none. Never 0."""
+        """The amount of work, for estimates of time and for rates: the :attr:`flops`, or one move
+        at each point of the loops where there are none. Never 0.
+        """
 
     @abstractmethod
     def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
@@ -97,13 +98,15 @@ class Workload(ABC):
 
     @property
     def intense(self) -> bool:
-        """Whether there are so many operations for each byte that their rate says how good a
-        kernel is, and not the rate of the bytes."""
+        """Tell whether there are enough operations for each byte that their rate measures a kernel,
+        and not the rate of the bytes.
+        """
         return self.flops >= INTENSE * self.least_bytes
 
     def rate(self, latency: float) -> tuple[float, str]:
-        """What a call of so many seconds gets done, and the unit: GFLOP/s where work is
-        :attr:`intense`, the operations of an epilogue not counted, else GB/s that must move."""
+        """Compute the rate of a call of ``latency`` seconds, and its unit: GFLOP/s where work is
+        :attr:`intense`, the operations of an epilogue not counted, else GB/s that must move.
+        """
         if self.intense:
             return self.flops / latency / 1e9, "GFLOP/s"
         return self.least_bytes / latency / 1e9, "GB/s"
