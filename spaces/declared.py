@@ -12,8 +12,9 @@ _VERSION = re.compile(r"^    version: ClassVar\[int\] = (\d+)", re.M)
 
 
 def is_of_earlier_version(versioned: str, kind: str) -> bool:
-    """Whether this is another version of a template for a kind of target than its present one, such
-    as ``contraction.2``. Templates that are not ours have none."""
+    """Tell whether a name such as ``contraction.2`` is a template of this kind of target in another
+    version than its present one. False for templates that are not declared here.
+    """
     name, _, version = versioned.rpartition(".")
     present = declared_versions(kind).get(name)
     return present is not None and version != str(present)

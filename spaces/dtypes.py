@@ -52,7 +52,7 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
-        """Whether values are whole numbers, so that results are compared exactly."""
+        """Tell whether values are integers, so that results are compared exactly."""
         return self.epsilon == 0.0
 
 

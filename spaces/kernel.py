@@ -1,4 +1,4 @@
-"""What lowering gives: a source, and how what it defines is called."""
+"""The result of lowering: source code, and the calls of its functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """What a kernel does with an array: it reads it, writes it, or reads what it then writes."""
+    """Access of a kernel to an array: it reads it, writes it, or does both in this order."""
 
     IN = "in"
     OUT = "out"
@@ -128,7 +128,7 @@ class Call:
         return launch.entry or self.entry
 
     def buffers(self, launch: Launch) -> tuple[Buffer, ...]:
-        """What one of its launches takes pointers to, in order."""
+        """List the buffers whose pointers a launch takes, in order."""
         if launch.buffers:
             return launch.buffers
         whole = tuple(

@@ -94,7 +94,7 @@ def as_workload(given: Workload | Program | str) -> Workload:
 
 
 def parameters_of(words: Sequence[str], others: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What ``name=value`` words say, beside ``others``; :class:`InputError` if malformed."""
+    """Parse ``name=value`` words and add them to ``others``; :class:`InputError` if malformed."""
     parameters = dict(others or {})
     for word in words:
         name, equals, value = word.partition("=")

@@ -1,4 +1,4 @@
-"""Which templates serve a workload on a target."""
+"""Find the templates that serve a workload on a target."""
 
 from __future__ import annotations
 
@@ -61,9 +61,10 @@ class Served:
 
 
 def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FAST) -> Served | str:
-    """What :func:`space_for` takes, or why there is nothing: all templates that serve the workload
-    as it is written; else those that serve its other form; else the first last resort that serves
-    one of the two."""
+    """Find the templates for :func:`space_for`, or say why there are none. All templates that serve
+    the workload as it is written come first; then those that serve its other form; then the first
+    last resort that serves one of the two.
+    """
     allowed = [
         template
         for template in templates_for(target)
@@ -109,7 +110,7 @@ def refusals(workload: Workload, target: Target) -> list[tuple[type[Template], s
 
 
 def note_on(template: str, target: Target) -> str:
-    """What people are told of kernels of a template with this name; empty if nothing is."""
+    """Return the note for users on kernels of a template with this name; empty if there is none."""
     return next((t.note for t in templates_for(target) if t.name == template), "")
 
 

@@ -65,7 +65,7 @@ class Target:
 
     @property
     def text(self) -> str:
-        """What it is called on its machine, see :func:`detect_target`."""
+        """Its name on its own machine, see :func:`detect_target`."""
         return self.kind
 
     @property
@@ -74,26 +74,27 @@ class Target:
         raise NotImplementedError
 
     def differs_in_threads(self, other: Target) -> bool:
-        """Whether ``other`` is this machine for kernels of another number of threads."""
+        """Tell whether ``other`` is this machine for kernels of another number of threads."""
         return False
 
     def is_sibling(self, other: Target) -> bool:
-        """Whether what is fast on ``other`` is likely to be fast here: a machine of the same build,
-        which may have other sizes and speeds, other cores at hand, and another compiler."""
+        """Tell whether schedules that are fast on ``other`` are likely to be fast here. It is a
+        machine of the same build; sizes, speeds, available cores and the compiler may differ.
+        """
         same = self.kind == other.kind and self != other
         return same and all(getattr(self, n) == getattr(other, n) for n in self.built_alike)
 
     def least_seconds(self, workload: Workload) -> float:
-        """What no kernel of this workload can be faster than, in seconds.
+        """Bound the seconds of every kernel of this workload from below.
 
-        A roofline at its most generous, several times beyond any part there is: a measurement
-        below it is a mistake or a lie.
+        The bound is a generous roofline, several times beyond any real device: a measurement below
+        it is a mistake or a lie.
         """
         raise NotImplementedError
 
 
 def _limits(kind: type[Target]) -> dict[str, Container[object]]:
-    """What each field may hold, by its name."""
+    """Map each field's name to its limits."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: get_args(h)[1] for name, h in hints.items() if get_origin(h) is Annotated}
 

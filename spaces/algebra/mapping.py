@@ -59,7 +59,7 @@ class TaskMapping(ABC):
         return len(self.task_shape)
 
     def tasks(self, worker: int, extents: Sequence[int] | None = None) -> list[Task]:
-        """What ``worker`` does, in order; without tasks at or past ``extents`` if given."""
+        """List the tasks of ``worker``, in order; without tasks at or past ``extents`` if given."""
         if not 0 <= worker < self.num_workers:
             raise ValueError(f"worker {worker} is not in range({self.num_workers})")
         tasks = list(self._tasks(worker))

@@ -140,14 +140,14 @@ class _Writer:
         return clip, index(end)
 
     def _may_miss(self, rank: int, position: Index) -> bool:
-        """Whether the index may be at or past the extent, as far as is known."""
+        """Tell whether the index may be at or past the extent."""
         extent = self.extents[rank]
         if isinstance(extent, int):
             return position.extent is None or position.extent > extent
         return extent is not None
 
     def _misses(self, rank: int, position: Index) -> bool:
-        """Whether the index is sure to be at or past the extent."""
+        """Tell whether the index is surely at or past the extent."""
         extent = self.extents[rank]
         return isinstance(extent, int) and position.constant >= extent
 

@@ -54,7 +54,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What becomes of each sum: ``value``, which reads it and the operands' elements beside it."""
+    """The expression applied to each sum: ``value`` reads the sum and the operands' elements beside
+    it.
+    """
 
     value: Expression
 
@@ -70,12 +72,13 @@ class Epilogue:
 
     @cached_property
     def selects(self) -> bool:
-        """Whether it selects one value or another."""
+        """Tell whether it contains a select."""
         return any(isinstance(node, Select) for node in self.value.walk())
 
     def fold(self, meaning: Meaning[T], read: Mapping[str, T]) -> T:
-        """What the expression stands for, if ``read`` has the meaning of the sum and of each
-        operand by name."""
+        """Give the expression a meaning; ``read`` has the meaning of the sum and of each operand by
+        name.
+        """
         return self.value.fold(meaning, lambda n: read[n.name] if isinstance(n, Read) else None)
 
     def evaluate(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -129,7 +132,7 @@ class _Statement(Statement):
 
 
 class _Names(Names):
-    """What is not an axis is an operand, or the sum."""
+    """Names of an epilogue: a name that is no axis is an operand, or the sum."""
 
     def problem(self, name: str, rank: int) -> str | None:
         if name == SUM:

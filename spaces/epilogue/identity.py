@@ -1,8 +1,9 @@
-"""What identifies an epilogue: what it computes, however it is written.
+"""Identify an epilogue by the function it computes, however it is written.
 
-It is taken for a program of its own, a map over the output's axes that reads the accumulator and
-the operands, each by its axes. The program's identity (:mod:`spaces.language.canonical`) knows no
-order of sums and products, no names, and no function that others spell out.
+The epilogue is read as a program of its own: a map over the output's axes that reads the
+accumulator and the operands, each by its axes. The program's identity
+(:mod:`spaces.language.canonical`) ignores the order of sums and products, names, and whether a
+function is called or spelled out.
 """
 
 from __future__ import annotations

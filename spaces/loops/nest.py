@@ -67,7 +67,7 @@ class NestCode:
 
     @property
     def whole(self) -> bool:
-        """Whether the stage holds whole numbers."""
+        """Tell whether the stage holds integers."""
         return self.plan.whole[self.stage.name]
 
     @cached_property
@@ -76,12 +76,12 @@ class NestCode:
 
     @property
     def body(self) -> Value:
-        """What is reduced, or the value itself."""
+        """The reduced value, or the stage's value if nothing is reduced."""
         return self._body[1]
 
     @property
     def is_place(self) -> bool:
-        """Whether the reduction gives a place."""
+        """Tell whether the reduction gives a place."""
         return self.stage.reducer in BEFORE
 
     @property

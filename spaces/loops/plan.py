@@ -1,8 +1,8 @@
-"""Which loop nests compute a program, one after the other: a stage each.
+"""Plan the loop nests of a program: one nest for each stage, in order.
 
-A stage that others read becomes an array of the workspace. A map that one read of another stage
-takes as it is gets no loops of its own: its expression stands there instead, if it is not computed
-more often so.
+A stage that others read becomes an array of the workspace. A map that only one read of another
+stage uses gets no loops of its own: its expression is inlined there, unless that would compute it
+more often.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Plan:
 
     @cached_property
     def whole(self) -> Mapping[str, bool]:
-        """Which operands and stages hold whole numbers."""
+        """Tell for each operand and stage whether it holds integers."""
         known = {o.name: o.element.is_integer for o in self.program.operands}
         for nest in self.nests:
             stage = nest.stage
@@ -110,7 +110,9 @@ def _plain_reads(
     counts: Mapping[str, int],
     written: set[str],
 ) -> dict[Read, Expression]:
-    """What stands for reads of maps that are read but once, and no more often computed so."""
+    """Map the reads of maps that can be inlined to their expressions: each map is read once, and is
+    not computed more often when inlined.
+    """
     found = {}
     points = prod(program.shape((*reader.axes, *reader.over)))
     for read in reader.body.value_reads:

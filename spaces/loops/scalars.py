@@ -58,7 +58,7 @@ class Scalars(Operations[Value]):
         return Value(self.axes[name], True)
 
     def negation(self, inner: Value) -> Value:
-        """Of the same kind."""
+        """Negate a value and keep its kind."""
         if inner.literal is not None:
             return Value(f"((i64){-inner.literal})", True, -inner.literal)
         return Value(f"tw_whole_minus(0, {inner})" if inner.whole else f"(-{inner})", inner.whole)
@@ -75,7 +75,7 @@ class Scalars(Operations[Value]):
         return Value(f"({left.real} {operator} {right.real})", False)
 
     def comparison(self, operator: str, left: Value, right: Value) -> Value:
-        """Of whole numbers exactly."""
+        """Compare two values; integers are compared exactly."""
         if left.whole and right.whole:
             return Value(f"({left} {operator} {right})", True)
         return Value(f"({left.real} {operator} {right.real})", True)
@@ -94,7 +94,9 @@ class Scalars(Operations[Value]):
 
 
 def is_whole_value(expression: Expression, whole: Mapping[str, bool]) -> bool:
-    """Whether an expression is written as a whole number, if the arrays in ``whole`` hold such."""
+    """Tell whether an expression is written as an integer, if the arrays in ``whole`` hold
+    integers.
+    """
 
     def known(node: Expression) -> Value | None:
         if not isinstance(node, Read):

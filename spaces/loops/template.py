@@ -1,4 +1,4 @@
-"""What templates of loops have in common, whatever the target."""
+"""Shared parts of the loop templates of all targets."""
 
 from __future__ import annotations
 

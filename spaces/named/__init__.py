@@ -41,7 +41,9 @@ class Operator:
         return values(self.name, self.function, given)
 
     def program(self, given: Mapping[str, int | float | str]) -> Program:
-        """What it computes with these :meth:`values`; :class:`InputError` for what it refuses."""
+        """Write the program for these :meth:`values`; :class:`InputError` for values that it
+        refuses.
+        """
         epilogue = given.get("epilogue")
         if not isinstance(epilogue, str):
             return self.function(**given)

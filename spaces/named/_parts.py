@@ -1,4 +1,4 @@
-"""What several operators need to write their program."""
+"""Shared parts of the programs of several operators."""
 
 from __future__ import annotations
 

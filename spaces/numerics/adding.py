@@ -15,7 +15,7 @@ TRUNCATED = frozenset({"float16", "bfloat16", "tfloat32"})
 
 
 def adds_float8(factors: Sequence[str]) -> bool:
-    """Whether all arrays that terms are products of are float8."""
+    """Tell whether all factors of the terms are float8."""
     return bool(factors) and all(name.startswith("float8") for name in factors)
 
 

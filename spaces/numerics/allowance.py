@@ -1,8 +1,8 @@
-"""What right kernels may give: an interval for each element of a workload's output.
+"""Compute the allowed output of a workload: an interval for each element.
 
-The error allowed of the sums of products is carried through the epilogue and the output's rounding
-(:mod:`spaces.numerics.interval`), so it is large where the epilogue magnifies errors and small
-where it shrinks them. Whoever verifies kernels does it by these intervals.
+The error allowed in sums of products is carried through the epilogue and the output's rounding
+(:mod:`spaces.numerics.interval`), so the interval is wide where the epilogue magnifies errors and
+narrow where it shrinks them. Kernels are verified with these intervals.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def allowed(
 
 
 def agrees(found: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Which elements are as :func:`allowed` has them."""
+    """Tell which elements are within the bounds of :func:`allowed`."""
     value = np.asarray(found).astype(np.float64)
     inside = (low <= value) & (value <= high)
     return inside | (np.isnan(value) & np.isnan(low)) | ((low == -np.inf) & (high == np.inf))

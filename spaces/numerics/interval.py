@@ -46,16 +46,17 @@ class Arithmetic:
 
     @staticmethod
     def of(name: str) -> Arithmetic:
-        """That of float32 or float64."""
+        """Return the arithmetic of float32 or float64."""
         limits = np.finfo(name)
         return Arithmetic(float(limits.eps), float(limits.max), float(limits.tiny))
 
 
 @dataclass(frozen=True)
 class Rules(Operations[Interval]):
-    """What numbers and operations mean (:class:`spaces.language.tree.Meaning`) in intervals, where
-    kernels compute in the dtype ``kind``. If it ``absorbs``, an exact number stays what it is when
-    something is added that is too small to change it, as scores are beside a mask."""
+    """Interval arithmetic on numbers and operations (:class:`spaces.language.tree.Meaning`), for
+    kernels that compute in the dtype ``kind``. If it ``absorbs``, an exact number keeps its value
+    when something is added that is too small to change it, as scores are beside a mask.
+    """
 
     numbers: Numbers
     kind: str

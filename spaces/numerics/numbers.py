@@ -13,15 +13,16 @@ from tilewright.spaces.language.functions import FUNCTIONS
 
 
 class Numbers(Protocol):
-    """What the rules compute with: values with Python's ``+ - * /``, comparisons, ``&`` and ``|``,
-    in float64, where numbers of Python may stand beside them."""
+    """The numbers that the rules compute with: values in float64 with Python's ``+ - * /``,
+    comparisons, ``&`` and ``|``; Python's own numbers may be mixed in.
+    """
 
     def constant(self, value: float) -> Any:
         """A value of the same in every place."""
         ...
 
     def is_whole(self, value: Any) -> bool:
-        """Whether values are integers, not float64 or conditions."""
+        """Tell whether values are integers, not float64 or conditions."""
         ...
 
     def wide(self, value: Any) -> Any:

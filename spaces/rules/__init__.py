@@ -1,1 +1,1 @@
-"""What the rules of a space allow, and how many schedules each of them rejects."""
+"""The rules of a space: the schedules they allow, and how many each of them rejects."""

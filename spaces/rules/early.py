@@ -45,9 +45,10 @@ def below(
     explain: Callable[[Any, Sequence[str]], str],
     least: int = 1,
 ) -> list[Rule]:
-    """That a ``size`` by the decisions ``reads`` is below a ``limit``, judged by the first of them,
-    ``least`` at least, and again with each further one: it only grows with these. Both functions
-    take the decisions' columns and the names that are known."""
+    """Make rules that keep a ``size`` below a ``limit``. The first judges by the ``least`` first
+    decisions of ``reads``, and each further rule by one decision more: the size only grows with
+    them. Both functions take the decisions' columns and the names that are known.
+    """
 
     def rule(names: Sequence[str]) -> Rule:
         return Rule(

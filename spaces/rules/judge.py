@@ -61,8 +61,9 @@ class Judge:
 
     @property
     def is_vain(self) -> bool:
-        """Whether the rules allow everything, as far as that can be said without asking them of
-        many combinations."""
+        """Tell whether the rules surely allow everything, without asking them of many
+        combinations.
+        """
         return self._combinations == 1 and bool(self._everywhere.all())
 
     @cached_property
@@ -76,7 +77,7 @@ class Judge:
 
     @cached_property
     def _answered(self) -> np.ndarray:
-        """Which rows of the table are worked out."""
+        """Tell for each row of the table whether it is worked out."""
         return np.zeros(self._combinations, dtype=bool)
 
     def _learn(self, chosen: np.ndarray, places: np.ndarray) -> None:

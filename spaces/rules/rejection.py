@@ -19,8 +19,9 @@ DRAWS = 10_000  # raw points of each template
 
 @dataclass(frozen=True)
 class Rejection:
-    """Of ``drawn`` raw points, how many a rule ``rejected``, and how many no other rule did
-    (``alone``); ``example`` says why it refused one of them."""
+    """A rule's share of refusals: of ``drawn`` raw points it ``rejected`` some, and no other rule
+    did for those ``alone``; ``example`` says why it refused one of them.
+    """
 
     rule: str
     rejected: int
@@ -30,8 +31,9 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Rejections:
-    """Of ``drawn`` raw points of a template, ``valid`` ones keep all rules. A raw point has each
-    decision at random, all values alike often."""
+    """The refusals of one template: of ``drawn`` raw points, ``valid`` ones keep all rules. A raw
+    point has a random value for each decision, all values with equal probability.
+    """
 
     template: str
     drawn: int
@@ -40,7 +42,7 @@ class Rejections:
 
 
 def rejections(space: Space, drawn: int = DRAWS, seed: int = 0) -> list[Rejections]:
-    """What the rules of each template reject, those that reject most first."""
+    """Count the rejections of each template's rules; the rule that rejects most comes first."""
     generator = np.random.default_rng(seed)
     return [_of(template, drawn, generator) for template in space.templates.values()]
 

@@ -59,12 +59,15 @@ class Space:
 
     @property
     def versions(self) -> frozenset[str]:
-        """Those of all its templates: schedules of other versions are other kernels today."""
+        """The versions of all its templates. Schedules of other versions mean other kernels
+        today.
+        """
         return frozenset(template.versioned for template in self.templates.values())
 
     def is_earlier(self, versioned: str) -> bool:
-        """Whether this is another version of one of its templates, such as ``contraction.2``:
-        schedules of that meant other kernels."""
+        """Tell whether a name such as ``contraction.2`` is another version of one of its templates.
+        Schedules of that version meant other kernels.
+        """
         return versioned.rpartition(".")[0] in self.templates and versioned not in self.versions
 
     @property

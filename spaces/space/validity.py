@@ -1,4 +1,4 @@
-"""Which values the rules allow, decision by decision."""
+"""Find the values that the rules allow, decision by decision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Validity:
             _check_rules(template)
 
     def keeps_rules(self, row: np.ndarray) -> bool:
-        """Whether a row is a schedule that keeps all rules of its template."""
+        """Tell whether a row is a schedule that keeps all rules of its template."""
         steps = self.steps(int(row[0]), None)
         return all(self.allowed(row[None], step)[0, row[step.column]] for step in steps)
 

@@ -34,7 +34,7 @@ LEAST = frozenset(
 
 
 def decisions(parts: Sequence[Template]) -> tuple[Decision, ...]:
-    """Those of all parts."""
+    """Collect the decisions of all parts."""
     return tuple(
         Decision(_numbered(decision.name, number), decision.values)
         for number, part in enumerate(parts, 1)
@@ -43,12 +43,12 @@ def decisions(parts: Sequence[Template]) -> tuple[Decision, ...]:
 
 
 def rules(parts: Sequence[Template]) -> tuple[Rule, ...]:
-    """Those of all parts."""
+    """Collect the rules of all parts."""
     return tuple(_rule(rule, part, n) for n, part in enumerate(parts, 1) for rule in part.rules)
 
 
 def schedules(parts: Sequence[Template], schedule: Schedule) -> list[Schedule]:
-    """What a schedule of all parts decides for each."""
+    """Split a schedule of all parts into a schedule for each."""
     return [
         Schedule(part.name, tuple(_own(schedule.values, _names(part), number).items()))
         for number, part in enumerate(parts, 1)
@@ -56,7 +56,7 @@ def schedules(parts: Sequence[Template], schedule: Schedule) -> list[Schedule]:
 
 
 def quantities(parts: Sequence[Template], columns: Columns) -> dict[str, np.ndarray]:
-    """Those of all parts together."""
+    """Combine the quantities of all parts."""
     found = [
         part.quantities(_own(columns, _names(part), number)) for number, part in enumerate(parts, 1)
     ]
@@ -84,7 +84,7 @@ def _names(part: Template) -> list[str]:
 
 
 def _own(values: Mapping[str, T], names: Iterable[str], number: int) -> dict[str, T]:
-    """What one part calls its values."""
+    """Select one part's values, under the names that it uses."""
     return {name: values[_numbered(name, number)] for name in names}
 
 

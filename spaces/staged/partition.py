@@ -1,4 +1,6 @@
-"""Which kernels compute a program one after the other, where none computes it at once."""
+"""Partition a program into kernels that run one after the other, where no single kernel computes
+it.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,11 @@ class Part:
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """What the program calls each of the workload's arrays."""
+        """Map the workload's arrays to their names in the program."""
         return names_in_matmul(self.program)
 
     def named(self, array: Array) -> str:
-        """What the program calls one of the workload's arrays."""
+        """Return the name in the program of one of the workload's arrays."""
         return self.names.get(array.name, array.name)
 
 

@@ -1,4 +1,4 @@
-"""What templates of several kernels have in common, whatever the target: see
+"""Shared parts of templates of several kernels, on all targets: see
 :mod:`spaces.derivation.cutting` for the parts, and :mod:`spaces.staged.lifted` for their decisions.
 """
 
@@ -55,7 +55,7 @@ class Staged(Template):
 
     @property
     def functions(self) -> frozenset[str]:
-        """Those of its parts."""
+        """The functions of its parts."""
         return frozenset[str]().union(*(each.functions for each in self.templates))
 
     @property
@@ -64,7 +64,7 @@ class Staged(Template):
         return "+".join([super().versioned, *(each.versioned for each in self.templates)])
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Those of all parts together."""
+        """Combine the quantities of all parts."""
         return lifted.quantities(self.templates, columns)
 
     def kernels(self, schedule: Schedule) -> list[Kernel]:
@@ -74,8 +74,9 @@ class Staged(Template):
 
 
 class WithLoops:
-    """What :class:`Staged` templates of plain loops have in common: of programs that are cut in
-    more ways, parts may have a plain kernel of loops, if the others have fast ones."""
+    """Shared base of :class:`Staged` templates with plain loops. Programs are cut in more ways,
+    because parts may have a plain kernel of loops if the others have fast ones.
+    """
 
     name: ClassVar[str] = "staged_loops"
     version: ClassVar[int] = 1

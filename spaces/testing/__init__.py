@@ -1,4 +1,4 @@
-"""What every template does, as tests that yours inherit.
+"""Contract tests of templates, for your classes to inherit.
 
 See ``measure.testing`` for how; here it is ``spaces.testing.template.TemplateContract``.
 """

@@ -1,4 +1,4 @@
-"""What every template does. Inherit, and say which spaces it spans and what it refuses."""
+"""Contract of templates. Inherit, and say which spaces it spans and what it refuses."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TemplateContract(ABC):
 
     @abstractmethod
     def refused(self) -> Sequence[tuple[Workload, Target]]:
-        """What the template does not serve."""
+        """List workloads and targets that the template does not serve."""
 
     def space(self, workload: Workload, target: Target) -> Space:
         """A new space of this template alone."""
@@ -81,7 +81,7 @@ class TemplateContract(ABC):
         return Space(workload, target, [self.template(workload, target)])
 
     def spaces(self) -> list[Space]:
-        """Those of all that is :meth:`served`."""
+        """List the spaces of all that is :meth:`served`."""
         return [self.space(workload, target) for workload, target in self.served()]
 
     def test_every_workload_has_schedules_that_keep_all_rules(self) -> None:

@@ -1,1 +1,1 @@
-"""What comes from outside: text, numbers and files, checked where they enter."""
+"""Validation of input from outside: text, numbers and files, checked where they enter."""

@@ -27,7 +27,7 @@ def check_place(path: Path, what: str) -> None:
 
 
 def _is_database(path: Path) -> bool:
-    """Whether this is a file of SQLite that can be read."""
+    """Tell whether this is a file of SQLite that can be read."""
     try:
         with path.open("rb") as file:
             return file.read(len(DATABASE)) == DATABASE
@@ -55,8 +55,9 @@ def output_file(path: Path, what: str) -> Iterator[IO[bytes]]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether what is written to ``path`` goes on at once: to a pipe, a terminal, or standard
-    output, which is called ``-``."""
+    """Tell whether ``path`` is a pipe, a terminal, or standard output, which is called ``-``:
+    written data goes on at once.
+    """
     return path == STANDARD_OUTPUT or path.is_fifo() or path.is_char_device()
 
 

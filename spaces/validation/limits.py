@@ -1,4 +1,4 @@
-"""What a field that came from outside may hold, as data beside its type.
+"""Limits of fields that come from outside, as data beside the field's type.
 
 ``cores: Annotated[int, Whole(1, 4096)]`` declares a field; ``value in Whole(1, 4096)`` tests a
 value of any type, and ``str`` of a limit is what an error says is allowed.

@@ -18,9 +18,10 @@ def parameters(function: Callable[..., object]) -> Mapping[str, inspect.Paramete
 
 
 def values(name: str, function: Callable[..., object], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is ``given`` to a function, whose parameters are whole numbers, numbers or text;
-    :class:`InputError` for one that is unknown, missing, or no number where it must be one. People
-    know the function by its ``name``."""
+    """Check the values ``given`` to a function whose parameters are integers, numbers or text.
+    Raises :class:`InputError` for one that is unknown, missing, or no number where it must be one.
+    Messages call the function by ``name``.
+    """
     known = parameters(function)
     for parameter in given:
         if parameter not in known:

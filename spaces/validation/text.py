@@ -7,10 +7,10 @@ MOST_CHARACTERS = 1000
 
 
 def is_plain(text: object, most: int = MOST_CHARACTERS) -> bool:
-    """Whether ``text`` is a string of at most ``most`` characters that all can be printed.
+    """Tell whether ``text`` is a string of at most ``most`` characters, all of them printable.
 
-    Control characters, which would command a terminal, and lone surrogates, which no file can
-    hold as UTF-8, cannot.
+    Control characters, which would command a terminal, and lone surrogates, which no file can hold
+    as UTF-8, are not.
     """
     return isinstance(text, str) and len(text) <= most and text.isprintable()
 

@@ -1,4 +1,4 @@
-"""What the reductions over any axes have in common."""
+"""Shared parts of the reductions over any axes."""
 
 import re
 
