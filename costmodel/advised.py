@@ -1,4 +1,4 @@
-"""Boosted trees that also see what an adviser says, and learn where it is right."""
+"""Boosted trees with another model's prediction as a feature."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ ADVICE = "advice.score"
 
 
 class AdvisedModel(XGBoostModel):
-    """Predicts as :class:`costmodel.model.XGBoostModel`, where the score that ``adviser`` gives a
-    schedule is one feature more: what the adviser knows need not be found again from few rows. The
-    adviser is no part of what :meth:`save` writes."""
+    """Predicts as :class:`costmodel.model.XGBoostModel`, with the score by ``adviser`` as a
+    feature.
+
+    The trees need not learn again, from few rows, what the adviser knows. :meth:`save` does not
+    write the adviser.
+    """
 
     def __init__(self, adviser: Predictor, settings: Settings, space_for: SpaceFor) -> None:
         super().__init__(settings, space_for)

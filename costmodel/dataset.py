@@ -1,4 +1,4 @@
-"""From examples to matrices: grouped by workload and target, placed in their spaces."""
+"""Group examples by workload and target, and place them in their spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draft, then verify: the roofline, which is cheap, picks what the learned model is asked about."""
+"""Draft, then verify: the cheap roofline picks the schedules that the learned model ranks."""
 
 from __future__ import annotations
 

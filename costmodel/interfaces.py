@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Example:
-    """One measured schedule to learn from. ``latency`` in seconds; None if it failed."""
+    """One measured schedule to learn from. ``latency`` is in seconds; None if it failed."""
 
     workload: Workload
     target: Target
@@ -29,19 +29,25 @@ class Example:
 
 
 class Predictor(Protocol):
-    """Says how good schedules are."""
+    """Predicts the quality of schedules."""
 
     def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
-        """``(score, uncertainty)``, float64 arrays of the population's length.
+        """Return ``(score, uncertainty)``, float64 arrays of the population's length.
 
-        The score rises with quality: best latency over latency, as far as the model knows, so
-        1.0 is the best and 0.0 a failure. The uncertainty is a standard deviation of the score.
+        The score is best latency over latency, as far as the model knows: 1.0 is the best and 0.0 a
+        failure. The uncertainty is a standard deviation of the score.
         """
         ...
 
 
 class CostModel(Predictor, Protocol):
-    """Learns how good schedules are."""
+    """A predictor that is trained on examples, and can be saved.
+
+    Example::
+
+        model.fit(examples)
+        score, uncertainty = model.predict(space, population)
+    """
 
     def fit(self, examples: Sequence[Example]) -> None:
         """Train from scratch on all of ``examples``."""
@@ -53,7 +59,7 @@ class CostModel(Predictor, Protocol):
 
 
 class Learner(Predictor, Protocol):
-    """Learns from populations, as a search has them."""
+    """A predictor that is trained on populations, as a search has them."""
 
     @property
     def unseen(self) -> np.ndarray:

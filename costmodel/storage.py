@@ -1,8 +1,8 @@
-"""A trained model on disk: one JSON object of its trees and of what they are.
+"""Store a trained model on disk as one JSON object.
 
 A file from anywhere is safe to load: nothing is unpickled, every number is checked (see
-``costmodel.trees``), and only what was checked is handed to XGBoost. Its ``sha256``, of the
-canonical JSON of the rest, finds damage, and is no protection from people.
+``costmodel.trees``), and only checked data is handed to XGBoost. Its ``sha256``, of the canonical
+JSON of the rest, finds damage. It does not protect from people.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Boosted trees as plain data: what a stored model holds, checked before XGBoost sees any of it.
+"""Convert boosted trees to plain data, and check it before XGBoost reads it.
 
-XGBoost believes the files that it reads: an index out of range or a circle of nodes ends the
-process. So our files hold the trees as lists of numbers, of which every one is checked, and what
-XGBoost reads is written here, from those.
+XGBoost trusts the files that it reads: an index out of range or a cycle of nodes ends the process.
+So our files hold the trees as lists of numbers. Every number is checked, and XGBoost's own file is
+written here, from those.
 """
 
 from __future__ import annotations

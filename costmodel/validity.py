@@ -1,7 +1,7 @@
-"""Failures of schedules learned as their own: how likely one is to build, run and be right.
+"""Learn failures: predict how likely a schedule is to build, run and be right.
 
-What makes kernels fail is seldom what makes them slow, and a failure says nothing of how fast the
-kernel would have been. So boosted trees of their own tell the two kinds apart (logistic loss), and
+The causes of failures are seldom those of low speed, and a failure does not tell how fast the
+kernel would have been. So separate boosted trees tell the two kinds apart (logistic loss), and
 those that predict speed learn from schedules that ran.
 """
 

@@ -36,27 +36,32 @@ def best(
     check_indices: bool | None = None,
     numerics: Numerics | str = Numerics.STRICT,
 ) -> CpuFunction | CudaFunction:
-    """A function that computes ``workload`` by the best schedule known for ``target``.
+    """Build the best kernel known for ``workload`` on ``target``, as a Python function.
 
-    Where the database has none, or is missing or None, the schedule is transferred (from a sibling
-    of the machine, or from the nearest shape) or predicted, by ``model`` if one is given
+    Example::
+
+        fast = best("matmul m=512 n=512 k=512", "cpu")
+        c = fast(a, b)  # NumPy arrays or torch tensors
+        print(fast.provenance)  # measured, transferred or predicted
+
+    Without a measurement in ``database`` the schedule is transferred (from a sibling of the
+    machine, or from the nearest shape) or predicted, by ``model`` if one is given
     (:func:`scheduler.query.query`). So there always is a function; its ``provenance`` says which.
-    The kernel is built once and kept on disk.
-    Raises :class:`spaces.errors.InputError` for bad input, or where no template serves the
-    workload.
+    The kernel is built once and kept on disk. Raises :class:`spaces.errors.InputError` for bad
+    input, and for a workload that no template serves.
 
     With ``verify`` the kernel is checked first, on this machine, as ``tune`` checks candidates: in
     a process of its own, on random inputs, every element against the float64 reference. A wrong
-    one is warned of (:class:`RuntimeWarning`) and the next best is taken instead; if none is
-    right, that is an :class:`InputError`, as it is where the machine fails and none can be checked.
+    kernel causes a :class:`RuntimeWarning`, and the next best is taken instead. Raises
+    :class:`InputError` if none is right, or if the machine fails and none can be checked.
 
     ``numerics`` is ``"strict"``, or ``"fast"``, which allows algorithms with weaker bounds on
     errors, such as Winograd's (:mod:`spaces.numerics.mode`).
 
-    With ``check_indices`` each call raises :class:`InputError` for an index beyond its limits, or
-    a sorted table that falls. Without, kernels stay within their arrays: an index beyond its limits
-    is taken to be the nearest. By default a CPU's functions check and a GPU's do not, for there a
-    check copies indices to the host, waits for the device, and cannot be captured in a CUDA graph.
+    With ``check_indices`` each call raises :class:`InputError` for an index beyond its limits, or a
+    sorted table that falls. Without it, kernels clamp such an index to the nearest valid one, so
+    they never leave their arrays. CPU functions check by default. GPU functions do not: a check
+    copies indices to the host, waits for the device, and cannot be captured in a CUDA graph.
     """
     with closing(answers(workload, target, database, model, numerics)) as found:
         every = chain([next(found)], found)  # here, so that warnings are of who called
@@ -64,8 +69,7 @@ def best(
 
 
 def _first_built(found: Iterator[Answer], check_indices: bool | None) -> CpuFunction | CudaFunction:
-    """The function of the first answer whose kernel no compiler refuses, as it may what nobody
-    built before."""
+    """Build the answers in order and return the first that compiles; a new schedule may not."""
     refusals: list[RefusedKernelError] = []
     for answer in found:
         function = backend(answer.target.kind).part("function")
@@ -79,7 +83,7 @@ def _first_built(found: Iterator[Answer], check_indices: bool | None) -> CpuFunc
 
 
 def _first_right(found: Iterator[Answer]) -> Answer:
-    """The first answer whose kernel computes what it should."""
+    """The first answer whose kernel computes the right result."""
     from tilewright.scheduler.verification import measure
 
     tried: set[Schedule] = set()

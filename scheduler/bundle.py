@@ -1,4 +1,4 @@
-"""Everything a host without a package registry needs, in one folder."""
+"""Pack everything that a host without a package registry needs into one folder."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def make_bundle(
     machine: str = "x86_64",
     wheels: Sequence[str] = WHEELS,
 ) -> dict[str, int]:
-    """Write ``out``: ``source/``, ``wheels/`` for that Python and ``run.sh``; bytes by part.
+    """Write ``out`` with ``source/``, ``wheels/`` and ``run.sh``; return the bytes of each part.
 
-    Versions are those of ``constraints.txt`` where it names one. Raises :class:`InputError` if
-    ``out`` is there already, a wheel cannot be had, or all is larger than ``limit_mib``.
+    Versions are those of ``constraints.txt`` if it names one. Raises :class:`InputError` if ``out``
+    exists, a wheel cannot be had, or all is larger than ``limit_mib``.
     """
     _check(python, machine, wheels)
     if out.exists():

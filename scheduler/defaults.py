@@ -37,9 +37,12 @@ def _load_early() -> None:
 def default_search(
     space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
 ) -> Search:
-    """Evolution under a model that learns; until it has, under the roofline, or under ``model`` if
-    one is given, or one of what is ``known`` of other shapes, with a search that begins with
-    nothing for a second opinion."""
+    """The default search: evolution under a model that learns.
+
+    Until the model has learned, the prior ranks: ``model`` if given, else a model of ``known``
+    other shapes, else the roofline. With known shapes, a search without prior knowledge gives a
+    second opinion.
+    """
     from tilewright.scheduler.strategies.evolutionary import (
         OF_OTHER_SHAPES,
         WARM,
@@ -64,8 +67,8 @@ def default_search(
 
 
 def learned_model(space: Space, adviser: Predictor | None = None) -> Learner:
-    """A model that learns from what is measured of ``space`` alone, and, if there is an adviser,
-    where that is right."""
+    """A model that learns from measurements of ``space`` alone. An adviser's score is a feature of
+    it."""
     from tilewright.costmodel.advised import AdvisedModel
     from tilewright.costmodel.model import Settings, XGBoostModel
 
@@ -77,8 +80,7 @@ def learned_model(space: Space, adviser: Predictor | None = None) -> Learner:
 
 
 def blended_model(space: Space) -> Blend:
-    """The same where nothing else is known: with a Gaussian process beside the trees, which is
-    right about what lies near."""
+    """A learned model for a space without relatives: trees, blended with a Gaussian process."""
     from tilewright.costmodel.predictors.blend import Blend
 
     return Blend(learned_model(space))
@@ -108,8 +110,11 @@ def default_pace(
 
 
 def build_helpers(target: Target) -> float:
-    """Build what measures kernels of ``target`` on this machine, the first time; the seconds that
-    took. They are none of a run's: it may have ten, and a busy machine takes as many for that."""
+    """Build the programs that measure kernels of ``target`` here, and return the seconds.
+
+    They are built once. The seconds do not count for a run: it may have ten, and a busy machine
+    takes as many for that.
+    """
     if not isinstance(target, CpuTarget):
         return 0.0
     from tilewright.measure.cpu.binaries import build_helpers

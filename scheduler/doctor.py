@@ -16,7 +16,7 @@ from tilewright.spaces.errors import InputError
 
 
 class State(StrEnum):
-    """How well something is."""
+    """The state of one part: ok, absent, or with a warning or error."""
 
     OK = "ok"
     ABSENT = "absent"
@@ -26,7 +26,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at, and how it is, in words."""
+    """One part that was checked, and its state in words."""
 
     name: str
     text: str
@@ -42,7 +42,7 @@ PACKAGES = {
 
 
 def diagnose(threads: int = 1) -> Iterator[Finding]:
-    """Findings as they are made; the peaks take some seconds the first time."""
+    """Check each part and yield a finding; measuring peaks takes some seconds the first time."""
     yield Finding("python", f"{platform.python_version()} at {sys.executable}")
     try:
         target = detect_cpu(threads)

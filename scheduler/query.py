@@ -56,7 +56,7 @@ the nearest shape may be one that another template serves best."""
 
 
 class Provenance(StrEnum):
-    """Where a schedule is from."""
+    """The way a schedule was found."""
 
     MEASURED = "measured"
     TRANSFERRED = "transferred"
@@ -65,14 +65,14 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True)
 class Answer:
-    """A schedule for a workload on a target, out of ``space``.
+    """The best schedule known for a workload on a target, from ``space``.
 
-    ``latency`` is in seconds: the score of a measured schedule; an estimate otherwise (of a
-    transferred one its score on the nearest shape, scaled by the roofline), None where the
-    template says too little of itself for one. ``trials`` counts the schedules measured of this
-    workload and target. ``record`` is what a measured or transferred schedule is taken from.
-    Where nothing is measured, ``measured_for`` names the targets that are this machine with another
-    number of threads, and for which something is.
+    ``latency`` is in seconds. For a measured schedule it is the score, else an estimate. A
+    transferred estimate is the score on the nearest shape, scaled by the roofline. It is None if
+    the template reports too little for an estimate. ``trials`` counts the schedules measured of
+    this workload and target. ``record`` is the record that a measured or transferred schedule is
+    taken from. If nothing is measured, ``measured_for`` names the targets with measurements that
+    are this machine with another number of threads.
     """
 
     space: Space
@@ -117,8 +117,7 @@ class Answer:
 
     @property
     def busy(self) -> str:
-        """By what signs the machine was busy when the schedule was measured; empty if there are
-        none."""
+        """The signs that the machine was busy during the measurement; empty if there are none."""
         return "" if self.record is None else why_busy(self.record.measurement)
 
     @property
@@ -158,15 +157,19 @@ def query(
     model: CostModel | str | Path | None = None,
     numerics: Numerics | str = Numerics.STRICT,
 ) -> Answer:
-    """The best answer for ``workload`` on ``target`` that ``database`` allows.
+    """Find the best schedule for ``workload`` on ``target``, without building it.
 
-    All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
-    path or URL. None is an empty database; one that is missing or empty is warned of
-    (:class:`RuntimeWarning`). A ``model``, or the path of one,
-    ranks what has to be predicted; without it the roofline does. ``numerics`` is ``"strict"`` or
-    ``"fast"``, which allows algorithms with weaker bounds on errors
-    (:mod:`spaces.numerics.mode`). Raises :class:`InputError` for
-    a foreign or damaged database or model, or if no template serves the workload.
+    Example::
+
+        answer = query("softmax r=4096 c=1024", "cpu")
+        print(answer.provenance, answer.schedule, answer.latency)
+
+    Text is accepted for all: see ``spaces.operators.workload`` and ``spaces.target.detect_target``;
+    a database is a path or URL. None is an empty database. A missing or empty one causes a
+    :class:`RuntimeWarning`. A ``model``, or the path of one, ranks predicted schedules; the default
+    is the roofline. ``numerics`` is ``"strict"`` or ``"fast"``, which allows algorithms with weaker
+    bounds on errors (:mod:`spaces.numerics.mode`). Raises :class:`InputError` for a foreign or
+    damaged database or model, and for a workload that no template serves.
     """
     with closing(answers(workload, target, database, model, numerics)) as found:
         return next(found)
@@ -179,8 +182,10 @@ def answers(
     model: CostModel | str | Path | None = None,
     numerics: Numerics | str = Numerics.STRICT,
 ) -> Generator[Answer, None, None]:
-    """All that :func:`query` may answer, best first: what was measured, of each schedule once, what
-    is transferred, and what is predicted."""
+    """All possible answers of :func:`query`, best first.
+
+    Measured schedules come first, each once, then transferred and predicted ones.
+    """
     space = space_for(as_workload(workload), as_target(target), as_numerics(numerics))
     ranks = None if model is None else as_model(model)
     if database is None:
@@ -206,8 +211,7 @@ def answers(
 
 
 def untuned(space: Space, database: Database, model: CostModel | None = None) -> list[Schedule]:
-    """The schedule that :func:`query` answers for as long as nothing of ``space`` is measured, and
-    the one that it predicts, which it answers where it knows of no other shapes either."""
+    """The answers for a workload without measurements: transferred if possible, then predicted."""
     trials = database.trials(space.workload, space.target)
     first = next(_unmeasured(space, database, trials, model))
     if first.provenance is Provenance.PREDICTED:
@@ -231,14 +235,13 @@ def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]
 
 
 def _earlier(space: Space, database: Database) -> int:
-    """How many records of this workload and target are of earlier versions of templates."""
+    """The number of records of this workload and target from earlier template versions."""
     versions = database.versions(space.workload, space.target)
     return count_earlier(versions.get(space.target.fingerprint, {}), space.is_earlier)
 
 
 def _other_threads(space: Space, database: Database) -> tuple[str, ...]:
-    """The targets that differ from this one in their number of threads and have measured
-    schedules."""
+    """Targets with measurements that differ from this one only in their number of threads."""
     records = database.of_other_threads(space.workload, space.target, space.versions)
     return tuple(record.target.text for record in records)
 
@@ -268,8 +271,8 @@ def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answ
 
 
 def _space_of(record: Record, here: Space) -> Space:
-    """The space of the record's workload and target: ``here`` if it is that one, for making another
-    takes time."""
+    """The space of the record's workload and target; ``here`` if it is that one (it is slow to
+    make)."""
     if (record.workload, record.target) == (here.workload, here.target):
         return here
     return space_for(record.workload, record.target)

@@ -1,4 +1,4 @@
-"""Cost models from a tuning database."""
+"""Train and evaluate cost models on a tuning database."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Training:
 def examples(
     database: Database, workload: Workload | None = None, target: Target | None = None
 ) -> list[Example]:
-    """Every measurement that today's spaces can still make, of one workload or target or of all.
+    """All measurements of schedules that today's spaces have, of one workload or target or of all.
 
-    Those that the machine lost or a later run doubts say nothing.
+    Lost and doubted measurements are left out.
     """
 
     @cache
@@ -72,10 +72,13 @@ def examples(
 
 
 def train(database: Database, path: Path) -> Training:
-    """Train a model on all of ``database`` and write it to ``path``; what it learned from.
+    """Train a model on all of ``database``, write it to ``path``, and return a report.
 
-    Raises :class:`InputError` where there is too little to learn from, or ``path`` cannot be
-    written.
+    Example::
+
+        report = train(Database("tuning.db"), Path("model.json"))
+
+    Raises :class:`InputError` if there is too little to learn from, or ``path`` cannot be written.
     """
     check_place(path, "a model")
     groups, skipped = group_examples(examples(database), space_for)
@@ -97,11 +100,10 @@ def train(database: Database, path: Path) -> Training:
 
 
 def evaluate(path: Path, database: Database, split: Split = Split.WORKLOAD) -> Evaluation:
-    """How well the model at ``path`` ranks what ``database`` measured, see
-    ``costmodel.evaluating.evaluation``.
+    """Measure how well the model at ``path`` ranks the schedules in ``database``.
 
-    Raises :class:`InputError` if ``path`` is not a model of ours, nothing can be ranked, or a
-    split by operator or device has but one part.
+    See ``costmodel.evaluating.evaluation``. Raises :class:`InputError` if ``path`` is not a model
+    of ours, nothing can be ranked, or a split by operator or device has but one part.
     """
     model = XGBoostModel.load(path)
     groups, _ = group_examples(examples(database), space_for)

@@ -65,14 +65,14 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """In a word: ``right``, ``refused`` or ``wrong``."""
+        """The outcome in a word: ``right``, ``refused`` or ``wrong``."""
         return "right" if self.right else "refused" if self.refused else "wrong"
 
 
 def draw(space: Space, count: int, seed: int = 0) -> list[Schedule]:
-    """About ``count`` distinct random schedules, as many of each template as of the others.
+    """Draw about ``count`` distinct random schedules, equally many of each template.
 
-    Fewer of a template that has fewer.
+    A template with fewer schedules gives all it has.
     """
     generator = np.random.default_rng(seed)
     share = -(-count // len(space.templates))
@@ -87,11 +87,11 @@ def draw(space: Space, count: int, seed: int = 0) -> list[Schedule]:
 
 
 def emulable(workload: Workload) -> Workload:
-    """``workload``, or one like it that is small enough to emulate.
+    """Return ``workload``, or shorten it until it is small enough to emulate.
 
-    Its longest extents are shortened by multiples of 256, the largest tile, so that the same
-    tails, alignments and layouts remain; of a batch, a few products are left. Of other programs
-    those extents are shortened that are parameters of a named operator.
+    Its longest extents are shortened by multiples of 256, the largest tile, so the same tails,
+    alignments and layouts remain. A batch keeps a few products. In other programs only extents that
+    are parameters of a named operator are shortened.
     """
     extents = dict(workload.extents)
     if isinstance(workload, Contraction):
@@ -112,7 +112,7 @@ def emulable(workload: Workload) -> Workload:
 
 
 def _shortened(extents: Mapping[str, int], largest: int) -> dict[str, int]:
-    """Extents of which the longest are less, so that there are ``largest`` points if possible."""
+    """Shorten the longest extents until ``largest`` points remain, if possible."""
     shorter = dict(extents)
     while shorter and prod(shorter.values()) > largest:
         longest = max(shorter, key=lambda name: shorter[name])
@@ -132,10 +132,10 @@ def emulate(
     seed: int = 0,
     jobs: int | None = None,
 ) -> Iterator[Verdict]:
-    """Verdicts on ``schedules`` of a CUDA space as the emulator reaches them, in their order.
+    """Emulate the kernels of ``schedules`` of a CUDA space, and yield a verdict on each, in order.
 
-    Each kernel runs on random inputs by ``seed`` once in each of ``interleavings`` (default:
-    eager, lazy and two random ones); ``jobs`` processes at a time (default: one a core).
+    Each kernel runs on random inputs by ``seed`` once in each of ``interleavings`` (default: eager,
+    lazy and two random ones). ``jobs`` processes run at a time (default: one a core).
     """
     from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, verify
 
@@ -163,7 +163,7 @@ def emulate(
 def measure(
     space: Space, schedules: Sequence[Schedule], executor: Executor | None = None
 ) -> Iterator[Verdict]:
-    """Verdicts on ``schedules`` as their kernels are built and run for real, in any order.
+    """Build and run ``schedules`` on the hardware, and yield a verdict on each, in any order.
 
     ``executor`` defaults to one of this machine, which must be the space's target.
     """

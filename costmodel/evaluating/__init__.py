@@ -1,1 +1,1 @@
-"""How good a cost model is on what it has not seen."""
+"""Evaluate a cost model on data that it has not seen."""

@@ -1,8 +1,8 @@
-"""How good a model is on workloads, operators or devices that it has not learned from.
+"""Evaluate a model on workloads, operators or devices that it has not learned from.
 
-``costmodel.evaluating.splits`` says who predicts what. Figures are means: of the groups of a part,
-then of the parts, whose number the intervals are made from. What the schedules cannot support is
-left out, in words.
+``costmodel.evaluating.splits`` chooses the model that predicts each part. Figures are means over
+the groups of a part, then over parts; intervals follow from the number of parts. A figure that the
+data cannot support is left out, with a sentence.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Figure:
 class Evaluation:
     """Ranking quality on all parts of a split.
 
-    ``roofline`` is the pairwise accuracy of the model that needs no data, ``gain`` what the
-    evaluated one has above it. ``left_out`` says what could not be said, ``verdict`` whether the
-    model is of use: a sentence each.
+    ``roofline`` is the pairwise accuracy of the roofline, which needs no data, and ``gain`` the
+    evaluated model's lead over it. ``left_out`` lists the figures that the data cannot support, and
+    ``verdict`` says whether the model is useful: a sentence each.
     """
 
     split: Split
@@ -84,10 +84,10 @@ def evaluate(
     split: Split = Split.WORKLOAD,
     space_for: SpaceFor = space_for,
 ) -> Evaluation | None:
-    """How ``model`` ranks each part of ``groups`` that it has not learned from; None where no two
-    schedules of a group differ in their scores.
+    """Evaluate the ranking by ``model`` of each part of ``groups`` that it has not learned from.
 
-    Raises :class:`InputError` where a split by operator or device has but one part.
+    None if no two schedules of a group differ in their scores. Raises :class:`InputError` if a
+    split by operator or device has but one part.
     """
     ranked = [group for group in groups if len(np.unique(group.score)) > 1]
     if not ranked:

@@ -1,4 +1,4 @@
-"""How well predicted scores rank measured ones.
+"""Metrics of how well predicted scores rank measured ones.
 
 A score is best latency over latency within one workload and target, a failure's is 0. The metrics
 are those of TenSet (Zheng et al., NeurIPS Datasets 2021) and of TVM's cost models, whose average

@@ -1,10 +1,10 @@
-"""Predictions for parts of the data that a model has not learned from.
+"""Predict parts of the data by models that have not learned from them.
 
-A part is all that was measured of one workload, of one operator, or on one device. The model itself
-predicts a part that it has not seen (``held out``). For one that it has seen its own predictions
-would flatter, so a new model with the same settings learns from other parts (``left out``). Of a
-lone workload, it learns from four fifths of the schedules at a time (``folds``), which says how
-well it fills in a space that it knows, not how well it transfers.
+A part is all measurements of one workload, of one operator, or on one device. The model itself
+predicts a part that it has not seen (``held out``). Its predictions for a part that it has seen
+would flatter, so a new model with the same settings learns from other parts (``left out``). For a
+lone workload, models learn from four fifths of the schedules at a time (``folds``). This shows how
+well they fill in a space that they know, not how well they transfer.
 """
 
 from __future__ import annotations

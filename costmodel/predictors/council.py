@@ -12,11 +12,11 @@ from tilewright.spaces.space import Population, Space
 
 
 class Council:
-    """The mean of models of which each has learned from one device; a
-    ``costmodel.interfaces.Predictor``.
+    """The mean of several models, each trained on one device; a ``costmodel.interfaces.Predictor``.
 
-    What is fast differs from device to device by more than their sizes tell. Trees that see all of
-    them at once fit a compromise as sharp as each; the mean of sharp ones keeps what most agree on.
+    Fast schedules differ between devices by more than device sizes explain. Trees trained on all
+    devices at once fit a compromise. The mean of separate models keeps the preferences that most
+    share.
     """
 
     def __init__(self, members: Sequence[XGBoostModel]) -> None:
@@ -31,8 +31,7 @@ class Council:
 
 
 def council(groups: Sequence[Group]) -> Council | None:
-    """A member for each device of ``groups`` that has enough rows to learn from; None if none
-    has."""
+    """Train a model for each device of ``groups`` that has enough rows; None if none has."""
     members = []
     for device in dict.fromkeys(group.space.target for group in groups):
         own = [group for group in groups if group.space.target == device]

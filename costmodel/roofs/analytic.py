@@ -23,12 +23,12 @@ UNKNOWN = 0.5  # uncertainty where a template reports no quantities, and the mos
 
 
 class AnalyticModel:
-    """Scores are the workload's own roofline over the schedule's estimated latency; where there is
-    no estimate, what the schedule's sizes let one expect (``costmodel.sizes``).
+    """Predicts by the roofline, without data. The score is the workload's roofline over the
+    estimated latency.
 
-    ``fit`` keeps the ranking: it learns one factor between estimated and measured seconds, from
-    the best fifth of each workload (those are the ones whose latency people ask for), and how
-    far estimates are off.
+    Without an estimate the schedule's sizes decide (``costmodel.sizes``). ``fit`` keeps the
+    ranking: it learns one factor between estimated and measured seconds, from the best fifth of
+    each workload (those are the ones whose latency people ask for), and the error of the estimates.
     """
 
     def __init__(

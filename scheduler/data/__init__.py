@@ -1,1 +1,1 @@
-"""Measurements as tables, for those who study them."""
+"""Export measurements as tables."""

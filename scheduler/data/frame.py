@@ -1,4 +1,4 @@
-"""Measurements as a pandas DataFrame."""
+"""Load measurements as a pandas DataFrame."""
 
 from __future__ import annotations
 
@@ -33,15 +33,20 @@ def trials(
     target: Target | str | None = None,
     features: bool = False,
 ) -> DataFrame:
-    """Every attempt of ``database``, of one workload or target or of all, one row each.
+    """Load every attempt in ``database`` as a DataFrame, one row each.
 
-    There is a typed column for each decision, called ``template.decision``, for each parameter of
-    the workloads (``workload.m``), and for what a record tells (``latency_s``, ``status``, ...);
-    all can hold missing values. ``features`` adds what cost models see (``feature.*``), the
-    ``score`` that they learn, and a ``split`` of the workloads into train and test. Units and
-    meanings are in ``attrs["columns"]``, by name.
+    Example::
 
-    Raises :class:`InputError` without pandas, or for what is no database.
+        table = trials("tuning.db", "softmax r=4096 c=1024")
+        print(table.nsmallest(5, "latency_s"))
+
+    ``workload`` and ``target`` select some of them. Each decision has a typed column, called
+    ``template.decision``, as has each parameter of the workloads (``workload.m``), and each field
+    of a record (``latency_s``, ``status``, ...). All can hold missing values. ``features`` adds the
+    features of cost models (``feature.*``), the ``score`` that they learn, and a ``split`` of the
+    workloads into train and test. Units and meanings are in ``attrs["columns"]``, by name.
+
+    Raises :class:`InputError` without pandas, or if ``database`` is not a database.
     """
     pandas = extra("pandas", "data", "trials()")
     asked = None if workload is None else as_workload(workload)

@@ -1,1 +1,1 @@
-"""Kernels as Python functions, and as source."""
+"""Make kernels Python functions, or source files."""

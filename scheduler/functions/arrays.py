@@ -1,4 +1,4 @@
-"""Arrays of others at the border of a kernel: checked, and taken by address."""
+"""Check arrays that are passed to a kernel, and find their addresses."""
 
 from __future__ import annotations
 

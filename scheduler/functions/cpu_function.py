@@ -1,4 +1,4 @@
-"""A kernel of a CPU as a Python function."""
+"""Call a CPU kernel as a Python function."""
 
 from __future__ import annotations
 
@@ -33,13 +33,17 @@ ALIGNMENT = 64
 
 
 class CpuFunction(KernelFunction):
-    """A schedule's kernel, built and loaded, called on NumPy arrays and CPU torch tensors.
+    """A CPU kernel, built and loaded, that is called on NumPy arrays and CPU torch tensors.
 
-    Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
-    name; a program's as it has them. The result goes to ``out`` or to a new array of the first
-    input's kind, and is returned. Several outputs are a tuple, and ``out`` is a sequence or a
-    mapping by name. Unfit arrays are an :class:`InputError`. Any number of threads may call at
-    once: each call has a workspace of its own, kept for the next one.
+    Example::
+
+        c = function(a, b)  # by position: the workload's inputs, then the epilogue's
+        function(a=a, b=b, out=c)  # by name, into an array of yours
+
+    The result goes to ``out`` or to a new array of the first input's kind, and is returned. Several
+    outputs are a tuple, and ``out`` is a sequence or a mapping by name. Raises :class:`InputError`
+    for arrays that do not fit. Any number of threads may call at once: each call has a workspace of
+    its own, kept for the next one.
     """
 
     __slots__ = ("__call__",)

@@ -1,4 +1,4 @@
-"""Arrays on a GPU at the border of a kernel: torch, DLPack, ``__cuda_array_interface__``."""
+"""Check arrays on a GPU: torch tensors, DLPack, ``__cuda_array_interface__``."""
 
 from __future__ import annotations
 

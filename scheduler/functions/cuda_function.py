@@ -1,4 +1,4 @@
-"""A kernel of a GPU as a Python function."""
+"""Call a GPU kernel as a Python function."""
 
 from __future__ import annotations
 
@@ -46,18 +46,21 @@ MOST_LIKENESSES = 8  # prepared kinds of arrays kept: several GPUs, in and out o
 
 
 class CudaFunction(KernelFunction):
-    """A schedule's kernel, compiled, called on arrays of a GPU.
+    """A GPU kernel, compiled, that is called on arrays of a GPU.
 
-    Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
-    name, a program's as it has them: CUDA torch tensors, or anything with DLPack or
-    ``__cuda_array_interface__``. The result goes to ``out``, or to a new tensor where the first
-    input is one; several outputs are a tuple, and ``out`` is a sequence or a mapping by name. Work
-    is queued on ``stream`` (its handle), by default on torch's current stream, and may be captured
-    in a CUDA graph; nothing waits for it, unless indices are checked. Any number of threads may
-    call at once.
+    Example::
 
-    For each set of addresses the call is prepared once, tensor maps included, and kept. Every
-    array is checked at every call: by its port, or by torch, for likeness to one that passed.
+        c = function(a, b)  # by position: the workload's inputs, then the epilogue's
+        function(a=a, b=b, out=c, stream=stream)  # by name, on a stream of yours
+
+    Arrays are CUDA torch tensors, or anything with DLPack or ``__cuda_array_interface__``. The
+    result goes to ``out``, or to a new tensor if the first input is one. Several outputs are a
+    tuple, and ``out`` is a sequence or a mapping by name. Work is queued on ``stream`` (its
+    handle), by default on torch's current stream, and may be captured in a CUDA graph. Nothing
+    waits for it, unless indices are checked. Any number of threads may call at once.
+
+    For each set of addresses the call is prepared once, tensor maps included, and kept. Every array
+    is checked at every call: by its port, or by torch, for likeness to one that passed.
     """
 
     checks = False

@@ -1,4 +1,4 @@
-"""A kernel's source as a file of its own: it says what it computes, how to compile and call it."""
+"""Write a kernel as a file of its own, with how to compile and call it."""
 
 from __future__ import annotations
 

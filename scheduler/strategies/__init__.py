@@ -1,1 +1,1 @@
-"""Searches: what they share, and each of them."""
+"""Search strategies, and the parts that they share."""

@@ -26,22 +26,28 @@ GROWTH = 1.125  # times as many outcomes as the model was trained on, before it 
 class Evolution:
     """The settings of an :class:`EvolutionarySearch`.
 
-    ``immigrants`` random schedules enter each ask, drawn anew whenever ``renewal`` more are taken;
-    ``parents`` of the best survive each of ``generations``, with ``children`` each. Of the
-    schedules asked for, the share ``neighbours`` comes from those around the ``leaders`` best
-    measured ones and the share ``random`` is drawn blindly; the model's choice among the evolved
-    fills the rest. As long as nothing is measured, the share ``starters`` are the first of these,
-    and of what a batch has beyond ``guesses``, the share ``opening_random`` is drawn blindly too: a
-    prior that is wrong is wrong about all of it. ``diversity`` is what likeness to a schedule
-    already chosen costs, in units of the score; ``opening_diversity`` the same as long as nothing
-    is measured. After ``caution`` outcomes the model weighs as much as the prior, unless these say
-    who predicts better; what it is unsure of counts as ``optimism`` standard deviations better than
-    it says (an upper confidence bound: Auer, JMLR 3, 2002). Its members may agree where none of
-    them knows anything, so a schedule loses as much of ``doubt`` as its likeness to the nearest one
-    that was learned from, and as much of ``avoidance`` as that to the nearest one that the search
-    is kept away from, until it knows ``avoidance_ends`` outcomes. ``near_by_model``: neighbours
-    are judged by the model alone as soon as it has learned. That the leaders are here is what the
-    prior was believed about; what differs around them its outcomes know.
+    ``immigrants`` random schedules enter each ask, drawn anew whenever ``renewal`` more are taken.
+    The ``parents`` best survive each of ``generations``, with ``children`` each.
+
+    Of the schedules asked for, the share ``neighbours`` comes from around the ``leaders`` best
+    measured ones. The share ``random`` is drawn at random, and the model chooses the rest among the
+    evolved.
+
+    While nothing is measured, the share ``starters`` comes first. Of a batch beyond ``guesses``,
+    the share ``opening_random`` is drawn at random too, because a wrong prior is wrong about all.
+
+    ``diversity`` is the penalty for likeness to a schedule already chosen, in units of the score;
+    ``opening_diversity`` is the same while nothing is measured.
+
+    After ``caution`` outcomes the model weighs as much as the prior, unless the outcomes show which
+    predicts better. Its uncertainty counts as ``optimism`` standard deviations in favour (an upper
+    confidence bound: Auer, JMLR 3, 2002). Its members may agree where none of them knows anything.
+    So a schedule loses up to ``doubt`` the less it is like the nearest one learned from. It loses
+    up to ``avoidance`` the more it is like the nearest avoided one, until ``avoidance_ends``
+    outcomes are known.
+
+    With ``near_by_model`` the model alone judges neighbours as soon as it has learned. The prior
+    chose the leaders' region; only outcomes tell what differs within it.
     """
 
     immigrants: int = 2048
@@ -84,15 +90,16 @@ class EvolutionarySearch:
     """A population evolved under the predictions of a cost model; a
     ``scheduler.strategies.search.Search``.
 
-    Before anything is measured ``prior`` ranks the candidates, so the first batch is already
-    good; then ``model`` is trained from scratch on all outcomes whenever they have grown by an
-    eighth, so that all its training takes about nine times as long as the last. Its predictions are
-    mixed with the prior's as far as the outcomes prove either right
-    (``scheduler.strategies.trust``). What is asked depends on nothing but the seed, the schedules
-    taken, the outcomes told, and how many of them were told at each ask. ``starters`` are schedules
-    thought to be good, the best first: a first batch tries some of them, and they enter every
-    evolution. At first the search is kept away from ``avoided`` schedules. If there is a ``far``,
-    it judges what evolves, and ``model`` the neighbours of the fastest alone.
+    Before anything is measured ``prior`` ranks the candidates, so the first batch is already good.
+    Then ``model`` is trained from scratch on all outcomes whenever they have grown by an eighth, so
+    all its training takes about nine times as long as the last. Its predictions are mixed with the
+    prior's as far as the outcomes prove either right (``scheduler.strategies.trust``).
+
+    An ask depends on nothing but the seed, the schedules taken, the outcomes told, and how many of
+    them were told at each ask. ``starters`` are schedules thought to be good, the best first: a
+    first batch tries some of them, and they enter every evolution. At first the search keeps away
+    from ``avoided`` schedules. If there is a model ``far``, it judges evolved schedules, and
+    ``model`` only neighbours of the fastest.
     """
 
     def __init__(
@@ -198,7 +205,7 @@ class EvolutionarySearch:
     def _rated(
         self, parts: Sequence[Population], origins: Sequence[str], by: Predictor, trust: Trust
     ) -> Pool:
-        """Rows with what the prior and a model predict of them, as far as each is trusted."""
+        """Rate rows by the prior and a model, each as far as it is trusted."""
         rows = np.concatenate(parts)
         origin = np.repeat([ORIGINS.index(name) for name in origins], [*map(len, parts)])
         mean, spread = trust.prior(*self._prior.predict(self._space, rows))
@@ -214,7 +221,7 @@ class EvolutionarySearch:
         return Pool(rows, score, mean, spread, origin)
 
     def _evolve(self, generator: np.random.Generator, population: Pool) -> Pool:
-        """Promising rows: the founders, and generations of their children."""
+        """Evolve promising rows: the founders, and generations of their children."""
         choice = self._evolution
         for _ in range(choice.generations):
             best = population.best(choice.parents).rows

@@ -1,4 +1,4 @@
-"""How alike schedules are: the share of decisions in which they agree."""
+"""Measure how alike schedules are: the share of decisions in which they agree."""
 
 from __future__ import annotations
 

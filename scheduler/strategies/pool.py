@@ -1,4 +1,4 @@
-"""Rows that a search chooses from, with what is predicted of each."""
+"""A pool of rows that a search chooses from, each with its prediction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The searches that there are, by their names."""
+"""Register the search strategies by name."""
 
 from __future__ import annotations
 

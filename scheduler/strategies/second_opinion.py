@@ -1,13 +1,15 @@
-"""Two searches of one space: one that trusts what is known of others, and one that knows nothing.
+"""Run two searches of one space: one with prior knowledge, and one without.
 
-What was measured of other shapes and devices saves most of a search, but where the fastest
-schedules lie elsewhere it holds the search among those that are second best, and nothing measured
-there says so: the models are right about all that they are asked about. So a search from nothing
-is given a trial. Where its schedules are faster than the prior says, the prior does not know this
-space, and it goes on. It learns from what it asked for alone: told all, or given the same
-starters or the same prior, it stays where the first one is. So it is kept away from there. What
-the prior says is useful all the same, as one feature among those that its model learns from: where
-it misleads as a whole, it may still be right about some decisions.
+Measurements of other shapes and devices save most of a search. But if the fastest schedules lie
+elsewhere, they keep the search among the second best, and no measurement there shows it: the models
+are right about all that they are asked about. So a search from nothing is given a trial. If its
+schedules are faster than the prior says, the prior does not know this space, and the second search
+continues.
+
+The second search learns from its own schedules alone. If it were told all, or given the same
+starters or prior, it would stay where the first one is. So it is kept away from there. The prior is
+still useful as one feature of its model: where it misleads as a whole, it may be right about some
+decisions.
 """
 
 from __future__ import annotations
@@ -42,13 +44,13 @@ SECOND = Evolution(guesses=4)
 
 
 class SecondOpinion:
-    """``first``, and for a while a second search in its place; a
+    """Runs ``first``, and for a while a second search in its place; a
     ``scheduler.strategies.search.Search``.
 
-    ``begin`` makes the second one. It is given the fastest of the first ``LATEST`` schedules that
-    were told, none if all of them failed, and is to keep away from that. It is told the outcomes of
-    its own schedules alone, and at once, for nothing, if they are known already: so a resumed run
-    finds it as it was. ``first`` learns from all.
+    ``begin`` makes the second search. It gets the fastest of the first ``LATEST`` schedules that
+    were told (none if all failed), and keeps away from it. It is told the outcomes of its own
+    schedules alone, and for known ones at once. So a resumed run finds it unchanged. ``first``
+    learns from all.
     """
 
     def __init__(
@@ -86,16 +88,16 @@ class SecondOpinion:
         return self._begin([fastest] if self._opening[fastest] < math.inf else [])
 
     def _share(self) -> int:
-        """How many schedules the second may ask for by now."""
+        """The number of schedules that the second search may have asked for by now."""
         if self._first.history.news < LATEST:
             return 0
         return MOST if self._surprise() > MISLED else TRIAL
 
     def _surprise(self) -> float:
-        """By how much of the best speed the trial is faster than ``first`` expected by its prior,
-        on the mean, weighed as in ``trust``; 0.0 until all of it is known.
+        """The mean gain of the trial over the forecast of ``first``, as a share of the best speed.
 
-        What the second finds later is no part of the best, so that this does not depend on it.
+        It is weighed as in ``trust``, and 0.0 until all of the trial is known. Later results of the
+        second search do not count as the best, so the value does not depend on them.
         """
         history = self._first.history
         own = self._space.rows([*self._own])

@@ -1,10 +1,10 @@
-"""How much a search believes its prior, and how much the model of its own outcomes.
+"""Weigh a search's prior against the model of its own outcomes.
 
-Both are judged by what they said of measured schedules before they knew: the prior ahead of the
-measurement, the model by the parts of it that had not learned from that schedule. The prior's
-scores are brought to the scale of the outcomes by a line; one that says nothing of them comes out
-flat, and then ranks nothing. The rest is the mixture of the two that would have erred least
-(stacking; Wolpert, Neural Networks 5, 1992).
+Both are judged by their forecasts of measured schedules: the prior's before the measurement, the
+model's by the members that had not learned from the schedule. A line brings the prior's scores to
+the scale of the outcomes. A prior that says nothing of them gives a flat line, and then ranks
+nothing. The rest is the mixture of the two that would have erred least (stacking; Wolpert, Neural
+Networks 5, 1992).
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ number, to count as much as these: sums of weighted squares of scores."""
 
 @dataclass(frozen=True)
 class Trust:
-    """``share`` is the model's part of a prediction; the prior's scores, times ``slope`` and more
-    by ``offset``, are the rest."""
+    """The weights of a mixture: ``share`` is the model's part of a prediction.
+
+    The rest is the prior's score times ``slope`` plus ``offset``.
+    """
 
     share: float = 0.0
     slope: float = 1.0
@@ -70,10 +72,10 @@ class Forecasts:
 
 
 def trust(score: np.ndarray, prior: np.ndarray, unseen: np.ndarray, caution: float) -> Trust:
-    """Whom to believe, after outcomes with these scores.
+    """Fit the mixture to outcomes with these scores.
 
-    ``prior`` is what the prior said of each, ``unseen`` what the model says that had not seen it:
-    NaN where it cannot tell, or empty. Where these tell little, the model's share is
+    ``prior`` is the prior's forecast of each. ``unseen`` is the forecast by the model's members
+    that had not seen it: NaN if there is none, or empty. If these tell little, the model's share is
     ``n / (n + caution)`` of ``n`` outcomes.
     """
     weight = score + FLOOR

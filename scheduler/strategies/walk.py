@@ -1,4 +1,4 @@
-"""Searches that go step by step, each step by the outcome of those before."""
+"""Base of searches that go step by step, each step by the outcomes before."""
 
 from __future__ import annotations
 

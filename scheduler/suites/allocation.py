@@ -39,7 +39,7 @@ class Standing:
 
     @property
     def latency(self) -> float | None:
-        """The best that is known now."""
+        """The best latency known now."""
         return self.latencies[-1]
 
 
@@ -53,16 +53,17 @@ makes; None before any kernel was right."""
 
 
 def equally(parts: Sequence[float | None]) -> list[Worth]:
-    """As much as usual."""
+    """The usual worth for each task."""
     return [Worth()] * len(parts)
 
 
 def by_part(parts: Sequence[float | None]) -> list[Worth]:
-    """In proportion, once the usual for the mean part: where a measurement was lucky, the objective
-    loses so many percent of that part. Once too where none is known.
+    """Worth in proportion to a task's part of the objective; the mean part gets the usual worth.
 
-    The share :data:`CONTENDERS` of what is right is compared in any case, as far as there is time:
-    after a thousand trials the next hundred would gain less.
+    If the best latency was lucky by some percent, the objective loses that share of the part. A
+    task without a known part gets the usual worth. The share :data:`CONTENDERS` of right schedules
+    is compared in any case, as far as there is time: after a thousand trials the next hundred would
+    gain less.
     """
     known = [part for part in parts if part]
     mean = sum(known) / max(1, len(known))
@@ -70,7 +71,7 @@ def by_part(parts: Sequence[float | None]) -> list[Worth]:
 
 
 def in_turn(tasks: Sequence[Standing]) -> list[int]:
-    """Equal shares: who has had the fewest units is next."""
+    """Rank tasks by their units, the fewest first, so that all get equal shares."""
     return sorted(range(len(tasks)), key=lambda i: tasks[i].units)
 
 

@@ -10,8 +10,11 @@ from tilewright.spaces.errors import InputError, shown
 
 
 class Objective(StrEnum):
-    """``latency``: the sum of latencies, each times its weight, as small as possible. ``speedup``:
-    the geometric mean of the speed-ups over the library, weighted, as large as possible."""
+    """The objective of a suite.
+
+    ``latency`` is the sum of latencies, each times its weight; less is better. ``speedup`` is the
+    weighted geometric mean of the speed-ups over the library; more is better.
+    """
 
     LATENCY = "latency"
     SPEEDUP = "speedup"
@@ -22,8 +25,10 @@ class Objective(StrEnum):
         latencies: Sequence[float | None],
         library: Sequence[float | None],
     ) -> float | None:
-        """Seconds, or how many times as fast; None as long as a latency is missing (of ours, or
-        of the library where that counts)."""
+        """The value: seconds, or how many times as fast.
+
+        None while a latency is missing, of ours or of the library if that counts.
+        """
         ours = [latency for latency in latencies if latency is not None]
         theirs = [latency for latency in library if latency is not None]
         if len(ours) < len(weights):

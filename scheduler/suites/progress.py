@@ -17,11 +17,11 @@ from tilewright.spaces.target import Target
 
 @dataclass(frozen=True)
 class TaskState:
-    """Where one workload of a suite stands.
+    """The state of one workload of a suite.
 
     Counts are as in :class:`scheduler.tuning.progress.Progress`. ``best`` is the fastest right
-    kernel; ``first_latency`` that of the first one that the run knew of, in seconds. ``stopped``
-    says why it gets no more trials, None as long as it does.
+    kernel; ``first_latency`` that of the first one that the run knew, in seconds. ``stopped`` is
+    the reason why it gets no more trials, None as long as it does.
     """
 
     member: Member
@@ -67,7 +67,7 @@ class TaskState:
 
 @dataclass(frozen=True)
 class SuiteStates:
-    """Where all workloads of a suite stand; ``value`` is the objective's, None until it has one."""
+    """The state of all workloads of a suite; ``value`` is that of the objective, None at first."""
 
     objective: Objective
     tasks: tuple[TaskState, ...]
@@ -115,8 +115,11 @@ class SuiteStates:
 
 @dataclass(frozen=True)
 class SuiteProgress(SuiteStates):
-    """Where a run stands after ``latest`` of the task at ``place`` became known (None where
-    candidates were asked for). ``phase`` is ``search`` or ``final``. Times in seconds."""
+    """The state of a suite's run after ``latest`` of the task at ``place`` became known.
+
+    ``latest`` is None if candidates were asked for. ``phase`` is ``search`` or ``final``. Times are
+    in seconds.
+    """
 
     phase: str
     place: int

@@ -1,4 +1,4 @@
-"""Tuning a suite as users ask for it: everything is opened, checked and measured against here."""
+"""Tune a suite: open the database, check the workloads, measure yardsticks, run."""
 
 from __future__ import annotations
 
@@ -52,12 +52,16 @@ def tune_suite(
 ) -> SuiteResult:
     """Tune the workloads of ``suite`` on this machine and keep every result in ``database``.
 
+    Example::
+
+        result = tune_suite("bert-base", seconds=600)
+        print(result.value)  # the objective: the weighted sum of latencies, in seconds
+
     ``suite`` may be the name of a shipped one or the path of a file
-    (:mod:`scheduler.suites.suite`); ``target``, ``database``, ``executor``, ``model``,
-    ``search`` and ``numerics`` are as for :func:`scheduler.tuning.tuner.tune`.
-    ``trials`` and ``seconds`` are for all workloads together, by default 128 and a minute for
-    each. ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.suites.objective`). Raises
-    :class:`InputError` for bad input.
+    (:mod:`scheduler.suites.suite`). ``target``, ``database``, ``executor``, ``model``, ``search``
+    and ``numerics`` are as for :func:`scheduler.tuning.tuner.tune`. ``trials`` and ``seconds`` are
+    for all workloads together, by default 128 and a minute for each. ``objective`` is ``latency``
+    or ``speedup`` (:mod:`scheduler.suites.objective`). Raises :class:`InputError` for bad input.
     """
     began = time.monotonic()
     suite, target, goal = as_suite(suite), as_target(target), as_objective(objective)
@@ -103,9 +107,11 @@ def check_suite(
     numerics: Numerics = Numerics.STRICT,
     until: float = inf,
 ) -> None:
-    """Raise :class:`InputError` if a workload of ``suite`` cannot be tuned for want of templates,
-    or of a library where ``objective`` compares with one; or if that is not known by the time
-    ``until`` (by ``time.monotonic``)."""
+    """Raise :class:`InputError` if a workload of ``suite`` cannot be tuned.
+
+    It may lack a template, or a library if ``objective`` compares with one. The check must end by
+    the time ``until`` (by ``time.monotonic``).
+    """
     for place, member in enumerate(suite.members):
         workload = member.workload
         if place >= ALWAYS and time.monotonic() > until:

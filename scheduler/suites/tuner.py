@@ -1,4 +1,4 @@
-"""Tuning of a suite: trials go to the workload where the objective gains most by them."""
+"""Tune a suite: give trials to the workload that improves the objective most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows the tasks of a suite, to tell where they stand."""
+"""Follow the tasks of a suite and report their progress."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tilewright.spaces.target import Target
 
 @dataclass
 class Watch:
-    """Follows the tasks of a suite, and tells ``on_progress`` where they stand."""
+    """Follows the tasks of a suite, and reports their state to ``on_progress``."""
 
     members: Sequence[Member]
     yardsticks: Sequence[Yardstick]

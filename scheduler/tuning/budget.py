@@ -15,10 +15,10 @@ SPARE = 1.0  # seconds after that in which its end is noted
 
 @dataclass(frozen=True)
 class Budget:
-    """At most so many new schedules, in at most so many ``seconds`` of wall time.
+    """The largest number of trials and ``seconds`` of wall time.
 
-    Tuning a workload ends early when ``patience`` of its trials brought nothing better. Raises
-    :class:`InputError` for what is no budget.
+    A workload ends early after ``patience`` trials without a gain. Raises :class:`InputError` for
+    values that are not allowed.
     """
 
     trials: int
@@ -37,8 +37,7 @@ class Budget:
 
     @property
     def overtime(self) -> float:
-        """Seconds after which a final comparison must be over that candidates have kept waiting:
-        their results come all at once, and may be late."""
+        """Seconds by which a final comparison may end late if it had to wait for candidates."""
         return max(OVERTIME, OVERTIME_SHARE * self.seconds)
 
     def until(self, began: float) -> float:

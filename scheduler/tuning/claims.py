@@ -19,8 +19,8 @@ that is doubted for that loses nothing, since what was measured instead stands i
 class Claims:
     """Records of earlier runs about schedules that this run has not measured itself.
 
-    A record may be mistaken or forged. So none is what candidates have to beat, and the best of
-    them is measured again; what turns out to be far slower than it says is false.
+    A record may be mistaken or forged. So candidates need not beat it, and the best claim is
+    measured again. A claim is false if the schedule turns out to be far slower.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -34,9 +34,9 @@ class Claims:
         return schedule in self._open
 
     def settle(self, measurement: Measurement) -> list[Record]:
-        """The claims about the measured schedule that are false; none of them is open now.
+        """Close the claims about the measured schedule, and return those that are false.
 
-        A kernel that fails is a false claim too; what the machine lost says nothing.
+        A kernel that fails is a false claim too. A lost attempt proves nothing.
         """
         if measurement.lost:
             return []

@@ -23,8 +23,8 @@ class Estimates:
         self._rate, self._final_rate = Rate(), Rate()
 
     def note(self, seconds: float, measured: Sequence[Measurement], final: bool) -> None:
-        """These came after so many ``seconds`` without any, of the search or of a ``final``
-        comparison."""
+        """Take note of results that came after ``seconds`` without any, of the search or of a
+        ``final`` comparison."""
         (self._final_rate if final else self._rate).note(seconds, measured)
 
     @property
@@ -34,13 +34,15 @@ class Estimates:
 
     @property
     def batch_seconds(self) -> float:
-        """For building and running such a batch. No wall time, so that what is decided by it is the
-        same whatever else the machine does."""
+        """Estimated seconds to build and run a batch, from CPU time.
+
+        Decisions by it must not depend on the load of the machine.
+        """
         return self.batch_size * self._pace.candidate_seconds(self._rate.work)
 
     @property
     def candidate_seconds(self) -> float:
-        """For one candidate among others, of wall time."""
+        """Wall seconds for one candidate among others."""
         return self._pace.candidate_seconds(self._rate.each)
 
     @property
@@ -49,15 +51,16 @@ class Estimates:
         return self._pace.reserve(*self._so_far)
 
     def comparing(self, count: int) -> float:
-        """Seconds to compare so many, and the best of them again until it is decided."""
+        """Seconds to compare so many, and then the best of them until one wins."""
         return self._pace.comparing(count, self._rate.each, self._best, self._final_rate.each)
 
     def finalists(self, left: float, late: float) -> int:
-        """How many can be compared in ``left`` seconds, or begun ``late`` seconds after these."""
+        """Finalists that can be compared in ``left`` seconds, or begun ``late`` seconds after."""
         return self._pace.comparable(left, late, *self._so_far)
 
     def affordable(self, left: float) -> int:
-        """How many candidates can be built and run, and the best compared, in ``left`` seconds."""
+        """How many more candidates can be built and run in ``left`` seconds, with a comparison
+        after."""
         return self._pace.affordable(left, *self._so_far)
 
     @property

@@ -1,5 +1,7 @@
-"""Comparisons of ever fewer schedules, until one decides: successive halving (Z. Karnin, T. Koren,
-O. Somekh, Almost Optimal Exploration in Multi-Armed Bandits, ICML 2013)."""
+"""Successive halving: compare fewer and fewer schedules until one wins.
+
+Z. Karnin, T. Koren, O. Somekh, Almost Optimal Exploration in Multi-Armed Bandits, ICML 2013.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,20 @@ from tilewright.spaces.schedule import Schedule
 
 
 class Halving:
-    """Says who is compared once more.
+    """Chooses the schedules that are compared once more.
 
-    Who is first among many is so partly by luck. Whoever takes part has taken part in all
-    comparisons before, and the product of the latencies there ranks: so slow minutes of the machine
-    count for all alike. What comes of a comparison that does not decide is ``preliminary``, but for
-    who is first so far: should the run be killed now, that one is best, and else takes part in the
-    next one, which counts instead. Who is left is measured alone in the end. What counts is scored
-    by the samples of all comparisons that it took part in (:func:`measure.estimates.pooled`), for
-    the last one may fall into a slow minute. ``next`` tells how many of so many go on, which are
-    compared ``times`` times before fewer of them do.
-    Who takes part for the first time is checked thoroughly. If who would win fails at last, or was
+    The winner among many is partly lucky. A participant has taken part in all comparisons before,
+    and ranks by the product of its latencies there. So slow minutes of the machine count for all
+    alike.
+
+    Results of a comparison that does not decide are ``preliminary``, except that of the current
+    winner: if the run is killed now, it is the best. Otherwise it takes part in the next
+    comparison, which counts instead. The last one left is measured alone. Its score pools the
+    samples of all its comparisons (:func:`measure.estimates.pooled`), because the last one may fall
+    into a slow minute.
+
+    ``next`` returns how many of so many go on. These are compared ``times`` times before their
+    number falls again. A new participant is checked thoroughly. If the winner fails at last, or was
     never compared, the best that remain are compared anew.
     """
 
@@ -38,8 +43,10 @@ class Halving:
         self._fails = False  # whether one failed in the latest comparison
 
     def begin(self, schedules: Sequence[Schedule], decides: bool) -> bool:
-        """These are compared now, which ``decides`` in any case where none would go on. Whether
-        they are to be checked thoroughly."""
+        """Begin a comparison of these schedules; True if they must be checked thoroughly.
+
+        It ``decides`` in any case if no schedule would go on.
+        """
         self._decides = decides or not self._next(len(schedules))
         self._more = max(0, self._more - 1)
         self._known = {schedule: self._known.get(schedule, []) for schedule in schedules}
@@ -67,7 +74,7 @@ class Halving:
         ]
 
     def go_on(self) -> list[Schedule]:
-        """Who is to be compared once more, now that all has come; nobody where it is decided."""
+        """The schedules to compare once more, now that all results are in; none if one has won."""
         if self._decides:
             return []
         ranked = self._ranked()

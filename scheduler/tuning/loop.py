@@ -1,4 +1,4 @@
-"""The loop of tuning: keeps an executor busy with tasks, until time or trials are used up."""
+"""Keep an executor busy with tasks, until time or trials are used up."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Left:
     seconds: float
 
     def for_task(self, task: Task) -> float:
-        """Seconds that the other tasks do not need."""
+        """Seconds for this task that no other task needs."""
         return self.seconds + task.owed + task.estimates.reserve
 
 
 class Tuning:
-    """Tunes tasks side by side on one executor, and compares the best of each in the end.
+    """Tunes tasks side by side on one executor, and compares the best of each at the end.
 
-    They share ``budget``, whose time counts by ``ledger``; its patience is with each of them.
-    Others may use the executor at the same time. ``stop`` says why the last task stopped.
+    The tasks share ``budget``; ``ledger`` counts its time. Patience applies to each task. Others
+    may use the executor at the same time. ``stop`` is the reason why the last task stopped.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Tuning:
         self._abandoned = Abandoned(executor, {task.space.target for task in tasks})
 
     def run(self) -> Stop:
-        """Tune until there is a reason to stop, which may be Ctrl-C; that reason."""
+        """Tune until there is a reason to stop (Ctrl-C is one), and return it."""
         failed = True
         until = self._budget.until(time.monotonic() - self._ledger.elapsed)
         try:
@@ -82,7 +82,8 @@ class Tuning:
         return self.stop
 
     def _note_end(self, task: Task, failed: bool) -> None:
-        """End a task; where that cannot be noted, all that it measured is kept none the less."""
+        """End a task. If the database cannot record the end, its measurements are kept all the
+        same."""
         try:
             task.end(FAILED if failed else str(task.stop))
         except UnavailableError as error:
@@ -106,7 +107,7 @@ class Tuning:
             self._end(self._tasks, Stop.INTERRUPTED)
 
     def _explore(self) -> None:
-        """Keep the executor busy until a reason to stop, and its last results are in."""
+        """Keep the executor busy until there is a reason to stop and all results are in."""
         while self._time_left > 0:
             self._interrupt.check()
             self._make_room_to_compare()
@@ -124,7 +125,7 @@ class Tuning:
         self._end(self._open, Stop.SECONDS)
 
     def _compare(self) -> None:
-        """Compare the best of each task. What still runs is waited for, a little past the time."""
+        """Compare the best of each task; wait a little past the time for running candidates."""
         if self.stop in (Stop.MACHINE, Stop.WORKERS):
             return
         while self._pending() and self._finalists() and not self._has_no_workers:
@@ -159,13 +160,15 @@ class Tuning:
         return {task: schedules for task, schedules in found.items() if schedules}
 
     def _take_late(self) -> None:
-        """Take in what comes next, also when the time is up."""
+        """Take in the next results, even if the time is up."""
         self._interrupt.check()
         self._collect(min(POLL, self._time_left + self._budget.overtime))
 
     def _settle(self) -> None:
-        """Drop what does not run yet, and wait for what runs, as long as there is time but not for
-        long. What has become known is taken in any case."""
+        """Drop queued candidates, and wait for running ones while there is time, but not for long.
+
+        Results that are ready are taken in any case.
+        """
         for task in self._tasks:
             self._executor.cancel(task.job())
         patience = min(self._ledger.elapsed + SETTLE_SECONDS, self._budget.seconds)
@@ -177,8 +180,10 @@ class Tuning:
     # -- steps -----------------------------------------------------------------------------
 
     def _make_room_to_compare(self) -> None:
-        """Drop what does not run yet if it would leave no time to compare; not before each task
-        has a result, for any kernel is better than none."""
+        """Drop queued candidates if they would leave no time to compare.
+
+        Each task gets one result first, because any kernel is better than none.
+        """
         needed = self._reserve([task for task in self._tasks if task.comparable])
         if needed < self._time_left or not all(task.board.trials for task in self._open):
             return
@@ -191,7 +196,7 @@ class Tuning:
             self._end(self._open, Stop.SECONDS)
 
     def _submit_more(self) -> bool:
-        """Let the first task that is due queue a batch; false if none is."""
+        """Let the first task that is due queue a batch; False if none is due."""
         left = self._left()
         for task in self._open:
             if reason := self._reason_to_stop(task, left):
@@ -224,7 +229,7 @@ class Tuning:
         return None
 
     def _collect(self, timeout: float) -> None:
-        """Hand new results to their tasks; waited for at most ``timeout`` seconds."""
+        """Wait at most ``timeout`` seconds for new results, and hand them to their tasks."""
         with self._ledger.on("waiting"):
             jobs = [task.job() for task in self._tasks]
             results = self._executor.results(max(0.0, timeout), *jobs)
@@ -254,7 +259,7 @@ class Tuning:
 
     @property
     def _open(self) -> list[Task]:
-        """The tasks that have no reason to stop."""
+        """The tasks without a reason to stop."""
         return [task for task in self._tasks if task.stop is None]
 
     def _pending(self) -> int:
@@ -271,7 +276,7 @@ class Tuning:
         return self._budget.seconds - self._ledger.elapsed
 
     def _reserve(self, tasks: Sequence[Task]) -> float:
-        """Seconds to compare the best of ``tasks``, each of them on one of the devices."""
+        """Seconds to compare the best of ``tasks``, spread over the devices."""
         return self._on_devices([task.estimates.reserve for task in tasks])
 
     def _on_devices(self, seconds: Sequence[float]) -> float:

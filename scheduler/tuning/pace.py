@@ -1,4 +1,4 @@
-"""How a tuning run shares out its time."""
+"""Divide the time of a tuning run between search and comparison."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Comparison:
     times: int = 1
 
     def next(self, count: int) -> int:
-        """How many of ``count`` go on; 0 after the comparison that decides."""
+        """How many of ``count`` schedules go on to the next round; 0 after the deciding one."""
         return ceil(self.kept * count) if count > 1 else 0
 
     def finalist(self, call: float) -> float:
-        """Seconds for a schedule whose kernel takes ``call`` seconds."""
+        """Seconds to compare one schedule whose kernel takes ``call`` seconds."""
         return self.seconds + self.calls * call + self._sampling(call)
 
     def _sampling(self, call: float) -> float:
@@ -73,7 +73,8 @@ class Worth:
     share: float = 0.0
 
     def finalists(self, usual: int, right: int) -> int:
-        """At most so many, where so many are ``usual`` and so many are ``right``."""
+        """The largest number of finalists, from the ``usual`` number and that of ``right``
+        schedules."""
         return max(LEAST_FINALISTS, round(self.times * usual), int(self.share * right))
 
 
@@ -100,11 +101,11 @@ class Expected:
 
     @property
     def candidate(self) -> float:
-        """For one candidate: compiling, mostly, and the calls until it is verified and timed."""
+        """Seconds for one candidate: mostly compiling, then the calls to verify and time it."""
         return CANDIDATE_SECONDS + CALLS * self.call + self.check
 
     def thorough(self, count: int) -> float:
-        """For checking so many finalists on other inputs, and the start of their rivals."""
+        """Seconds to check so many finalists on other inputs, and to start their rivals."""
         checks = self.others * (self.other + count * (PROCESS_SECONDS + self.call + self.check))
         return self.rivals + checks
 
@@ -148,8 +149,10 @@ def _on_cpu(workload: Workload, call: float) -> Expected:
 
 
 def _on_cuda(workload: Workload, call: float) -> Expected:
-    """A GPU checks where the data is, which takes next to nothing; inputs of a program are drawn on
-    the host, once for all batches and once more in the end."""
+    """Estimates on a GPU. The check runs on the device and takes almost no time.
+
+    Inputs are drawn on the host, once for all batches and once more at the end.
+    """
     check = (CUDA_CALLS - CALLS) * call
     if not isinstance(workload, Computation):
         return Expected(call, CUDA_SETUP_SECONDS, check)
@@ -168,33 +171,33 @@ much with every kernel, so more of them are compared there."""
 
 
 class Rate:
-    """How long a candidate takes of late, in seconds; None before any came.
+    """The recent time per candidate, in seconds; None before the first result.
 
-    In wall time many are under way at once.
+    Wall time is less than running time if several candidates are under way at once.
     """
 
     def __init__(self) -> None:
         self._noted: deque[tuple[float, int, float, float]] = deque(maxlen=WINDOW)
 
     def note(self, seconds: float, measured: Sequence[Measurement]) -> None:
-        """These came after so many seconds without any."""
+        """Take note of results that came after so many seconds without any."""
         run = sum(m.run_seconds for m in measured)
         built = sum(m.build_seconds for m in measured)
         self._noted.append((seconds, len(measured), run, built))
 
     @property
     def each(self) -> float | None:
-        """Wall time."""
+        """Wall time per candidate."""
         return self._for_each([seconds for seconds, *_ in self._noted])
 
     @property
     def run(self) -> float | None:
-        """Time of running."""
+        """Running time per candidate."""
         return self._for_each([run for *_, run, _ in self._noted])
 
     @property
     def work(self) -> float | None:
-        """Time of building and running, as if nothing else was done meanwhile."""
+        """Time to build and run one candidate, as if it were alone."""
         return self._for_each([run + built for *_, run, built in self._noted])
 
     def _for_each(self, times: Sequence[float]) -> float | None:
@@ -206,11 +209,11 @@ class Rate:
 class Pace:
     """Decides how many candidates of a workload are worth starting.
 
-    ``seconds`` of wall time are its share of the run, ``expected`` is what is thought before
-    anything is known, ``batch`` the most to ask for at a time, ``final`` what comes in the end.
-    Methods take the seconds that are ``left`` for it, what :class:`Rate` says, the ``best``
-    latency so far in seconds, what the final comparison is ``worth``, and how many schedules are
-    ``right``.
+    ``seconds`` of wall time are its share of the run. ``expected`` holds the estimates before any
+    measurement, ``batch`` the most candidates per ask, ``final`` the plan of the last comparison.
+    Methods take the seconds that are ``left``, the time per candidate from :class:`Rate`, the
+    ``best`` latency so far in seconds, the ``worth`` of the final comparison, and the number of
+    ``right`` schedules.
     """
 
     seconds: float
@@ -219,8 +222,11 @@ class Pace:
     final: Comparison
 
     def batch_size(self, run: float | None, devices: int = 1) -> int:
-        """Candidates to ask for at a time: fewer where they run for long, so that many asks are
-        made with what is known. On several ``devices`` so many run side by side."""
+        """The number of candidates per ask.
+
+        It is small for slow kernels, so that many asks profit from results. Several ``devices`` run
+        as many candidates side by side.
+        """
         each = self.candidate_seconds(run) / devices
         wanted = int((BATCH_SHARE * self.seconds - self.expected.setup) / each)
         return min(self.batch, max(LEAST_BATCH, int(LEAST_SHARE * self.batch), wanted))
@@ -233,22 +239,26 @@ class Pace:
         worth: Worth = USUAL,
         right: int = 0,
     ) -> int:
-        """How many candidates can be built and run before the final comparison is due."""
+        """How many candidates can be built and run before the final comparison must begin."""
         setup = self.expected.setup if each is None else 0.0  # part of what others took
         free = left - self.reserve(each, best, worth, right) - setup
         return max(0, int(free / self.candidate_seconds(each)))
 
     def first(self, left: float) -> int:
-        """How many to begin with where none is affordable beside a final comparison, one at
-        least: what little is found then is better than nothing."""
+        """How many candidates to begin with if time allows none beside a final comparison.
+
+        At least one: a small result is better than none.
+        """
         free = left - self.expected.setup
         return max(1, min(LEAST_FINALISTS, int(free / self.expected.candidate)))
 
     def reserve(
         self, each: float | None, best: float | None, worth: Worth = USUAL, right: int = 0
     ) -> float:
-        """Seconds at the end that are kept for the final comparison: more of them where the
-        candidates so far took longer than expected, as on a busy machine."""
+        """Seconds reserved at the end for the final comparison.
+
+        More are reserved if candidates took longer than expected, as on a busy machine.
+        """
         finalist, before = self._finalist_seconds(each, best), self._before_final(best)
         before += self.expected.rivals
         share = before + max(worth.times * RESERVE * self.seconds, LEAST_FINALISTS * finalist)
@@ -258,8 +268,10 @@ class Pace:
     def comparing(
         self, count: int, each: float | None, best: float | None, finalist: float | None = None
     ) -> float:
-        """Seconds to compare so many once, and the best of them until it is decided; a
-        ``finalist`` takes so many seconds, by those before."""
+        """Seconds to compare so many once, and then the best of them until one wins.
+
+        ``finalist`` is the measured time per finalist so far.
+        """
         before = self._before_final(best)
         finalist = finalist or self._finalist_seconds(each, best)
         seconds, times = self._with(best).thorough(count), 1
@@ -278,9 +290,12 @@ class Pace:
         worth: Worth = USUAL,
         right: int = 0,
     ) -> int:
-        """How many finalists the time that is left allows: two at least, for they may take less
-        than expected; none where these would not even begin ``late`` seconds after it is up; no
-        more than usual where there is no time to compare the best of them again."""
+        """How many finalists fit into the time that is left.
+
+        At least two, because they may take less than expected. None if these could not even begin
+        ``late`` seconds after the end. At most the usual number if there is no time to compare the
+        best again.
+        """
         free = left - self._before_final(best) - self._with(best).thorough(LEAST_FINALISTS)
         if free <= -late:
             return 0
@@ -296,7 +311,7 @@ class Pace:
         return self.expected.setup + self.expected.last + heats * self.final.heat
 
     def candidate_seconds(self, each: float | None) -> float:
-        """For one candidate, by those before or by what is expected of one call."""
+        """Seconds for one candidate: measured so far, or estimated from one call."""
         return each or self.expected.candidate
 
     def _finalist_seconds(self, each: float | None, best: float | None) -> float:

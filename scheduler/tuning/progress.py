@@ -14,7 +14,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class Stop(StrEnum):
-    """Why a run ended."""
+    """The reason why a run ended."""
 
     TRIALS = "trials"
     SECONDS = "seconds"
@@ -27,13 +27,13 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands after ``latest`` became known (None where candidates were asked for).
+    """The state of a run after ``latest`` became known (None if candidates were asked for).
 
-    ``phase`` is ``search`` or ``final``. ``trials`` of ``trials_allowed`` are measured in this
-    run, failures included; ``pending`` candidates are being built or run, or wait for it;
-    ``resumed`` schedules were known from the database. ``lost`` attempts, in which the machine
-    failed, are no trials. ``failures`` counts by kind of error; ``best`` is the fastest right
-    kernel so far. Times in seconds.
+    ``phase`` is ``search`` or ``final``. ``trials`` of ``trials_allowed`` are measured in this run,
+    failures included. ``pending`` candidates are built, run, or wait for it. ``resumed`` schedules
+    were known from the database. ``lost`` attempts, in which the machine failed, are no trials.
+    ``failures`` counts by kind of error; ``best`` is the fastest right kernel so far. Times are in
+    seconds.
     """
 
     phase: str
@@ -90,7 +90,7 @@ class TuningResult:
 
 
 class Ledger:
-    """Where the time of a run goes, by name, in seconds of wall time.
+    """Books the wall time of a run on named accounts, in seconds.
 
     ``busy`` tells whether candidates are built or run meanwhile.
     """

@@ -1,4 +1,4 @@
-"""The tally of a tuning run: what is known, what is best, what failed."""
+"""Count and rank the results of a tuning run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ APART = 3
 
 
 class Scoreboard:
-    """Counts measurements as they come, and ranks them with those of earlier runs as the database
-    does (``measure.records.ranking``). What the machine lost is counted apart, and changes nothing
-    else.
+    """Counts measurements, and ranks them together with those of earlier runs.
+
+    It ranks as the database does (``measure.records.ranking``). Attempts that the machine lost are
+    counted separately, and change nothing else.
     """
 
     def __init__(self) -> None:
@@ -38,12 +39,12 @@ class Scoreboard:
 
     @property
     def right(self) -> int:
-        """How many schedules may win; of thousands only the best are counted."""
+        """The number of schedules that may win; of thousands only the best are counted."""
         return len(self._ranking)
 
     @property
     def since_gain(self) -> int:
-        """Trials of this run since the best became better."""
+        """Trials of this run since the best last improved."""
         return self.trials - self._last_gain
 
     def resume(self, measurements: list[Measurement]) -> None:
@@ -53,7 +54,7 @@ class Scoreboard:
         self.resumed = len({measurement.schedule for measurement in measurements})
 
     def add(self, measurement: Measurement, elapsed: float) -> None:
-        """One result of this run's search, ``elapsed`` seconds after its start."""
+        """Add one result of this run's search, ``elapsed`` seconds after its start."""
         if measurement.lost:
             self.lost += 1
             self.losses.append(measurement)
@@ -69,24 +70,26 @@ class Scoreboard:
             self.history.append((self.trials, elapsed, measurement.score))
 
     def add_final(self, measurement: Measurement) -> None:
-        """One result of this run's final comparison, or of one before that."""
+        """Add one result of a final comparison of this run."""
         self._see(measurement)
 
     def check(self, measurement: Measurement) -> None:
-        """A schedule of an earlier run as this run finds it. No trial of this run, since it says
-        nothing new."""
+        """Add this run's own measurement of a schedule from an earlier run; it is no trial."""
         self._see(measurement)
 
     def withdraw(self, measurements: Sequence[Measurement]) -> None:
-        """Take back what earlier runs measured and this run found false."""
+        """Remove measurements of earlier runs that this run found false."""
         if measurements:
             self._ranking.withdraw(measurements)
 
     def leaders(self, count: int) -> list[Schedule]:
-        """``count`` finalists: in turn the best already compared, the best not yet compared, and
-        the best that was measured in the later half. Their latencies are not comparable: on a
-        machine that has become slower, all that was found since would look worse. Of the first
-        twice as many, near-duplicates of a faster one come last: what is beyond is too slow."""
+        """Choose ``count`` finalists.
+
+        It takes in turn from the best already compared, the best not yet compared, and the best
+        measured in the later half. Latencies of these groups are not comparable: if a machine
+        becomes slower, all later results look worse. Among the first twice as many, near-duplicates
+        of a faster one come last, because schedules further back are too slow.
+        """
         ranked = sorted((measurement for _, measurement in self._ranking.standing), key=_by_score)
         compared = [m.schedule for m in ranked if m.round == FINAL]
         known = set(compared)
@@ -97,7 +100,7 @@ class Scoreboard:
         return _various(list(distinct)[: 2 * count], count)
 
     def _see(self, measurement: Measurement) -> None:
-        """Keep what this run has measured itself."""
+        """Remember a schedule that this run has measured itself."""
         self._ranking.add(measurement)
         if measurement.ok and measurement.score is not None:
             known = [] if self.latency_to_beat is None else [self.latency_to_beat]

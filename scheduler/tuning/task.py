@@ -1,4 +1,4 @@
-"""A workload that is being tuned: what to measure next, and what came of it."""
+"""Tune one workload: choose what to measure next, and learn from the results."""
 
 from __future__ import annotations
 
@@ -38,18 +38,22 @@ Report = Callable[[str, Measurement | None], None]
 class Task:
     """One workload on one target while it is tuned.
 
-    It asks a search for candidates, hands them to an executor, and learns from what comes back;
-    :class:`scheduler.tuning.loop.Tuning` decides when and how many. What the database knows of this
-    space is told to the search first and never measured again. But what it says of the best is
-    checked before that is told (:mod:`scheduler.tuning.claims`). Attempts in which the machine
-    failed are recorded and otherwise as if they had not been. Every result is recorded before
-    anything else is done with it. ``make_search`` is called before the first candidates are asked
-    for. What would be answered had nobody tuned the workload, from what is known of others and from
-    the estimate alone, or by ``model`` if there is one, is measured before all that the search asks
-    for: so no run ends with a slower kernel than these. ``worth`` says what its final comparison is
-    worth, ``estimates`` what there is time for, and ``halving`` who is compared once more.
-    ``rivals`` are libraries that are timed in turns with those that are compared; with
-    ``rivals_last`` in the comparison that decides alone, since each of many tasks starts its own.
+    A task asks a search for candidates, hands them to an executor, and learns from the results.
+    :class:`scheduler.tuning.loop.Tuning` decides when and how many.
+
+    The search is told the database's measurements of this space first; they are not repeated. The
+    best of them is checked before it counts (:mod:`scheduler.tuning.claims`). Attempts in which the
+    machine failed are recorded, and change nothing else. Every result is recorded before it is
+    used. ``make_search`` is called before the first candidates are asked for.
+
+    The schedules that a query would answer without tuning (transferred, predicted by the roofline
+    or by ``model``) are measured before the search's own. So no run ends with a slower kernel than
+    these.
+
+    ``worth`` sets the size of the final comparison, ``estimates`` the time for it, and ``halving``
+    its rounds. ``rivals`` are libraries that are timed in turns with the finalists. With
+    ``rivals_last`` they join only the comparison that decides, because each of many tasks starts
+    its own.
     """
 
     def __init__(
@@ -111,8 +115,7 @@ class Task:
 
     @property
     def units(self) -> int:
-        """How many batches were sent; trials of earlier runs count as if they had come in batches
-        too."""
+        """The number of batches sent. Trials of earlier runs count as full batches."""
         return len(self.levels) + self.board.resumed // self._pace.batch
 
     @property
@@ -135,13 +138,16 @@ class Task:
 
     @property
     def ahead(self) -> int:
-        """How many may be pending when more are asked for. The first batch is awaited, since all
-        that follow profit from it; from then on one is built while another is timed."""
+        """The number of candidates that may be pending when more are asked for.
+
+        The first batch is awaited, because all that follow profit from it. Later one batch is built
+        while another is timed.
+        """
         return self._executor.ahead * self.estimates.batch_size if self.board.trials else 0
 
     @property
     def owed(self) -> float:
-        """Seconds until what is pending is done."""
+        """Seconds until the pending candidates are done."""
         return self.pending * self.estimates.candidate_seconds
 
     @property
@@ -164,8 +170,8 @@ class Task:
         return self.board.leaders(count) if self.comparable else []
 
     def affordable(self, left: float) -> int:
-        """How many more candidates can be built and run, and the best compared, in ``left``
-        seconds."""
+        """How many more candidates can be built and run in ``left`` seconds, with a comparison
+        after."""
         affordable = self.estimates.affordable(left)
         if not affordable and self.latency is None and not self.submitted:
             return self._pace.first(left)
@@ -174,7 +180,7 @@ class Task:
     # -- steps -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Note the run, and take over what earlier ones measured."""
+        """Start a run in the database, and take over the results of earlier runs."""
         with self._ledger.work("database"):
             self._log.begin()
             self.has_begun = True
@@ -217,7 +223,7 @@ class Task:
         return True
 
     def take(self, measurements: Sequence[Measurement], seconds: float) -> None:
-        """Record and learn from results that came after so many ``seconds`` without any."""
+        """Record results that came after ``seconds`` without any, and learn from them."""
         final = any(measurement.round == FINAL for measurement in measurements)
         if final:
             measurements = self.halving.take(measurements)
@@ -235,13 +241,16 @@ class Task:
             self._tell(measured)
 
     def beat(self) -> None:
-        """Say that the run is alive, if there was nothing to record for a while."""
+        """Update the run's heartbeat if nothing was recorded for a while."""
         with self._ledger.work("database"):
             self._log.beat()
 
     def compare(self, schedules: Sequence[Schedule], decides: bool = True) -> None:
-        """Measure the best few again, interleaved: a single measurement's winner is partly lucky
-        (the winner's curse). So is that of a comparison among many, which need not ``decide``."""
+        """Measure the best few again, interleaved.
+
+        The winner of single measurements is partly lucky (the winner's curse). So is the winner of
+        a comparison among many, which need not ``decide``.
+        """
         thorough = self.halving.begin(schedules, decides)
         finalists = [Proposed(schedule, "finalist") for schedule in schedules]
         beside = not self._rivals_last or decides or len(schedules) == 1
@@ -250,7 +259,7 @@ class Task:
         self._report("final", None)
 
     def end(self, reason: str) -> None:
-        """Note that the run has ended, and why; what the executor still has of it is dropped."""
+        """Record the end of the run and its reason; drop its candidates from the executor."""
         self._executor.drop(self.job())
         if self.has_begun:
             self._log.end(reason)
@@ -278,8 +287,10 @@ class Task:
             self._search.tell([(m.schedule, m.score) for m in measurements])
 
     def _check_best(self) -> None:
-        """Measure the best of earlier runs once more, to the end, if that is not under way: only
-        what this run has seen itself cuts others short."""
+        """Measure the best of earlier runs once more, in full, unless that is under way.
+
+        Only results of this run may cut other measurements short.
+        """
         best = self.board.best
         if best is not None and best.schedule in self._claims and self._checked is None:
             self._checked = best.schedule
@@ -288,8 +299,10 @@ class Task:
             self._send([Proposed(best.schedule, CHECKED)], Job(self.id, workload, target))
 
     def _settles_a_claim(self, measurement: Measurement) -> bool:
-        """Doubt what earlier records say of the measured schedule, if that is false. Whether it
-        was measured for no other reason."""
+        """Doubt earlier records of the measured schedule if they are false.
+
+        Returns True if it was measured for no other reason.
+        """
         with self._ledger.work("database"):
             false = self._claims.settle(measurement)
             for record in false:

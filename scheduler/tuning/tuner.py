@@ -1,4 +1,4 @@
-"""Tuning of one workload: search proposes, an executor builds and runs, the database keeps."""
+"""Tune one workload: a search proposes, an executor builds and runs, the database records."""
 
 from __future__ import annotations
 
@@ -50,13 +50,17 @@ OnProgress = Callable[[Progress], None]
 class Tuner:
     """Tunes one workload on one target, see :class:`scheduler.tuning.task.Task`.
 
-    So a killed run goes on where it was; what the database knows of other shapes is the search's
-    prior. A ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays
-    open for whoever made it; without one each run has its own on this machine. A ``model`` leads
-    the search until enough is measured. ``strategy`` names the search where none is given, see
-    :mod:`scheduler.strategies`. ``numerics`` says which templates are allowed where no ``space`` is
-    given. ``told`` is what a run notes of its configuration beside its budget
-    and its strategy.
+    Example::
+
+        with Database("tuning.db") as database:
+            result = Tuner(workload("softmax r=4096 c=1024"), target, database).run(128, 60)
+
+    A killed run continues from the database. Measurements of other shapes are the search's prior.
+    ``batch`` defaults to the executor's preferred size. An ``executor`` stays open for its owner;
+    without one each run opens its own on this machine. A ``model`` guides the search until enough
+    is measured. ``strategy`` names the search if none is given, see :mod:`scheduler.strategies`.
+    ``numerics`` says which templates are allowed if no ``space`` is given. ``told`` is recorded
+    with the run's configuration, beside its budget and strategy.
     """
 
     def __init__(
@@ -101,10 +105,10 @@ class Tuner:
     ) -> TuningResult:
         """Measure at most ``trials`` new schedules in at most ``seconds`` of wall time.
 
-        The time counts from ``began`` (by ``time.monotonic``), by default from now, and the final
-        comparison of the best is part of it. Stops early when ``patience`` trials brought nothing
-        better, when the space is exhausted, when the machine fails time after time, or by Ctrl-C:
-        then the result is the best so far.
+        The time counts from ``began`` (by ``time.monotonic``), by default from now, and includes
+        the final comparison. The run stops early after ``patience`` trials without a gain, at the
+        end of the space, if the machine keeps failing, or by Ctrl-C. The result is then the best so
+        far.
         """
         budget = Budget(trials, seconds, patience)
         with ExitStack() as stack:
@@ -208,13 +212,18 @@ def tune(
 ) -> TuningResult:
     """Tune ``workload`` on this machine and keep every result in ``database``.
 
-    All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
-    path or URL. ``executor`` takes the place of this machine; ``model``, or the model at that
-    path, leads the search until enough is measured. ``search`` is one of
-    ``scheduler.strategies.registry.SEARCHES``. ``numerics`` is ``"strict"`` or ``"fast"``, which
-    allows algorithms with weaker bounds on errors (:mod:`spaces.numerics.mode`). See
-    :meth:`Tuner.run` for the budgets. The time counts from this call, but for what is built once to
-    measure kernels here. Raises :class:`InputError` for bad input.
+    Example::
+
+        result = tune("matmul m=512 n=512 k=512", "cpu", trials=64, seconds=30)
+        print(result.best.score, result.best.schedule)  # seconds, decisions
+
+    Text is accepted for workload, target and database: see ``spaces.operators.workload`` and
+    ``spaces.target.detect_target``; a database is a path or URL. ``executor`` replaces this
+    machine. ``model``, or the model at that path, guides the search until enough is measured.
+    ``search`` is one of ``scheduler.strategies.registry.SEARCHES``. ``numerics`` is ``"strict"`` or
+    ``"fast"``, which allows algorithms with weaker bounds on errors (:mod:`spaces.numerics.mode`).
+    See :meth:`Tuner.run` for the budgets. The time counts from this call, without the helpers that
+    are built once to measure kernels here. Raises :class:`InputError` for bad input.
     """
     began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
