@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CLEAN = ("scheduler", "costmodel")
+CLEAN = ("costmodel", "measure", "scheduler", "spaces")
 EXEMPT = ("spaces/cpu", "spaces/cuda")
 REFUSED = {"Of", "What", "That", "Those", "Whether", "Which"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
