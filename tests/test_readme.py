@@ -11,6 +11,8 @@ from tests.pages import BLOCK, ROOT, blocks, environment, quickly, run
 
 PAGE = ROOT / "README.md"
 README = PAGE.read_text()
+READMES = sorted(ROOT.glob("experiments/*/README.md"))
+EXPERIMENTS = READMES + sorted(ROOT.glob("experiments/*/tried.md"))
 RESULT = re.compile(r"`((?:[\w./]*\bresults/)?[\w-]+\.(?:json|svg|jsonl\.gz))`")
 
 
@@ -33,13 +35,18 @@ def test_no_block_is_written_another_way():
     assert README.count("```") == 2 * len(BLOCK.findall(README))
 
 
-@pytest.mark.parametrize(
-    "page", sorted(ROOT.glob("experiments/*/README.md")), ids=lambda page: page.parent.name
-)
+@pytest.mark.parametrize("page", EXPERIMENTS, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_the_results_that_a_page_names_are_there(page):
     for name in RESULT.findall(page.read_text()):
         places = (page.parent, page.parent / "results", ROOT)
         assert any((place / name).is_file() for place in places), name
+
+
+@pytest.mark.parametrize("page", READMES, ids=lambda page: page.parent.name)
+def test_the_page_of_an_experiment_is_short_and_its_links_lead_somewhere(page):
+    assert len(page.read_text().splitlines()) <= 60
+    for link in re.findall(r"\]\(([^):]+)\)", page.read_text()):
+        assert (page.parent / link).is_file(), link
 
 
 def test_the_targets_of_make_are_there():
