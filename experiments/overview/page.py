@@ -40,8 +40,9 @@ All figures were made before `numerics="strict"` existed. Convolutions on the CP
 Winograd's algorithm need `numerics="fast"` today: the tables say how many. See
 [](../numerics.md).
 
-Each kind stands on its newest full run. *Again* marks later runs of a few of its cases, which the
-picture does not show. The page and the picture are made from the committed files:
+Each kind stands on its newest full run. *Again* marks later runs of a few of its cases. The
+picture leaves these out, and runs on two threads but for batches of products. The
+page and the picture are made from the committed files:
 
 ```text
 {MAKE}
@@ -64,6 +65,21 @@ kernel that hardly computes. The file is `experiments/{file}`; calls on a CPU ar
 `experiments/overheads`.
 """
 
+OTHERS = """\
+## Other experiments
+
+Each folder of `experiments/` has a page with its question, its command and its conclusion:
+
+- `search`, `replay`: how soon the search finds fast schedules, and how well the cost model ranks.
+- `suites`: how trials are shared among the workloads of a suite.
+- `verification`, `gpu_attacks`: random and harmful kernels on a real GPU.
+- `mutation`: which planted faults the tests see.
+- `overheads`, `judging`, `database`, `cluster`: what the tuner takes for itself.
+- `timing_noise`: which statistic of timings ranks kernels best.
+- `tvm_peer`, `kernel_tuner_peer`: other tuners on the same problems.
+- `regressions`: whether kernels are as fast as before.
+"""
+
 
 def page(entries: Sequence[Entry]) -> str:
     """The whole page."""
@@ -73,7 +89,7 @@ def page(entries: Sequence[Entry]) -> str:
         parts.append("\n".join([f"## {title}", "", *_table(found, device), ""]))
     parts.append("\n".join(["## Networks", "", *_networks(found), ""]))
     parts.append("\n".join(["## What is lost", "", *_losses(found), ""]))
-    parts += [_untuned(), _call()]
+    parts += [_untuned(), _call(), OTHERS]
     parts.append("\n".join(["## Files and commands", "", *_commands(entries)]))
     return "\n".join(parts)
 
@@ -106,7 +122,7 @@ def _losses(found: Sequence[tuple[Entry, Found]]) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for entry, cases in found:
         for case in cases.losses:
-            kind = f"{entry.kind}, {entry.what}" + (", again" if entry.again else "")
+            kind = f"{entry.kind}: {entry.what}" + (", again" if entry.again else "")
             name = f"`{case.name}`" + (f", against {case.rival}" if case.rival else "")
             day = date(entry.files[-1])
             yield f"| {kind} | {name} | {_on(entry)} | {_ratio(case.ratio)} | {day} |"

@@ -15,7 +15,7 @@ from experiments.overview.entries import CPU, GPU
 Points = Mapping[str, Mapping[str, Sequence[float]]]
 """Ratios by device and kind."""
 
-TITLES = {CPU: "CPU, one thread", GPU: "H200"}
+TITLES = {CPU: "CPU", GPU: "H200"}
 FASTER, SLOWER, TEXT = "#3987c8", "#e07b1a", "#7f7f7f"
 LABELS, PANEL, GAP, NUMBERS = 205, 270, 14, 44
 TOP, ROW, BOTTOM = 62, 30, 46
