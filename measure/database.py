@@ -57,7 +57,7 @@ class Database:
     """All measurements, in SQLite (the path of a file) or PostgreSQL (an SQLAlchemy URL).
 
     Every method raises :class:`InputError` where the database is locked for too long, damaged or
-    out of reach. A row that is malformed is passed over, and told of at the end.
+    out of reach. A malformed row is skipped, and reported at the end.
     """
 
     def __init__(
@@ -263,12 +263,14 @@ class Database:
     def records(
         self, workload: Workload | None = None, target: Target | None = None
     ) -> Iterator[Record]:
-        """Every attempt, oldest row first, of one workload or target or of all."""
+        """Yield all attempts of one workload or target, or of all; the oldest row comes first."""
         query = records_query(workload, target)
         return self._reader.records(self._reader.pages(query, measurements.c.id))
 
     def runs(self, session: str | None = None) -> Iterator[Run]:
-        """Every run, oldest row first, or those of a session; a run's key is one, too."""
+        """Yield all runs, or those of a session, oldest row first; a run's key counts as a session,
+        too.
+        """
         return self._reader.runs(self._reader.pages(runs_query(session), runs.c.id))
 
     @patient

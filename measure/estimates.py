@@ -70,7 +70,7 @@ def pooled(comparisons: Sequence[Measurement]) -> Measurement:
 
 
 def statistic(measurement: Measurement) -> Statistic:
-    """By which the samples of a comparison rank."""
+    """Choose the statistic by which the samples of a comparison rank."""
     if measurement.clock == "device":
         return steady_score
     elsewhere = bool(measurement.info.get("bytes_elsewhere"))
@@ -90,10 +90,13 @@ def latency(measurement: Measurement) -> Estimate | None:
 
 
 def over_rival(measurement: Measurement, name: str) -> Estimate | None:
-    """How many times as fast as the library called ``name``, which was timed in the same rounds by
-    the same clock; None if it was not, or by the wall clock while processes waited for a processor.
-    Threads that wait for one another then take what others take, a library's longer than ours: 40
-    times as long as on a machine at rest."""
+    """Compute how many times as fast as the library called ``name`` a kernel is, if both were timed
+    in the same rounds by the same clock.
+
+    None if they were not, or if the wall clock was used while processes waited for a processor.
+    Threads that wait for one another are then delayed by other processes; a library was once 40
+    times as slow as on a machine at rest.
+    """
     theirs, own = rival_samples(measurement, name)
     if not theirs or not own or (measurement.clock == "wall" and waits(measurement)):
         return None

@@ -129,12 +129,12 @@ class LocalExecutor:
                 self._outcomes.cancel(job, len(chunk.candidates))
 
     def drop(self, job: Job) -> None:
-        """Nobody asks for ``job`` any more: cancelled, what runs of it gives no result either."""
+        """Forget ``job``: cancel what waits, and ignore the results of what runs."""
         self.cancel(job)
         self._outcomes.drop(job)
 
     def lacking(self, target: Target) -> str:
-        """Nothing: this machine is its own worker."""
+        """Return nothing: this machine is its own worker."""
         return ""
 
     def close(self) -> None:

@@ -89,7 +89,7 @@ class Runner(Protocol):
 
 
 class Executor(Protocol):
-    """Where candidates go and results come from, in any order.
+    """An interface that takes candidates and gives their results, in any order.
 
     Several jobs may share one executor, from several threads: jobs with the same ``id`` are the
     same one.
@@ -135,7 +135,7 @@ class Executor(Protocol):
         ...
 
     def drop(self, job: Job) -> None:
-        """Nobody asks for ``job`` any more: cancelled, what runs of it gives no result either."""
+        """Forget ``job``: cancel what waits, and ignore the results of what runs."""
         ...
 
     def lacking(self, target: Target) -> str:

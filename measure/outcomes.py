@@ -25,21 +25,23 @@ class Outcomes:
         self._fault: Exception | None = None
 
     def expect(self, job: Job, count: int) -> None:
-        """So many more candidates of ``job`` are pending. RuntimeError once it is closed."""
+        """Note that ``count`` more candidates of ``job`` are pending. RuntimeError once it is
+        closed.
+        """
         with self.changed:
             if self.closed:
                 raise RuntimeError("the executor is closed")
             self._pending[job.id] += count
 
     def add(self, results: Sequence[Result]) -> None:
-        """These became known."""
+        """Add new results."""
         with self.changed:
             if not self.closed:
                 self._known += [r for r in results if r.candidate.job.id not in self._dropped]
             self.changed.notify_all()
 
     def fail(self, error: Exception) -> None:
-        """Nothing more will become known; the first reason counts."""
+        """Note that no more results can come; the first reason counts."""
         with self.changed:
             if not self.closed:
                 self._fault = self._fault or error
@@ -70,14 +72,14 @@ class Outcomes:
             return self._pending.total() if job is None else self._pending[job.id]
 
     def cancel(self, job: Job, count: int) -> None:
-        """So many candidates of ``job`` will give no result."""
+        """Note that ``count`` candidates of ``job`` will give no result."""
         with self.changed:
             if not self.closed:
                 self._pending[job.id] -= count
             self.changed.notify_all()
 
     def drop(self, job: Job) -> None:
-        """Nobody asks for ``job`` any more."""
+        """Forget a job and its results."""
         with self.changed:
             self._known = [result for result in self._known if not _is_of(result, {job.id})]
             del self._pending[job.id]
@@ -85,7 +87,7 @@ class Outcomes:
             self.changed.notify_all()
 
     def close(self) -> None:
-        """Nothing is pending any more."""
+        """Forget everything that is pending."""
         with self.changed:
             self.closed = True
             self._pending.clear()

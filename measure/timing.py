@@ -1,11 +1,11 @@
-"""How candidates are timed on noisy machines: the numbers of the protocol, and the score.
+"""The protocol for timing candidates on noisy machines: its numbers, and the score.
 
-A candidate's first call is timed while it is checked. If it is far slower than the best so far
-it is cut short. The others are timed in shuffled rounds, so that a slow second of the machine
-meets all of them alike; a sample spans at least ``sample_seconds`` of calls; how many samples a
-candidate gets depends on its time and on whether it can still win. A reference kernel is timed
-in every round as a drift alarm. Calls on large arrays come between other work on a CPU, one a
-sample (:mod:`measure.cpu.elsewhere`).
+A candidate's first call is timed while it is checked. If it is far slower than the best so far, it
+is cut short. The others are timed in shuffled rounds, so that a slow second of the machine affects
+all of them alike. A sample spans at least ``sample_seconds`` of calls. The number of a candidate's
+samples depends on its time and on whether it can still win. A reference kernel is timed in every
+round as a drift alarm. On a CPU, each call on large arrays is a sample of its own, between other
+work (:mod:`measure.cpu.elsewhere`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ def score_by_clock(clock: str, samples: Sequence[float]) -> float:
 
 
 def statistics_by_clock(clock: str) -> Sequence[Statistic]:
-    """By which runners of this clock may give latencies, the usual one first."""
+    """List the statistics by which runners of this clock may give latencies, the usual one
+    first.
+    """
     return (steady_score,) if clock == "device" else (score, usual_score)
 
 

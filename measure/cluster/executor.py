@@ -75,12 +75,12 @@ class RayExecutor:
 
     @property
     def batch(self) -> int:
-        """As many candidates as all run workers run at a time."""
+        """The number of candidates that all run workers run at a time."""
         return RUN_TOGETHER * self.devices
 
     @property
     def devices(self) -> int:
-        """Its run workers."""
+        """The number of its run workers."""
         with self._outcomes.changed:
             return max(1, len(self._dispatcher.devices()))
 
@@ -138,7 +138,7 @@ class RayExecutor:
             self._act()
 
     def drop(self, job: Job) -> None:
-        """Nobody asks for ``job`` any more: cancelled, what runs of it gives no result either."""
+        """Forget ``job``: cancel what waits, and ignore the results of what runs."""
         with self._outcomes.changed:
             self._dispatcher.drop(job)
             self._outcomes.drop(job)

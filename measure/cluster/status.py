@@ -60,7 +60,7 @@ class DriverStatus:
     workers: tuple[WorkerStatus, ...]
 
     def to_text(self) -> str:
-        """As the cluster keeps it."""
+        """Write the status as the text that the cluster keeps."""
         return canonical_json(asdict(self))
 
     def is_lost(self, now: float) -> bool:
@@ -130,7 +130,7 @@ class Tally:
         self.jobs[job.id] = job
 
     def note(self, results: Sequence[Result], now: float) -> None:
-        """These are known."""
+        """Count new results."""
         if results:
             self._times.append((now, len(results)))
         for result in results:
@@ -140,7 +140,7 @@ class Tally:
                 self._failures.setdefault(id, Counter())[str(kind)] += 1
 
     def forget(self, job: Job) -> None:
-        """Nobody asks for a job any more."""
+        """Forget the counts of a job."""
         self.jobs.pop(job.id, None)
         self._done.pop(job.id, None)
         self._failures.pop(job.id, None)

@@ -48,7 +48,7 @@ class Build:
 
     @property
     def file(self) -> CachedFile:
-        """Where it is kept: its name tells all that goes into it apart."""
+        """The cached file, named after everything that the binary depends on."""
         compiler = find_compiler()
         here = [compiler.name, compiler.version, platform.machine(), _c_library(), self.host]
         return CachedFile("binaries", f"{self.name}-{_digest([*here, self._given])[:32]}")

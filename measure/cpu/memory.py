@@ -1,8 +1,8 @@
-"""How much memory it takes to measure kernels of a workload on a CPU, before anyone begins.
+"""Estimate the memory for measuring kernels of a workload on a CPU, before measuring begins.
 
-The tuner holds inputs and their sums in float64; a file in memory holds the inputs of the draw and
-two bounds of each element of the output; the server has a copy of the inputs between guards; and
-each candidate an output and a workspace of its own. Between calls others may write elsewhere.
+The tuner holds inputs and their sums in float64. A file in memory holds the inputs of the draw and
+two bounds of each element of the output. The server holds a copy of the inputs between guards, and
+each candidate has an output and a workspace of its own. Between calls others may write elsewhere.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Rival:
         return self._channel.fileno()
 
     def process(self) -> int | None:
-        """Its number, once it is ready; None if that does not come to pass."""
+        """The id of its process once it is ready; None if it never gets ready."""
         if self._process is None:
             with suppress(OSError):
                 self._channel.settimeout(START_SECONDS)
@@ -112,7 +112,7 @@ class Rivals:
             return self._rival
 
     def fail(self) -> None:
-        """It ended, or did not do as it was told."""
+        """Note that it ended, or did not obey."""
         with self._lock:
             self._failed = self._rival.workload if self._rival else None
             self._end()

@@ -27,7 +27,7 @@ class Record:
     waited: float | None = None  # share of the time in which processes waited for a processor
 
     def fail(self, status: Status, kind: ErrorKind, text: str) -> None:
-        """It failed, and so."""
+        """Record a failure with its kind and text."""
         self.status, self.error_kind, self.error_text = status, kind, text
 
     def add_verdict(self, other: Record, where: str) -> None:

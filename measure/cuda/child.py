@@ -73,8 +73,9 @@ class Child:
             self._process.stdin.flush()
 
     def event(self, patience: float | None = None) -> Event:
-        """Its next line; ``{"event": "timeout"}`` or ``"end"`` where none comes in so many
-        seconds, by default those of a start."""
+        """Return its next line; ``{"event": "timeout"}`` or ``"end"`` if none comes within
+        ``patience`` seconds, by default those of a start.
+        """
         process = self._process
         assert process is not None
         assert process.stdout is not None

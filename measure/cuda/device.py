@@ -56,9 +56,11 @@ class Device(Protocol):
         ...
 
     def bind(self, call: Call, code: Path | Source, addresses: Mapping[str, int]) -> Prepared:
-        """A ``call`` of what is in ``code``, a cubin's file or text to compile, on the buffers at
-        ``addresses``, by the arrays' names and :data:`spaces.kernel.WORKSPACE`; :class:`LoadError`
-        if it is not taken, at once or when it is called: nothing has run then."""
+        """Prepare a ``call`` of the functions in ``code`` (a cubin's file, or text to compile) on
+        the buffers at ``addresses``, by the arrays' names and :data:`spaces.kernel.WORKSPACE`.
+        Raises :class:`LoadError` if the driver refuses it, now or when it is called; nothing has
+        run then.
+        """
         ...
 
     def seconds(self, call: Prepared, calls: int = 1, cold: bool = True) -> float:

@@ -93,9 +93,10 @@ class CudaDevice:
         return prepared
 
     def seconds(self, call: Prepared, calls: int = 1, cold: bool = True) -> float:
-        """By events around the launch; of several launches, which are replayed as a graph with
-        the events in it, the median. A cold one is queued behind the flush, so that the
-        processor's own time is hidden."""
+        """Time a call by events around the launch. Several launches are replayed as a graph that
+        contains the events; the median counts. A cold call is queued behind the flush, so that the
+        processor's own time is hidden.
+        """
         while len(self._events) < calls:
             self._events.append(tuple(checked(self._driver.cuEventCreate(0)) for _ in range(2)))
         if calls == 1:

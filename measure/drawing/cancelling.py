@@ -1,10 +1,10 @@
-"""Mistakes in stages that cancel: whether inputs show them.
+"""Plant mistakes in stages that cancel, to test whether inputs show them.
 
-A softmax is the same whatever is subtracted from its scores, as long as nothing overflows; of
-numbers about zero the mean is hardly seen in a variance. So a kernel whose maximum is wrong may
-pass. Here each stage that is read along the axes which it reduces is replaced by its identity, by
-zero and by one of its elements, and what comes of that in float32 is held to what is allowed.
-Factors in exponentials, and counts, are off by :data:`OFF`.
+A softmax does not depend on the value that is subtracted from its scores, as long as nothing
+overflows. For numbers about zero, the mean hardly changes a variance. So a kernel whose maximum or
+mean is wrong may pass. Here each stage that is read along the axes which it reduces is replaced by
+its identity, by zero and by one of its elements. The float32 result of that is compared with the
+allowed bounds. Factors in exponentials, and counts, are off by :data:`OFF`.
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ def largest(element: DType) -> float:
 
 
 def least(element: DType) -> float:
-    """Its least normal number."""
+    """Return the least normal number of a type."""
     return float(_limits(element).smallest_normal)
 
 

@@ -35,7 +35,9 @@ def hides(program: Program) -> bool:
 def hidden(
     program: Program, inputs: Mapping[str, np.ndarray], rows: Rows | None
 ) -> dict[str, np.ndarray]:
-    """Where elements of each operand are hidden from these rows, all of them if None."""
+    """Find the elements of each operand that are hidden from these rows, or from all rows if
+    None.
+    """
     rows = rows or Rows()
     meanings = evaluated(program, inputs, rows)
     needed = _Needed(program, rows.places(program), _nothing(program, rows))

@@ -14,8 +14,9 @@ SOUGHT = {"max": -1, "argmax": -1, "min": 1, "argmin": 1}
 
 
 def masked_operands(program: Program) -> dict[str, tuple[Slices, int]]:
-    """By name: in slices of rows that are reduced each by itself, and the sign of the infinity that
-    leaves an element out."""
+    """Map each operand that masks to the sign of the infinity that leaves an element out; it is
+    given in slices of rows that are reduced one by one.
+    """
     found: dict[str, tuple[Slices, int]] = {}
     for stage in program.stages:
         for read, sign in _masks(program, stage):

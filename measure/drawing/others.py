@@ -1,4 +1,4 @@
-"""All problems beside random ones that who may win is checked on, one after the other."""
+"""The further problems, beside random ones, that candidates for the best are checked on."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def has_others(workload: Workload) -> bool:
 
 
 def count(program: Program) -> int:
-    """How many other problems there are."""
+    """Count the further problems of a program."""
     return tables_of(program) + bool(quiet_operands(program)) + len(edges(program))

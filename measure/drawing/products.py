@@ -1,9 +1,9 @@
 """Fresh random inputs for every batch of candidates, without a float64 product for each.
 
-Changing the sign of a row of A, of a column of B, or of a term in both changes the sign of a row
-or a column of the sum, or nothing, and is exact in every dtype. So the sums of products are
-evaluated once, and every draw flips random signs in inputs and sums alike; the epilogue, whose
-values have no such symmetry, is evaluated anew.
+A changed sign of a row of A or of a column of B changes the sign of that row or column of the sum.
+A changed sign of the same term in both changes nothing. Both are exact in every dtype. So the sums
+of products are computed once, and every draw flips random signs in inputs and sums alike. The
+epilogue has no such symmetry, and is computed for each draw.
 """
 
 from __future__ import annotations

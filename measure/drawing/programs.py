@@ -1,11 +1,11 @@
-"""Fresh random inputs of programs, and what right kernels may make of them.
+"""Fresh random inputs of programs, and the allowed bounds of their outputs.
 
 Evaluating a program with its bounds costs about a quarter of a microsecond for each point of its
 largest stage. So a draw of a large program is judged at some of its rows, of some heads or images
-(:data:`SEARCH_POINTS`), other ones in each draw; the winners of a search at all of them, as far as
-:data:`FINAL_POINTS` go. What is not judged may be anything. Where no rows are independent of
-others, and there are more points, one draw serves a search: outputs are poisoned before each call,
-so that what an earlier call left does not pass.
+(:data:`SEARCH_POINTS`), and each draw at others. The winners of a search are judged at all rows, as
+far as :data:`FINAL_POINTS` go. Elements that are not judged may have any value. Where rows depend
+on each other and there are more points, one draw serves a search: outputs are poisoned before each
+call, so that results of an earlier call do not pass.
 """
 
 from __future__ import annotations

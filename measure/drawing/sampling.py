@@ -82,8 +82,10 @@ def sample(
 
 
 def chosen(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
-    """So many places along an axis, rising. Tiles begin and end at the first and the last one, and
-    beside powers of two, from both ends: these come first, then random ones."""
+    """Choose ``count`` places along an axis, in rising order. The first and the last place and
+    those beside powers of two, from both ends, come first, because tiles begin and end there; then
+    random ones.
+    """
     powers = [2**k for k in range(extent.bit_length())]
     corners = [
         0,

@@ -1,11 +1,12 @@
-"""Tables of indices that are seldom drawn, of which some tell a wrong kernel from a right one.
+"""Tables of indices that random draws seldom contain, and that tell a wrong kernel from a right
+one.
 
-A kernel has code of its own for tiles that are not whole, often one for each number of rows that
-may be left. One draw has segments, or lengths, of a few sizes, and most of that code does not run.
-So who may win is checked on more tables, the same ones each time: no entry but the least, or the
-greatest; entries that rise, and that fall; segments and lengths of each of :func:`corners`, and
-empty ones between them. Tables that choose the terms of a sum only rise and fall: where most terms
-are equal they round alike, and what is allowed of sums is less than that.
+A kernel has separate code for partial tiles, often for each possible number of remaining rows. One
+draw has segments or lengths of a few sizes, and most of that code does not run. So candidates for
+the best are checked on more tables, the same ones each time: all entries the least, or the
+greatest; rising and falling entries; segments and lengths of each of :func:`corners`, with empty
+ones between them. Tables that choose the terms of a sum only rise and fall: if most terms are
+equal, they round alike, and the error may exceed the bounds.
 """
 
 from __future__ import annotations

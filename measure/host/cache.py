@@ -1,9 +1,9 @@
-"""Files that are made once and kept: binaries, cubins, what this machine can do at most.
+"""Cached files, made once and kept: binaries, cubins, the machine's peak rates.
 
 Such a file ends in a line with the SHA-256 of its name and its content. It is read whole and
-compared with that line before anything is done with it, so that a file that a full disk, a power
-cut or a stray program left short or changed is made again, and never loaded. The line is no
-protection from people: see :mod:`measure.host.directories` for who is trusted.
+compared with that line before it is used. A file that a full disk, a power cut or another program
+truncated or changed is therefore made again, and never loaded. The line does not protect against
+people: see :mod:`measure.host.directories` for who is trusted.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class CachedFile:
 
     @property
     def path(self) -> Path:
-        """Where it is kept; :class:`InputError` where there can be no cache."""
+        """The file's path; :class:`InputError` where there can be no cache."""
         return cache_directory(self.kind) / self.name
 
     def read(self) -> bytes | None:
-        """Its content, if it is there and whole; links are nothing of the cache's."""
+        """Return its content if the file exists and is whole; links are ignored."""
         path = self.path
         try:
             sealed = b"" if path.is_symlink() else path.read_bytes()
@@ -76,10 +76,10 @@ class CachedFile:
             ) from None
 
     def content(self, make: Callable[[], bytes]) -> bytes:
-        """Its content, by ``make`` where there is none that is whole.
+        """Return its content, made by ``make`` if there is no whole file.
 
-        Where it cannot be kept, it will be made again next time: a cache that is full or not
-        ours to write costs time, but no answer.
+        If the file cannot be kept, it will be made again next time: a cache that is full or not
+        writable costs time only.
         """
         content = self.read()
         if content is None:

@@ -86,7 +86,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a measurement was made: name of the host, device, and compiler with its version."""
+    """The place of a measurement: name of the host, device, and compiler with its version."""
 
     host: str = ""
     device: str = ""

@@ -82,7 +82,7 @@ class Ranking:
 
     @property
     def standing(self) -> list[tuple[float, Measurement]]:
-        """All that may win, best first, each after its :func:`rank`."""
+        """All attempts that may win, best first, each after its :func:`rank`."""
         every = ((self._rank(placed), placed) for own in self._standing.values() for placed in own)
         return [(ranked, attempt) for ranked, (_, attempt) in sorted(every)]
 
@@ -94,7 +94,7 @@ class Ranking:
         return {s for s, place in latest.items() if place >= places[len(places) // 2]}
 
     def add(self, attempt: Measurement) -> None:
-        """One more attempt became known."""
+        """Add an attempt that became known."""
         if attempt.lost or not (attempt.ok or attempt.schedule in self._attempts):
             return
         placed = (self._places, attempt)
@@ -109,7 +109,7 @@ class Ranking:
             self._forget()
 
     def withdraw(self, attempts: Sequence[Measurement]) -> None:
-        """These were found false: as if they had never been known."""
+        """Remove attempts that were found false, as if they had never been known."""
         for false in attempts:
             own = self._attempts.get(false.schedule, [])
             self._attempts[false.schedule] = [placed for placed in own if placed[1] != false]

@@ -59,8 +59,9 @@ def rankings(
     versions: Collection[str] | None,
     count: int,
 ) -> tuple[Iterator[Row[Any]], Iterator[Row[Any]]]:
-    """All attempts that may win, best first: those that the last comparison did not pass over, and
-    those that it did. They are fetched as they are asked for: ``count``, then ever more."""
+    """Return all attempts that may win, best first, in two rankings: those that the last comparison
+    did not pass over, and those that it did. They are fetched on demand: ``count``, then ever more.
+    """
     in_full, passed_over = ranking_queries(versions is not None)
     keys = asked(workload, target, versions)
     return (

@@ -57,9 +57,10 @@ _job: ContextVar[_Job | None] = ContextVar("job", default=None)
 
 @contextmanager
 def waiting(until: float = inf, hurry: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """In this block servers that are out of reach are waited for, and no database beyond the time
-    ``until`` (by ``time.monotonic``) or where ``hurry`` says so; nor beyond what a block around
-    this one allows."""
+    """Within this block, wait for servers that are out of reach. A database is waited for until the
+    time ``until`` (by ``time.monotonic``), or until ``hurry`` says so, and no longer than a block
+    around this one allows.
+    """
     around = _job.get()
     if around is None:
         here = _Job(until, hurry)

@@ -13,4 +13,4 @@ from tilewright.measure.testing.database_sharing import SharingContract
 
 
 class DatabaseContract(RecordsContract, RankingContract, SharingContract, ExportsContract):
-    """All of it."""
+    """The whole contract of a database."""

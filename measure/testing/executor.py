@@ -27,7 +27,7 @@ from tilewright.spaces.operators import workload
 def collect(
     executor: Executor, job: Job | None = None, patience: float = 120.0
 ) -> list[Measurement]:
-    """All that is pending, of one job or of all."""
+    """Collect all pending results, of one job or of all."""
     known: list[Result] = []
     deadline = time.monotonic() + patience
     while executor.pending(job) and time.monotonic() < deadline:

@@ -21,7 +21,7 @@ class Binaries:
         self._needed[build] = count
 
     def let_go(self, built: Iterable[Built]) -> None:
-        """These are needed no more, where they are binaries."""
+        """Release binaries of ``built`` that are needed no more."""
         for build, count in Counter(b.build for b in built if isinstance(b, Stored)).items():
             self._needed[build] -= count
             if not self._needed[build]:
@@ -29,7 +29,7 @@ class Binaries:
                 self._useless.append(build)
 
     def discard(self, build: int) -> None:
-        """Nothing of this build is needed."""
+        """Release all binaries of this build."""
         self._useless.append(build)
 
     def useless(self) -> list[int]:

@@ -135,7 +135,7 @@ class Dispatcher:
         return lacking(target, self._backlog)
 
     def jobs(self) -> tuple[JobStatus, ...]:
-        """Where each job stands."""
+        """List the progress of each job."""
         jobs = self._tally.jobs.values()
         return tuple(job_status(job, self._backlog, self._tally) for job in jobs)
 

@@ -33,15 +33,15 @@ class Asked:
     why: str = ""  # it failed, when last
 
     def ask(self) -> None:
-        """It is being asked."""
+        """Note that it is being asked."""
         self.asked, self.ready = True, False
 
     def answer(self) -> None:
-        """It is ready."""
+        """Note that it is ready."""
         self.ready, self.failures, self.why = True, 0, ""
 
     def fail(self, why: str, now: float) -> None:
-        """It did not answer, or it is there no more."""
+        """Note that it did not answer, or is gone."""
         pause = 0.0 if self.ready else min(LONGEST_PAUSE, LEAST_PAUSE * 2.0**self.failures)
         self.asked, self.ready, self.why, self.due_at = False, False, why, now + pause
         self.failures += 1
@@ -85,7 +85,7 @@ class Fleet:
         self._lives = 0
 
     def see(self, nodes: Sequence[Node]) -> list[str]:
-        """These are the nodes now; the ids of workers that are gone with the others."""
+        """Take over the present nodes; returns the ids of workers that went with lost nodes."""
         known = {node.id: node for node in nodes}
         gone = [m.id for id, h in self._hosts.items() if id not in known for m in h.members]
         self._hosts = {id: self._hosts.get(id, _Host(node=node)) for id, node in known.items()}
@@ -148,7 +148,7 @@ class Fleet:
         return next((m for m in self.members() if m.id == id and m.asked), None)
 
     def members(self) -> Iterator[Member]:
-        """All workers that there should be."""
+        """List all workers that there should be."""
         return (member for host in self._hosts.values() for member in host.members)
 
     @property

@@ -1,4 +1,4 @@
-"""Where the jobs of a driver stand, and what each worker does, for whoever asks for its status."""
+"""The progress of a driver's jobs and the state of its workers, for reports of its status."""
 
 from __future__ import annotations
 

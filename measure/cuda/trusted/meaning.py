@@ -105,8 +105,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class Coded(Approximation):
-    """At one point: ``axes`` are variables, ``extents`` how far each goes; ``row``, if there is
-    one, is the axis of the piece's rows, and the number of the row within them."""
+    """The meaning of expressions at one point. ``axes`` are variables, and ``extents`` their ends;
+    ``row``, if there is one, is the axis of the piece's rows, and the number of the row within
+    them.
+    """
 
     code: Statements
     arrays: Mapping[str, Given | Kept]

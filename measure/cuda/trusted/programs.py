@@ -38,7 +38,7 @@ def fits(program: Program) -> bool:
 
 
 def rows_of_a_piece(program: Program) -> int | None:
-    """As many as fit, if not all; None for all of them."""
+    """Choose the number of rows of a piece, as many as fit; None for all of them."""
     axis, (along, whole) = row_axis(program), _bytes_between(program)
     if axis is None or along + whole <= BETWEEN:
         return None

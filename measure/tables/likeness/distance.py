@@ -29,7 +29,7 @@ def extents(workload: Workload) -> str:
 
 
 def words_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
-    """In how many words two families differ, those that only one of them has included."""
+    """Count the words in which two families differ, including words that only one of them has."""
     return sum(one.get(name) != other.get(name) for name in one.keys() | other.keys())
 
 
