@@ -16,7 +16,7 @@ from tilewright.spaces.errors import InputError, shown
 
 @dataclass(frozen=True)
 class Backend:
-    """Where the parts for one kind of target are.
+    """The names of the parts for one kind of target; :meth:`part` loads one.
 
     ``target`` is the class of targets, ``detect`` a function ``(variant, threads)`` to a target,
     ``variants`` the names after the colon that ``detect`` takes, and ``templates`` the classes of
@@ -58,7 +58,7 @@ def backend(kind: object) -> Backend:
 
 
 def kinds() -> tuple[str, ...]:
-    """All kinds there are."""
+    """List all kinds of targets."""
     return tuple(_BACKENDS)
 
 

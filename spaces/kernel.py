@@ -72,12 +72,14 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of a function on a GPU: grid, block and cluster in (x, y, z), dynamic shared bytes,
-    and the tensor maps that the function takes after its buffers, by whose names they say what they
-    see. ``entry`` is the function's name if it is not that of the whole kernel, ``buffers`` are
-    what it takes if that is not the same as the whole kernel. An ``early`` one may begin while
-    those before it run, once all their blocks allow it or have ended: it touches no memory before
-    it has waited for them itself, by ``tw::await_launches``."""
+    """One launch of a function on a GPU: grid, block and cluster in (x, y, z), dynamic shared
+    bytes, and the tensor maps that the function takes after its buffers; each names the buffer that
+    it describes.
+
+    ``entry`` is the function's name and ``buffers`` are its buffers if they are not those of the
+    whole kernel. An ``early`` launch may begin while earlier ones run, once all their blocks allow
+    it or have ended; it touches no memory before it has waited for them by ``tw::await_launches``.
+    """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]

@@ -49,8 +49,9 @@ def widened(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def filled(quantities: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Every quantity as float64 of one shape, whether it was worked out for each schedule or for
-    all alike."""
+    """Make every quantity a float64 array of one shape, whether it was computed for each schedule
+    or once for all.
+    """
     return {
         name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
         for name, value in quantities.items()

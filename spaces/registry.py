@@ -29,7 +29,7 @@ def register_template(kind: str, template: type[Template]) -> None:
 
 
 def templates_for(target: Target) -> tuple[type[Template], ...]:
-    """All templates there are for a kind of target."""
+    """List all templates for a kind of target."""
     return _templates(target.kind)
 
 

@@ -35,12 +35,12 @@ class Decision:
 
 @dataclass(frozen=True)
 class Rule:
-    """One named constraint.
+    """One named constraint on schedules.
 
-    ``reads`` names the decisions that ``holds`` looks at; ``holds`` takes their columns and gives
-    a boolean array, so that whole populations are judged at once; ``explain`` takes one
-    schedule's values and says in words why it was refused. One that is ``implied`` by others
-    refuses nothing that they would not: it only sees sooner what they will come to.
+    ``reads`` names the decisions that ``holds`` looks at. ``holds`` takes their columns and gives a
+    boolean array, so that whole populations are judged at once. ``explain`` takes one schedule's
+    values and says in words why it was refused. An ``implied`` rule refuses nothing that others
+    would not refuse: it only finds it earlier.
     """
 
     name: str

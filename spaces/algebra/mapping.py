@@ -134,7 +134,7 @@ class Spatial(TaskMapping):
 
 @dataclass(frozen=True)
 class Repeat(TaskMapping):
-    """All tasks on one worker, counted by ``digits``: the last digit runs fastest."""
+    """A mapping of all tasks to one worker, counted by ``digits``: the last digit runs fastest."""
 
     digits: Digits
 
@@ -198,7 +198,7 @@ def spatial(*shape: int, order: Sequence[int] | None = None) -> Spatial:
 
 
 def repeat(*shape: int, order: Sequence[int] | None = None) -> Repeat:
-    """All tasks of a grid of ``shape`` on one worker, row-major over ``order``."""
+    """Give all tasks of a grid of ``shape`` to one worker, row-major over ``order``."""
     return Repeat(_checked(shape), 1, _digits(shape, order))
 
 

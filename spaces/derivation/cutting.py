@@ -52,9 +52,10 @@ def cuts(program: Program, narrow: bool = False) -> Iterator[tuple[Program, Prog
 
 
 def more_cuts(program: Program) -> Iterator[tuple[Program, ...]]:
-    """Further ways to cut a program that no others help, in two or three: after any map, after all
-    maps of operands alone, before a reduction of what tables choose, after a stage of places, which
-    are whole numbers between the parts, too, and around conversions of few bits."""
+    """Yield further ways to cut a program that has no other, into two or three parts: after any
+    map, after all maps of operands alone, before a reduction of elements that tables choose, after
+    a stage of places (integers, also between the parts), and around conversions of narrow types.
+    """
     if program.computed_in != BETWEEN:
         return
     maps = [stage for stage in program.stages if not stage.reducer]

@@ -1,4 +1,6 @@
-"""At how many points of its axes a stage is needed, those that conditions leave out not counted."""
+"""Count the points of its axes at which a stage is needed, without those that conditions
+exclude.
+"""
 
 from __future__ import annotations
 

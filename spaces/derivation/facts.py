@@ -59,7 +59,7 @@ class ChainFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that is derived."""
+    """All facts derived from a program."""
 
     products: tuple[ProductFacts, ...]
     chains: tuple[ChainFacts, ...]

@@ -156,7 +156,7 @@ def special(expression: Expression) -> bool:
 
 
 def combined(values: Sequence[str], join: Callable[[str, str], str]) -> str:
-    """All values joined pairwise, as a tree as flat as can be."""
+    """Join all values in pairs, as a tree as flat as possible."""
     values = list(values)
     while len(values) > 1:
         pairs = [join(*values[i : i + 2]) for i in range(0, len(values) - 1, 2)]

@@ -17,9 +17,10 @@ WIDE = ("float32", "tfloat32")
 
 
 def widened(program: Program) -> tuple[Program, list[str], list[str]]:
-    """The program with a stage for each operand of few bits, which reads it as it is, and one for
-    each output of few bits, which is all that writes it; the names of the former, and of what the
-    latter read."""
+    """Add to a program a stage for each narrow operand, which reads it unchanged, and one for each
+    narrow output, which alone writes it. Returns the program, the names of the former stages, and
+    the names that the latter read.
+    """
     names = {*program.operand, *program.stage}
     reads = {r.name for s in program.stages for r in s.body.value_reads}
     indices = {r.name for s in program.stages for r in _index_reads(s.body)}

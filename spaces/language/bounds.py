@@ -1,9 +1,9 @@
-"""Within which bounds indices stay, by interval arithmetic on their normal form.
+"""Bound indices by interval arithmetic on their normal form.
 
 Terms that share axes with a quotient or a remainder are not independent of each other: their ranges
-are those of :mod:`spaces.language.residues`, where it has them. A condition narrows the axis that
-it names alone, and is subtracted from an index if it names several: where ``i - j >= 0`` holds,
-``i - j + 2`` is at least 2 (Moore, Interval Analysis, 1966).
+come from :mod:`spaces.language.residues`, where it has them. A condition on one axis narrows that
+axis. A condition on several axes is subtracted from an index: where ``i - j >= 0`` holds, ``i - j +
+2`` is at least 2 (Moore, Interval Analysis, 1966).
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
 
 
 def evaluate_stages(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
-    """All stages by name, of float64 or int64, and the operands in the same."""
+    """Evaluate all stages, by name, in float64 or int64, and convert the operands to the same."""
     values = {o.name: _wide(np.asarray(inputs[o.name])) for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
@@ -216,7 +216,7 @@ class Elementwise(Operations[Any]):
     broadcast, of expressions whose reads are known: in float64 if these are."""
 
     def number(self, value: float) -> Any:
-        """In float64."""
+        """Give the number in float64."""
         return np.float64(value)
 
     def negation(self, inner: Any) -> Any:

@@ -1,12 +1,12 @@
-"""Expressions in a normal form: what is equal by the rules of algebra has equal forms.
+"""Expressions in a normal form: expressions that algebra proves equal have equal forms.
 
-Sums, products, maxima and minima lose their grouping, differences become sums and quotients
-products, indices become sums of multiples, a minus that most terms of a factor have goes to the
-product, constants are folded (to 12 digits, whole ones to all that they have), and functions are
-spelt out where others suffice: ``gelu`` in ``erf``, ``silu`` and ``sigmoid`` in ``exp``, ``relu``
-in ``max``. An argument of more than ``MAX_ARGUMENT`` nodes is not repeated so: nested functions
-would double it each time. Rounding in a narrow type may differ between expressions of one form;
-what is computed does not.
+Sums, products, maxima and minima lose their grouping. Differences become sums, quotients become
+products, and indices become sums of multiples. A minus that most terms of a factor have moves to
+the product. Constants are folded (to 12 digits; integers to all their digits). Functions are spelt
+out where others suffice: ``gelu`` in ``erf``, ``silu`` and ``sigmoid`` in ``exp``, ``relu`` in
+``max``. An argument of more than ``MAX_ARGUMENT`` nodes is not repeated in this way: nested
+functions would double it each time. Expressions of one form may round differently in a narrow type,
+but compute the same function.
 """
 
 from __future__ import annotations

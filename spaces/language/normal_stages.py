@@ -35,7 +35,7 @@ class NormalStage:
 
 
 def normal_stages(program: Program) -> dict[str, NormalStage]:
-    """All stages by name; those that were written into others are among them."""
+    """Normalise all stages, by name; stages that were inlined into others are included."""
     maps: dict[str, Stage] = {}
     found = {}
     outputs = {output.name: output for output in program.outputs}

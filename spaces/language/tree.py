@@ -30,7 +30,7 @@ class Expression:
         return self
 
     def walk(self) -> Iterator[Expression]:
-        """This node and all below it, from left to right."""
+        """Yield this node and its descendants from left to right."""
         waiting: list[Expression] = [self]
         while waiting:
             node = waiting.pop()
@@ -38,8 +38,9 @@ class Expression:
             waiting += reversed(node.children)
 
     def values(self) -> Iterator[Expression]:
-        """This node and all whose values it is computed of, from left to right: what stands within
-        an index, tables that are read there included, is not among them."""
+        """Yield this node and its descendants from left to right, except inside indices (index
+        tables are not values).
+        """
         waiting: list[Expression] = [self]
         while waiting:
             node = waiting.pop()
@@ -70,7 +71,7 @@ class Expression:
 
     @cached_property
     def reads(self) -> tuple[Read, ...]:
-        """All reads, those within indices included, from left to right."""
+        """All reads from left to right, including those inside indices."""
         return tuple(node for node in self.walk() if isinstance(node, Read))
 
     def fold(
@@ -262,5 +263,5 @@ class Reduction(Expression):
         return Reduction(self.reducer, self.over, *children)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """None: a reduction has a meaning only as a stage."""
+        """Refuse: a reduction has a meaning only as a stage."""
         raise TypeError(f"{self.reducer} over {', '.join(self.over)} is not a stage yet")

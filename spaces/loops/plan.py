@@ -46,7 +46,7 @@ class Plan:
 
     @cached_property
     def nests(self) -> Sequence[Nest]:
-        """In an order in which each reads what those before it have written."""
+        """All loop nests, in an order in which each reads only arrays that earlier ones wrote."""
         outputs = {output.name: output for output in self.program.outputs}
         stages = self._stages
         read = {r.name for stage in stages for r in stage.body.reads}

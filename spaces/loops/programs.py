@@ -12,7 +12,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def program_of(workload: Workload) -> Program:
-    """Its program, whose arrays are those of the workload."""
+    """Return the workload's program; its arrays are those of the workload."""
     if isinstance(workload, Computation):
         return workload.program
     assert isinstance(workload, Contraction)

@@ -25,10 +25,10 @@ SLACK = 2.0
 
 @dataclass(frozen=True)
 class Interval:
-    """From ``low`` to ``high``, both included; NaN, certainly, where both are NaN. Of conditions,
-    which hold certainly where ``low`` does, and perhaps where ``high`` does.
+    """All values from ``low`` to ``high``, both included; surely NaN where both are NaN.
 
-    Where ``free`` holds, everything is possible, NaN too.
+    For a condition, ``low`` tells where it surely holds, and ``high`` where it may hold. Where
+    ``free`` holds, every value is possible, NaN included.
     """
 
     low: Any

@@ -1,4 +1,4 @@
-"""All schedules that keep the rules, counted or one after the other."""
+"""Count or enumerate all schedules that keep the rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.spaces.space.validity import Step, Validity
 
 
 def blocks(points: Points, validity: Validity, limit: int) -> Iterator[Population]:
-    """Every valid row once, in populations of bounded size.
+    """Yield every valid row once, in populations of bounded size.
 
     Partial rows grow one decision at a time and rules prune as soon as they can be judged;
     a partial population that grows past ``limit`` is halved and its halves follow in turn.

@@ -184,8 +184,10 @@ class Space:
         return np.where(take | inactive, self._points.preferences(first), second)
 
     def neighbours(self, rows: np.ndarray, generator: np.random.Generator) -> Population:
-        """All distinct valid schedules one decision away from one of ``rows`` (a row or a
-        population), repaired where rules ask and few changes suffice; none of ``rows``."""
+        """Return all distinct valid schedules one decision away from one of ``rows`` (a row or a
+        population), without ``rows`` themselves. They are repaired where rules require it and few
+        changes suffice.
+        """
         origins = np.atleast_2d(rows)
         active = self._points.active(origins)
         parents, columns, values = [], [], []
@@ -239,13 +241,13 @@ class Space:
         return sum(len(block) for block in self.blocks())
 
     def enumerate(self) -> Iterator[Schedule]:
-        """Every valid schedule once, in a fixed order."""
+        """Yield every valid schedule once, in a fixed order."""
         for block in self.blocks():
             for row in block:
                 yield self.schedule(row)
 
     def blocks(self, limit: int = 1 << 16) -> Iterator[Population]:
-        """Every valid row once, in populations of bounded size."""
+        """Yield every valid row once, in populations of bounded size."""
         return counting.blocks(self._points, self._validity, limit)
 
     # -- filling in ------------------------------------------------------------------------

@@ -47,9 +47,10 @@ class Part:
 def partition(
     program: Program, serving: Serving, narrow: bool = False, most: int = MOST
 ) -> tuple[Part, ...] | str:
-    """At most so many parts that compute ``program``, each with a template that is ``serving`` it;
-    or why there are none: the first part without a kernel. For ``narrow`` see
-    :func:`spaces.derivation.cutting.cuts`."""
+    """Cut ``program`` into at most ``most`` parts, each with a template that is ``serving`` it; or
+    say why that fails: the first part without a kernel. For ``narrow`` see
+    :func:`spaces.derivation.cutting.cuts`.
+    """
     whole = _served(program, serving)
     if isinstance(whole, Part):
         return (whole,)
@@ -73,9 +74,10 @@ def eased(
     narrow: bool = False,
     most: int = MOST,
 ) -> tuple[Part, ...] | str:
-    """At most so many parts that compute ``program``, cut in more ways than others are: some by a
-    template that is ``serving`` them, the others by ``spare``, which serves anything, slowly. These
-    have little enough to do to be worth it; or why there are none."""
+    """Cut ``program`` into at most ``most`` parts, in more ways than :func:`partition` does. Some
+    parts have a template that is ``serving`` them; the others use ``spare``, which serves anything,
+    slowly, and must have little enough work. Returns a reason if that fails.
+    """
     least, found = WORTH * _effort(program), None
     for made in (*cuts(program, narrow), *more_cuts(program)):
         if len(made) > most or not all(map(keeps_wholes, made[:-1])):

@@ -86,12 +86,12 @@ def write_whole(
 def whole_file(
     path: Path, scratch: Path | None = None, executable: bool = False
 ) -> Iterator[IO[bytes]]:
-    """A file to write that becomes ``path`` when the block ends; if it fails, nothing changes.
+    """Open a file that becomes ``path`` when the block ends; if the block fails, nothing changes.
 
-    It lies in ``scratch`` (a folder of the same file system, by default that of ``path``), without
-    a name where the file system can do that, so that nothing is left of it if the program is
-    killed. It is on disk before it gets its name, and has the rights that the umask leaves to it.
-    Where ``path`` is a symbolic link, it takes the place of what that points to.
+    The file is written in ``scratch`` (a folder of the same file system, by default that of
+    ``path``), without a name where the file system can do that, so that nothing remains of it if
+    the program is killed. It is on disk before it gets its name, and has the rights that the umask
+    grants. If ``path`` is a symbolic link, the file replaces the link's destination.
     """
     path = path.resolve()
     draft = (scratch or path.parent) / f".{path.name}.{secrets.token_hex(4)}"

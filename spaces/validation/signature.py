@@ -13,7 +13,7 @@ from tilewright.spaces.errors import InputError, shown
 
 @cache
 def parameters(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
-    """By name; one with a default may be left out."""
+    """Map names to parameters; one with a default may be left out."""
     return inspect.signature(function, eval_str=True).parameters
 
 

@@ -53,7 +53,7 @@ class Array:
 
     @property
     def span_bytes(self) -> int:
-        """From the first byte to the last, the gaps of a slice included."""
+        """Bytes from the first to the last, including the gaps of a slice."""
         steps = zip(self.shape, self.strides, strict=True)
         return (1 + sum((extent - 1) * step for extent, step in steps)) * self.element.bytes
 

@@ -129,8 +129,9 @@ class Computation(Workload):
 
     @property
     def work(self) -> int:
-        """All operations, functions called included; of a program that only moves elements, these,
-        stage by stage."""
+        """All operations, including calls of functions; for a program that only moves elements, its
+        moves, stage by stage.
+        """
         points = (prod(self.program.shape((*s.axes, *s.over))) for s in self.program.stages)
         return max(1, self._work.flops + self._work.arithmetic + self._work.special, *points)
 

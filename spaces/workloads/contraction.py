@@ -38,7 +38,7 @@ class Operand(Array):
 
     @property
     def layout(self) -> Layout:
-        """Where each element lives, in elements from the start."""
+        """The place of each element, in elements from the start."""
         return strided(self.shape, self.strides)
 
     def stride(self, axis: str) -> int:
@@ -131,7 +131,7 @@ class Contraction(Workload):
 
     @property
     def formula(self) -> str:
-        """Such as ``C[m,n] = relu(x), where x = sum over k of A[m,k] * B[k,n]``."""
+        """The formula, such as ``C[m,n] = relu(x), where x = sum over k of A[m,k] * B[k,n]``."""
         terms = " * ".join(entry_text(o.name, o.axes, ",") for o in self.factors)
         reduced = ", ".join(axis.name for axis in self.axes if axis.reduction)
         total = f"sum over {reduced} of {terms}" if reduced else terms

@@ -156,8 +156,9 @@ class Product:
         return total if epilogue is None else epilogue.fold(meaning, {SUM: total, **beside})
 
     def layout(self, operand: Operand) -> Strided:
-        """Where ``operand`` keeps the element of (row, column), or of (row, depth) or (depth,
-        column) for the left and right operand. Axes that do not index it have stride 0."""
+        """Return the place of an element in ``operand``: of (row, column), or of (row, depth) or
+        (depth, column) for the left and right operand. Axes that do not index it have stride 0.
+        """
         first = self.depth if operand is self.right else self.row
         second = self.depth if operand is self.left else self.column
         extents = self.workload.extents

@@ -1,4 +1,4 @@
-"""In which loop over a tile of keys each part of a chain can be computed."""
+"""Assign each part of a chain to the loop over a tile of keys in which it can be computed."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Chained:
 
     @property
     def expressions(self) -> Iterator[Expression]:
-        """All that kernels may compute."""
+        """All expressions that kernels may compute."""
         yield from (self.left, self.right, self.factor, *self.conditions)
         yield from (output.value for output in self.outputs)
         yield from (e for w in self.weighings for e in (w.weight, w.matrix))

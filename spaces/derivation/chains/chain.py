@@ -22,10 +22,10 @@ from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 @dataclass(frozen=True)
 class Chain:
-    """All reductions of a program over the axes ``over``, by the passes over them.
+    """The reductions of a program over the axes ``over``, divided into passes.
 
-    Each pass is the reductions in an order in which each reads states before it. ``refusals`` pairs
-    a reduction with the sentence that says why it could not be of an earlier pass.
+    Each pass lists reductions in an order in which each reads only states before it. ``refusals``
+    pairs a reduction with the sentence that says why it could not join an earlier pass.
     """
 
     over: tuple[str, ...]

@@ -192,11 +192,11 @@ def evaluate(
     pick: Pick = lambda count: (0, 1),
     kind: type[FusedPass] = FusedPass,
 ) -> dict[str, np.ndarray]:
-    """All stages of a program, those of ``chain`` fused, by name.
+    """Evaluate all stages of a program, by name, with those of ``chain`` fused.
 
     ``parts`` divide the elements of a row, each by its place along the chain's axes (the last the
-    fastest); each is run by itself, ``tile`` elements at a time, and then two are merged at a time,
-    as ``pick`` says. The arrays' floating-point dtype is the one computed in.
+    fastest). Each part is computed alone, ``tile`` elements at a time; then two parts are merged at
+    a time, as ``pick`` says. The arrays' floating-point dtype is the one computed in.
     """
     arrays = {n: a.astype(np.int64) if a.dtype.kind in "iu" else a for n, a in inputs.items()}
     for pass_ in chain.passes:

@@ -1,8 +1,8 @@
-"""A summand as terms that keep apart what is the same along a row and what differs in each element.
+"""Separate a summand into terms of row factors and element factors.
 
 A later reduction of a row reads results of earlier ones, which are the same for all elements. Where
 its summand can be written as ``sum_i number_i exp(u_i) q_i exp(v_i) c_i`` with u and q of the row,
-and v and c of the element, what changes with the results can be taken out of the sum.
+and v and c of the element, the factors that change with the results can be taken out of the sum.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ class UnderivableError(Exception):
 class Term:
     """``number * f(u) * q * f(v) * c``, where f is ``exp``, ``exp2`` or missing.
 
-    In the place of ``f(u) f(v)`` is 0 unless each of ``conditions`` holds, or does not if it is
-    paired with False: what is not asked for might be infinite, and 0 times it is no number.
+    If ``conditions`` are given, ``f(u) f(v)`` is replaced by 0 unless each of them holds (or fails,
+    if it is paired with False). The unselected value might be infinite, and 0 times infinity is
+    NaN.
     """
 
     number: float = 1.0

@@ -1,8 +1,8 @@
-"""A program of one reduction, and of maps after it, as loops that are kept and loops reduced over.
+"""View a program of one reduction and maps after it as kept loops and reduced loops.
 
-Where :mod:`spaces.derivation.rows` looks along what is reduced, this looks along what is kept: each
-output element has a reduction of its own, over a window, a column, or all that one channel has, and
-neighbours side by side in memory have theirs at the same time. Pooling, depthwise convolution and
+:mod:`spaces.derivation.rows` vectorises along the reduced axes; this view vectorises along the kept
+ones. Each output element has a reduction of its own, over a window, a column, or all of one
+channel, and neighbours in memory are reduced at the same time. Pooling, depthwise convolution and
 sums of columns are such programs. Loops and places are those of :mod:`spaces.derivation.maps`.
 """
 

@@ -85,7 +85,7 @@ class Nest:
 
 
 def step(form: Form, loop: str) -> int | None:
-    """By how much a form grows from one turn of a loop to the next; None if that varies."""
+    """Compute how much a form grows from one turn of a loop to the next; None if that varies."""
     if any(not isinstance(atom, str) and loop in axes_of(atom) for atom, _ in form.terms):
         return None
     return form.coefficient(loop)

@@ -41,7 +41,7 @@ class Plane:
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        """All of them, outermost first."""
+        """All loops, outermost first."""
         return (*self.outer, *([self.rows] if self.rows else []), self.columns)
 
     @property

@@ -39,7 +39,7 @@ class Subjects:
 
     @cached_property
     def reads(self) -> tuple[Read, ...]:
-        """From left to right, equal ones once."""
+        """All reads from left to right, equal ones once."""
         return tuple(x for x in self._found if isinstance(x, Read) and not self._is_whole(x))
 
     @cached_property
@@ -49,8 +49,9 @@ class Subjects:
 
     @property
     def nest(self) -> Nest:
-        """All of them as forms, by themselves, outputs by their names, and the bounds of reads by
-        the read and a number."""
+        """All subjects as forms: values by themselves, outputs by their names, and the bounds of
+        reads by the read and a number.
+        """
         axes = (*self.stages[0].axes, *(self.reduced.over if self.reduced else ()))
         loops = tuple(Loop(axis, self.program.extent[axis]) for axis in axes)
         forms: dict[Hashable, Form] = {whole: self._whole(whole) for whole in self.wholes}
@@ -64,7 +65,7 @@ class Subjects:
 
     @cached_property
     def places(self) -> dict[Read, Place]:
-        """Where the reads find their elements."""
+        """The places where the reads find their elements."""
         return {read: self._place(read) for read in self.reads}
 
     @cached_property

@@ -25,7 +25,7 @@ def form_text(form: Form, atom: Callable[[Atom], str]) -> str:
 
 
 def entry_offset(view: MapView, entry: Entry) -> Form:
-    """Where an index table has an entry, in elements from its start."""
+    """Write the place of an entry of an index table, in elements from its start."""
     offset = Form()
     strides = view.program.operand[entry.table].strides
     for index, stride in zip(entry.indices, strides, strict=True):

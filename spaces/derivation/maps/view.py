@@ -60,7 +60,7 @@ class MapView:
 
     @cached_property
     def loaded(self) -> tuple[Access, ...]:
-        """All that is read, each element of an array once."""
+        """All reads of arrays, each element of an array once."""
         return tuple(dict.fromkeys(self.reads.values()))
 
     def moved(self, output: int) -> Access | None:

@@ -1,8 +1,8 @@
-"""Parts of a role that lie next to each other in every array, taken for one loop.
+"""Merge parts of a role that are adjacent in every array into one loop.
 
-A token's batch and position count rows together where all arrays have them together, and so do the
-heads of a group and their rows: a product of more rows takes the place of several that share their
-other matrix.
+A token's batch and position count rows together if they are adjacent in all arrays, and so do the
+heads of a group and their rows: one product of more rows replaces several that share their other
+matrix.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class Loop(Generic[Array]):
 
 
 def loops(parts: Sequence[Part], places: Mapping[Array, Form]) -> list[Loop[Array]]:
-    """As few as can count all points of ``parts``, in their order; elements of what is read and
-    written are at ``places``. Parts of one point only count nothing."""
+    """Merge ``parts`` into as few loops as can count all their points in order; elements of reads
+    and writes are at ``places``. Parts with a single point are left out.
+    """
     found: list[Loop[Array]] = []
     longer = [part for part in parts if part.extent > 1]
     for part in longer or parts[-1:]:

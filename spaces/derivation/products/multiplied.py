@@ -10,7 +10,7 @@ from tilewright.spaces.language.program import Program
 
 
 def matrix_products(program: Program) -> Iterator[Roles]:
-    """Its sums of products that have rows and columns."""
+    """List a program's sums of products that have rows and columns."""
     for stage in program.stages:
         found = roles_of(program, stage)
         if not isinstance(found, str) and _is_long(found.rows) and _is_long(found.columns):

@@ -1,4 +1,4 @@
-"""Where a read finds its element: an offset of the row plus one of the depth, bounds likewise.
+"""Find the address of a read: an offset by row plus an offset by depth, and bounds likewise.
 
 All index arithmetic of an array collapses into one
 :class:`~spaces.derivation.products.forms.Form`, the distance in elements from the array's start,

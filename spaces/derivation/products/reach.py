@@ -18,7 +18,7 @@ UNKNOWN = 2**63
 
 
 def offset_of(program: Program, entry: Entry) -> Form:
-    """Where an index table has an entry, in elements from its start."""
+    """Find the place of an entry of an index table, in elements from its start."""
     offset = Form()
     for index, stride in zip(entry.indices, program.operand[entry.table].strides, strict=True):
         offset = offset + index * stride

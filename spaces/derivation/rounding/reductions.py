@@ -43,10 +43,13 @@ _NONE = (0.0, False)
 
 @dataclass(frozen=True)
 class Terms:
-    """The factors of a sum's terms: of their ``values``, of their ``sizes``, and of several parts
-    of how far they may be ``off``; and if some factors may be rounded to fewer bits, those of the
-    ``squares`` of terms, and by what share of the sum, ``alike``, and of the root of all squares,
-    ``apart``, this is off. Of whole numbers there are values alone."""
+    """The quantities to add up for a sum: the factors of the terms' ``values``, of their ``sizes``,
+    and of several parts of their errors, ``off``.
+
+    If some factors may be rounded to fewer bits, ``squares`` are the factors of squared terms. The
+    sum is then off by the share ``alike`` of itself, and by the share ``apart`` of the root of all
+    squares. Integers have values alone.
+    """
 
     values: Sequence[Any]
     sizes: Sequence[Any] = ()
@@ -199,8 +202,9 @@ def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) 
 
 
 def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
-    """So far from a value, infinite too where that is too large for the type; an infinite one
-    itself, and anything where the error of a finite one is not known."""
+    """Make the interval of values within ``error`` of a value. Bounds too large for the type become
+    infinite; an infinite value stays itself; an unknown error of a finite value allows anything.
+    """
     numbers, largest = meaning.numbers, Arithmetic.of(meaning.rules.kind).largest
     size, most = numbers.call("abs", [value]), numbers.constant(float("inf"))
     infinite = numbers.operation("==", size, most)

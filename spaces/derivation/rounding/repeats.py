@@ -18,10 +18,13 @@ T = TypeVar("T")
 
 
 def repeats(program: Program, stage: Stage, factor: Expression) -> float:
-    """How many terms of the sum ``stage`` have the same ``factor``, on average over all terms:
-    those along axes that it does not vary along, and those that an entry of a table chooses which
-    comes again. Of n entries that are drawn of m, each has (n - 1) / m others like it; of those
-    that are drawn in order, or computed, all may be alike."""
+    """Count how many terms of the sum ``stage`` have the same ``factor``, on average over all
+    terms.
+
+    These are terms along axes that the factor does not depend on, and terms chosen by equal entries
+    of a table. If n entries are drawn from m values, each has (n - 1) / m others like it. If they
+    are drawn in order, or computed, all may be equal.
+    """
     alike = prod(program.extent[axis] for axis in stage.over if axis not in factor.axes)
     tables = dict(sorted(gathered(program, factor, stage.over)))  # of each the most entries
     return alike * prod(_again(program, name, entries) for name, entries in tables.items())

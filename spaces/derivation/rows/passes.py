@@ -85,7 +85,9 @@ def counting(program: Program, found: tuple[Stage, ...]) -> frozenset[str]:
 
 
 def online_passes(program: Program, expander: Expander, strict: bool) -> tuple[Pass, ...]:
-    """As few passes as corrections allow, or those that are ``strict``."""
+    """Divide the reductions into as few passes as corrections allow, or as ``strict`` ones
+    allow.
+    """
     found = []
     for fused in chain(program, expander.over, strict).passes:
         own = frozenset(r.name for r in fused)
@@ -113,7 +115,9 @@ def plain_passes(program: Program, expander: Expander) -> tuple[Pass, ...]:
 
 
 def expressions(pass_: Pass) -> Iterator[Expression]:
-    """All that a pass computes: elements, what corrections are of, and results."""
+    """Yield the expressions that a pass computes: elements, arguments of corrections, and
+    results.
+    """
     for reduction in pass_:
         yield reduction.element
         yield reduction.result

@@ -1,4 +1,4 @@
-"""Where a read or an output has its elements, in terms of rows and of columns."""
+"""The places of elements of a read or an output, in terms of rows and of columns."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ class Steps:
 
 
 def steps_of_read(array: Array, read: Read) -> Steps:
-    """Where a read has its element; :class:`InputError` if not at sums of axes and entries."""
+    """Find the place of a read's element; :class:`InputError` if that is no sum of axes and
+    entries.
+    """
     if read.outside is not None:
         raise InputError(f"{read} may leave its array; rows are read within theirs")
     offset = 0
@@ -93,7 +95,7 @@ def steps_of_read(array: Array, read: Read) -> Steps:
 
 
 def steps_of_output(array: Array, axes: Sequence[str]) -> Steps:
-    """Where a stage of these axes is written."""
+    """Find the place where a stage of these axes is written."""
     return Steps(array.name, 0, dict(zip(axes, array.strides, strict=True)))
 
 

@@ -1,11 +1,11 @@
-"""Squares about a mean that is rounded, in a pass of its own once the mean is known.
+"""Sums of squares about a rounded mean, in a pass of their own once the mean is known.
 
 With ``m`` the mean of shifted elements ``x - p`` (:mod:`spaces.derivation.chains.shifting`), ``r``
-the sum ``p + m`` rounded, and ``d = m - (r - p)`` what is lost of it, sums over n elements are
+the sum ``p + m`` rounded, and ``d = m - (r - p)`` its rounding error, sums over n elements are
 
     sum((x - p - m)**2) = sum((x - r)**2) - n d**2
 
-so that elements need one subtraction, as if nothing was shifted.
+so that each element needs one subtraction only, as without a shift.
 """
 
 from __future__ import annotations

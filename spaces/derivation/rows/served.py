@@ -7,8 +7,9 @@ from tilewright.spaces.language.program import Program
 
 
 def why_product(program: Program) -> str | None:
-    """Where it multiplies matrices, in words; None if nowhere: rows read the factors of a product
-    again for each of its elements."""
+    """Say where a program multiplies matrices; None if nowhere. Rows would read the factors of a
+    product again for each of its elements.
+    """
     for found in matrix_products(program):
         shared = [part.name for part in found.columns if part.extent > 1]
         return f"{found.stage.name} is a product of matrices with columns {', '.join(shared)}"

@@ -39,7 +39,7 @@ class Arrays:
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:
-        """In the order in which they are named."""
+        """List the outputs in the order in which they are named."""
         by_name = {stage.name: stage for stage in self.stages}
         for name, declared in self.declared.items():
             if name in by_name and name not in self.named:
