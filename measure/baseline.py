@@ -1,6 +1,6 @@
-"""How fast NumPy's BLAS does the same product: the yardstick of a tuning run.
+"""Time the same product in NumPy's BLAS: the yardstick of a tuning run.
 
-Measured in a process of its own, since a BLAS reads how many threads it may use, and which
+It is measured in a process of its own, since a BLAS reads the number of threads, and chooses its
 kernels, only when it is loaded. ``OPENBLAS_CORETYPE`` is cleared, so that it is at its best.
 """
 

@@ -1,4 +1,4 @@
-"""How kernels are called, as JSON for other processes: a kernel without its text."""
+"""Calls of kernels as JSON for other processes: a kernel without its text."""
 
 from __future__ import annotations
 

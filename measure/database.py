@@ -289,8 +289,9 @@ class Database:
     def versions(
         self, workload: Workload | None = None, target: Target | None = None
     ) -> dict[str, dict[str, int]]:
-        """How many attempts there are of each version of a template, by the target's fingerprint;
-        of one workload or target or of all. Those lost are none."""
+        """Count the attempts with each version of a template, by the target's fingerprint; of one
+        workload or target or of all. Lost attempts are left out.
+        """
         found: dict[str, dict[str, int]] = {}
         with transaction(self._engine) as connection:
             rows = connection.execute(versions_query(workload, target)).all()
@@ -329,7 +330,7 @@ class Database:
 
     @patient
     def stats(self) -> Stats:
-        """How much there is of everything."""
+        """Count the rows of each table, failed and lost attempts, and bytes on disk."""
         with transaction(self._engine) as connection:
             return stats(connection)
 

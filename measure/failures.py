@@ -50,9 +50,9 @@ def compile_failure(text: str, timed_out: bool) -> ErrorKind:
 
 
 def status_of_old(kind: ErrorKind, text: str) -> Status:
-    """How a failure counts that was recorded before the two kinds were told apart.
+    """Choose the status of a failure that was recorded before the two kinds were distinguished.
 
-    What may have been the machine's is ``LOST``, so that it is tried again.
+    A failure that may have been the machine's is ``LOST``, so that the schedule is tried again.
     """
     match kind:
         case ErrorKind.COMPILE:

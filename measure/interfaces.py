@@ -97,18 +97,19 @@ class Executor(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many candidates at a time keep it busy."""
+        """The number of candidates that keeps it busy."""
         ...
 
     @property
     def devices(self) -> int:
-        """How many candidates run side by side, each on a device of its own."""
+        """The number of candidates that run side by side, each on a device of its own."""
         ...
 
     @property
     def ahead(self) -> int:
-        """How many batches may be pending when another is asked for: no device is to wait for one
-        to be built."""
+        """The number of batches that may be pending when another is requested, so that no device
+        waits for one to be built.
+        """
         ...
 
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:

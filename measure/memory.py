@@ -1,4 +1,4 @@
-"""How much memory there is: of the machine, or of the container that this process runs in."""
+"""Report the memory of the machine, or of the container that this process runs in."""
 
 from __future__ import annotations
 

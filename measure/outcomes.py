@@ -10,7 +10,7 @@ from tilewright.measure.records.measurement import Job, Result
 
 
 class Outcomes:
-    """How many candidates of each job are pending, and the results that nobody has taken yet.
+    """The number of pending candidates of each job, and the results that were not fetched yet.
 
     ``changed`` guards all of it, and whatever else an executor guards with it; it is notified of
     all that :meth:`take` may wait for. Thread-safe.

@@ -150,7 +150,7 @@ class Tally:
         return self._done[id]
 
     def failures(self, id: str) -> dict[str, int]:
-        """How many of them failed, by kind."""
+        """Count a job's failures by kind."""
         return dict(self._failures.get(id, {}))
 
     def rate(self, now: float | None = None) -> float:

@@ -38,7 +38,9 @@ def divided(kernels: Iterable[Kernel], size: int) -> list[list[Kernel]]:
 
 @dataclass(frozen=True)
 class Compilation:
-    """How a compiler's run ended. ``seconds`` is CPU time; ``text`` its messages if it failed."""
+    """The outcome of a compiler's run. ``seconds`` is CPU time; ``text`` has its messages if it
+    failed.
+    """
 
     ok: bool
     seconds: float

@@ -15,7 +15,7 @@ SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 def usable_cpus() -> int:
-    """How many CPUs this process may use: fewer than there are, where it is confined to some."""
+    """Count the CPUs that this process may use; it may be confined to some of the machine's."""
     return len(os.sched_getaffinity(0))
 
 

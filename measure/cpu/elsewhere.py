@@ -1,8 +1,9 @@
-"""How much other work there is between two timed calls of a kernel.
+"""Other work between two timed calls of a kernel.
 
-Who calls a kernel does something else before the next call. Of large arrays the caches hold little
-then, and lines of others that have to be written back first. Were such calls to follow each other,
-some kernels would now and then find what they wrote the last time, and rank first by that.
+A kernel's caller does something else before the next call. If arrays are large, the caches then
+hold little of them, and lines of other data that have to be written back first. If such calls
+followed each other directly, some kernels would now and then find data that they wrote the last
+time, and would win by that.
 """
 
 from __future__ import annotations

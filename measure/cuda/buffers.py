@@ -92,6 +92,8 @@ class Buffers:
         return float(np.frombuffer(data, array.element.numpy)[0])
 
     def report(self) -> tuple[int, int]:
-        """How many elements the last judging kernel counted, and the position of the first."""
+        """Read the number of elements that the last judging kernel counted, and the position of the
+        first.
+        """
         address = self.addresses[oracle.REPORT]
         return oracle.count_and_first(self.device.read(address, self._report_bytes))

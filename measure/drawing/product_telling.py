@@ -29,8 +29,9 @@ SEEDS = range(20, 24)
 
 @dataclass(frozen=True)
 class Telling:
-    """How workloads are drawn: the first input's ``scale``, and the ``share`` of the elements in
-    which the least visible of the mistakes that must show does so, in the least telling draw."""
+    """The drawing of a workload: the first input's ``scale``, and the ``share`` of elements that
+    shows the least visible of the mistakes that must show, in the worst draw.
+    """
 
     scale: float
     share: float
@@ -85,10 +86,10 @@ class Mistake:
 
 @lru_cache(maxsize=256)
 def telling(workload: Contraction) -> Telling:
-    """How to draw inputs of ``workload``; :class:`InputError` if none are telling.
+    """Choose how to draw inputs of ``workload``; :class:`InputError` if no inputs show mistakes.
 
-    Kernels that leave out much of the product must show in all cases. Finer mistakes need not: an
-    operand that is multiplied by zero is nobody's to see.
+    Kernels that leave out much of the product must show in all cases. Finer mistakes need not: a
+    mistake in an operand that is multiplied by zero cannot show.
     """
     sample = _sample(workload)
     draws = [sample.make_inputs(seed) for seed in SEEDS]

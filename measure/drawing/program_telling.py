@@ -42,8 +42,9 @@ Inputs = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Telling:
-    """How inputs are drawn, and the least share of an output's elements in which each of the
-    mistakes showed that must; and what sets scores far apart, if anything does."""
+    """The drawing of a program's inputs, the least share of an output's elements that shows each of
+    the mistakes which must show, and the operand that sets scores far apart, if there is one.
+    """
 
     spread: Spread
     share: float
@@ -68,10 +69,11 @@ class Mistake:
 
 @lru_cache(maxsize=256)
 def telling(program: Program) -> Telling:
-    """How to draw inputs of ``program``; :class:`InputError` if none are telling.
+    """Choose how to draw inputs of ``program``; :class:`InputError` if no inputs show mistakes.
 
-    Zeros in an output, and half of a reduction left out, must show. Finer mistakes need not, an
-    operand that is multiplied by zero is nobody's to see; but one operand at least must count.
+    Zeros in an output, and half of a reduction left out, must show. Finer mistakes need not: a
+    mistake in an operand that is multiplied by zero cannot show. But at least one operand must
+    affect the output.
     """
     looked_at = Sample.of(program)
     must = sum(1 for _ in looked_at.mistakes())
@@ -97,13 +99,13 @@ def telling(program: Program) -> Telling:
 
 
 def mistakes_shown(program: Program, inputs: Inputs) -> int:
-    """How many of the mistakes that must show do so in a sample of these inputs."""
+    """Count the mistakes that must show and do so in a sample of these inputs."""
     whole = Sample(program, _rows(program), {}, inputs)
     return sum(share > 0 for share in whole.coarse())
 
 
 def mistakes_planted(program: Program) -> int:
-    """How many there are."""
+    """Count the mistakes that must show."""
     return sum(1 for _ in _coarse(program, reached(program, _rows(program) or Rows())))
 
 

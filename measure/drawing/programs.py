@@ -92,8 +92,9 @@ class ProgramDraw:
 
 @dataclass(frozen=True)
 class Points:
-    """How many points of its largest stage a program's rows are judged by, at most; and whether
-    rows are those of one axis, the :func:`row_axis`."""
+    """The most points of its largest stage that a program's rows are judged by; and whether rows
+    are those of one axis, the :func:`row_axis`.
+    """
 
     search: int
     final: int

@@ -28,7 +28,7 @@ class Slices:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of slices."""
         return prod(self.operand.shape[d] for d in self.along)
 
     def changed(

@@ -63,7 +63,7 @@ def with_other_tables(
 
 
 def tables_of(program: Program) -> int:
-    """How many other problems there are."""
+    """Count the problems with other tables."""
     return _most(_kinds_of_tables(program))
 
 

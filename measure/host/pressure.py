@@ -1,4 +1,4 @@
-"""How much other work there is on a machine while something is measured."""
+"""Observe the other work on a machine while something is measured."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ NUMPY = "numpy"
 
 
 class Status(StrEnum):
-    """How an attempt ended. Only ``OK`` has a score that may win."""
+    """The outcome of an attempt. Only ``OK`` has a score that may win."""
 
     OK = "ok"
     SLOW = "slow"  # right, but so far behind the best that timing stopped after the first call

@@ -19,11 +19,11 @@ CHECKED = "resumed"
 
 @dataclass(frozen=True)
 class Proposal:
-    """How a run came to a candidate.
+    """The origin of a candidate in its run.
 
-    ``origin`` names who proposed it (a search's word, such as ``random`` or ``evolved``);
-    ``place`` counts the candidates of its run from 0; ``mean`` and ``spread`` are what the cost
-    model predicted, in the model's own unit, None where nobody asked one.
+    ``origin`` names the search's step that proposed it, such as ``random`` or ``evolved``.
+    ``place`` counts the candidates of its run from 0. ``mean`` and ``spread`` are the cost model's
+    prediction in the model's own unit, None where no model was asked.
     """
 
     origin: str

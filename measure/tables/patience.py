@@ -75,7 +75,9 @@ def waiting(until: float = inf, hurry: Callable[[], bool] = lambda: False) -> It
 
 
 def attempt_seconds() -> float:
-    """How long an attempt may wait by itself for a database that is locked: it hears no signals."""
+    """Return the seconds that one attempt may wait for a locked database: signals are not handled
+    meanwhile.
+    """
     return LOCKED_SECONDS if _job.get() is None else ATTEMPT_SECONDS
 
 

@@ -41,8 +41,9 @@ def trials(connection: Connection, workload: Workload, target: Target) -> int:
 
 
 def versions_query(workload: Workload | None, target: Target | None) -> Select[Any]:
-    """How many attempts there are of each version of a template on each target, of one workload
-    and target or of all; those lost are none."""
+    """Query the number of attempts with each version of a template on each target, of one workload
+    and target or of all, without lost ones.
+    """
     query = (
         select(targets.c.fingerprint, measurements.c.template_version, func.count())
         .join(pairs, measurements.c.pair_id == pairs.c.id)

@@ -39,7 +39,7 @@ class Reader:
         self._passed_over: dict[tuple[str, int | None], str] = {}
 
     def complaint(self) -> str | None:
-        """How many rows were passed over since it was last asked for, and why the first was."""
+        """Say how many rows were skipped since the last call, and why the first was."""
         count, reasons = len(self._passed_over), list(self._passed_over.values())
         self._passed_over = {}
         if not count:

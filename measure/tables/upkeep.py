@@ -1,4 +1,4 @@
-"""How large a database is, and giving back the room that nothing uses."""
+"""Report the size of a database, and return its unused room to the file system."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Backlog:
         return self._crew.serving(target, role)
 
     def ended(self, target: Target, role: str) -> Counter[str]:
-        """How many workers that did this for ``target`` are gone, by the reason."""
+        """Count the lost workers that had this role for ``target``, by reason."""
         return self._crew.ended(target, role)
 
     # -- answers ---------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class Backlog:
         return self._binaries.useless()
 
     def waiting(self, job_id: str) -> int:
-        """How many candidates of a job no worker has."""
+        """Count the candidates of a job that no worker has."""
         queue = self._queues.get(job_id)
         return len(queue) if queue is not None else 0
 

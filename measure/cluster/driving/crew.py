@@ -57,6 +57,7 @@ class Crew:
         return [w for w in self._workers.values() if w.role == role and w.serves(target)]
 
     def ended(self, target: Target, role: str) -> Counter[str]:
-        """How many workers that did this for ``target`` are gone, by the reason; of the last
-        :data:`REMEMBERED` that went."""
+        """Count the lost workers that had this role for ``target``, by reason, among the last
+        :data:`REMEMBERED`.
+        """
         return Counter(why for w, why in self._ended if w.role == role and w.serves(target))

@@ -16,7 +16,7 @@ _DOES = {"run": "measures on", "build": "builds for"}
 
 
 def job_status(job: Job, backlog: Backlog, tally: Tally) -> JobStatus:
-    """How much of a job waits, is at work and is done."""
+    """Report how much of a job waits, is at work and is done."""
     of_job = [task for task in backlog.tasks() if task.job.id == job.id]
     return JobStatus(
         id=job.id,

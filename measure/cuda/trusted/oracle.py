@@ -231,7 +231,9 @@ def _element(operand: Array, scale: float) -> str:
 
 
 def count_and_first(data: bytes) -> tuple[int, int]:
-    """How many elements a report counts, and the position of the first (-1 for none)."""
+    """Read from a report the number of wrong elements, and the position of the first (-1 for
+    none).
+    """
     import numpy as np
 
     counts, firsts = np.frombuffer(data, np.float64).reshape(2, -1)

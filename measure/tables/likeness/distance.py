@@ -1,8 +1,8 @@
-"""How alike two workloads are, so that what is known of one can serve the other.
+"""Measure how similar two workloads are, so that records of one can serve the other.
 
-Two texts say all that counts of a workload: its family (all it was made from but the extents of
-its axes) and its extents. The database keeps both, so that finding the nearest of thousands
-makes no workload of any of them.
+Two texts describe a workload: its family (everything but the extents of its axes) and its extents.
+The database keeps both, so that the nearest of thousands is found without making any of them a
+workload.
 """
 
 from __future__ import annotations
