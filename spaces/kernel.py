@@ -93,7 +93,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Call:
-    """How a kernel is called.
+    """The interface of a kernel: its functions, arguments and workspace.
 
     ``entry`` is the function that a CPU calls, and names the kernel among others: it differs by
     schedule. On a GPU a call is its ``launches``, one after the other, each with all arrays

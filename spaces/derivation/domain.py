@@ -46,10 +46,10 @@ def _carried(read: Read, stage: Stage, bounds: Iterable[Comparison]) -> Conditio
 
 
 def points(program: Program, axes: Iterable[str], conditions: Iterable[Comparison]) -> int:
-    """How many points of ``axes`` all those ``conditions`` hold at that name no other axis.
+    """Count the points of ``axes`` at which all ``conditions`` hold that name no other axis.
 
-    Conditions on values of arrays are not counted, nor those that more than :data:`MAX_POINTS`
-    points would have to be tried for: then the number is an upper bound.
+    Conditions on values of arrays are ignored, and so are those that more than :data:`MAX_POINTS`
+    points would have to be tried for: the number is then an upper bound.
     """
     known = dict.fromkeys(axes)
     bounding = [c for c in conditions if c.axes <= set(known) and not c.reads]

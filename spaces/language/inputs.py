@@ -17,12 +17,12 @@ length of none, or of all there are."""
 
 @dataclass(frozen=True)
 class Spread:
-    """How values that are no indices are drawn.
+    """The distribution of values that are no indices.
 
-    Uniform in [-1, 1), or whole ones from -8 to 7. Or ``normal``, with a standard deviation of 1,
-    or of 20 for whole ones: where only the largest of very many count, they differ then. Those of
-    the ``operand``, or of the first such one, are multiplied by ``scale``, whole ones if it is more
-    than 1.
+    Values are uniform in [-1, 1), or integers from -8 to 7. If ``normal``, they have a standard
+    deviation of 1, or of 20 for integers: they then differ even where only the largest of very many
+    count. Values of the ``operand``, or of the first such one, are multiplied by ``scale``;
+    integers only if it is more than 1.
     """
 
     normal: bool = False

@@ -1,4 +1,4 @@
-"""How large the whole numbers of a program become: what is made of axes, entries and constants."""
+"""Bound the integers of a program: values made of axes, entries of tables and constants."""
 
 from __future__ import annotations
 

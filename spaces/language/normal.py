@@ -54,7 +54,7 @@ class Form:
 
     @cached_property
     def nodes(self) -> int:
-        """How many there are, this one and all below it."""
+        """The number of nodes, this one and all below it."""
         return 1 + sum(child.nodes for child in self.children)
 
 

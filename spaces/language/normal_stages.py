@@ -68,7 +68,7 @@ def _output_text(program: Program, output: Output) -> str:
 
 
 def array_text(array: Array) -> str:
-    """How an array lies in memory, without its name."""
+    """Describe an array's place in memory, without its name."""
     shape = [array.shape[dimension] for dimension in array.order]
     return f"{array.dtype}{shape}{array.leading or ''}"
 

@@ -1,4 +1,4 @@
-"""How expressions and programs are written: ``parse(str(program)) == program``."""
+"""Write expressions and programs as text: ``parse(str(program)) == program``."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Expression:
 
     @cached_property
     def levels(self) -> int:
-        """How many nodes stand one below the other, this one included."""
+        """The depth of the tree, this node included."""
         return 1 + max((child.levels for child in self.children), default=0)
 
     @cached_property

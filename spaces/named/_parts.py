@@ -61,7 +61,9 @@ def not_negative(**values: int) -> None:
 
 
 def window(size: int, kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:
-    """How many windows of ``kernel`` elements fit into ``size`` with ``padding`` at both ends."""
+    """Count the windows of ``kernel`` elements that fit into ``size`` with ``padding`` at both
+    ends.
+    """
     positive(stride=stride, dilation=dilation)
     not_negative(padding=padding)
     room = size + 2 * padding - dilation * (kernel - 1) - 1
@@ -96,7 +98,7 @@ def channel(outputs: int, inputs: int, groups: int) -> tuple[str, int]:
 
 
 def past(queries: int, keys: int) -> int:
-    """How many positions stand before the first of the queries, which are the last ones."""
+    """Count the positions before the first query; queries are the last positions."""
     positive(j=keys)
     if not 1 <= queries <= keys:
         raise InputError(f"i={queries} is out of range; allowed: 1 to {keys}, the positions")

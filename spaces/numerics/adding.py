@@ -1,4 +1,4 @@
-"""How far off a right kernel may be that adds up many terms, in any order."""
+"""Bound the error of a right kernel that adds up many terms, in any order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def adds_float8(factors: Sequence[str]) -> bool:
 
 
 def in_one_accumulator(terms: int, factors: Sequence[str]) -> int:
-    """How many of so many terms right kernels may add to one accumulator."""
+    """Compute the number of terms that right kernels may add to one accumulator."""
     if not TRUNCATED.isdisjoint(factors):
         return min(terms, IN_ONE_OF_TENSOR_CORES)
     return min(terms, IN_ONE_OF_PRODUCTS if factors else IN_ONE)

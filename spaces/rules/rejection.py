@@ -1,6 +1,6 @@
-"""How many raw points of a space each of its rules rejects.
+"""Count the raw points of a space that each of its rules rejects.
 
-Rules that only foresee what others reject are not counted.
+Rules that only foresee the rejections of others are not counted.
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ class Validity:
         return all(self.allowed(row[None], step)[0, row[step.column]] for step in steps)
 
     def steps(self, template: int, first: int | None) -> Sequence[Step]:
-        """How schedules of a template are made: ``first``, then its other decisions as they
-        stand, each with the rules that read it and nothing that is decided later."""
+        """List the steps in which schedules of a template are made: ``first``, then its other
+        decisions in order, each with the rules that read it and no later decision.
+        """
         points = self._points
         if (template, first) not in self._plans:
             name = points.template_names[template]

@@ -97,7 +97,7 @@ class Product:
 
     @cached_property
     def batches(self) -> int:
-        """How many products there are."""
+        """The number of products."""
         return prod(self.workload.extents[axis] for axis in self.batch)
 
     @property
@@ -120,7 +120,7 @@ class Product:
         return self.columns
 
     def reuse(self, operand: Array) -> float:
-        """How often the matrix of an input has each element of its array: once."""
+        """Count the occurrences of each element of an array in its matrix: one."""
         return 1.0
 
     def reach(self, beyond: int) -> int:

@@ -128,7 +128,7 @@ class Workload(ABC):
 
     @property
     def points(self) -> int:
-        """How many there are of all loops together."""
+        """The number of points of all loops together."""
         return prod(self.extents.values())
 
     def __str__(self) -> str:

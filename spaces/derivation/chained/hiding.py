@@ -1,7 +1,7 @@
-"""How a key is hidden: by what value in the place of its score it adds nothing to any reduction.
+"""Hide a key: choose a score that makes it add nothing to any reduction.
 
-Scores that are minus infinity make exponentials zero and no maximum larger. So of a tile that not
-all rows see, the scores of hidden keys are replaced, and nothing after that tests again.
+Scores of minus infinity make exponentials zero and no maximum larger. So in a tile that not all
+rows see, the scores of hidden keys are replaced, and no later code tests again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many keys blocks of rows meet where conditions bound the keys of each row."""
+"""Count the keys that blocks of rows visit, where conditions bound the keys of each row."""
 
 from __future__ import annotations
 

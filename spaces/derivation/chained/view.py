@@ -103,7 +103,7 @@ class Chained:
 
     @property
     def batches(self) -> int:
-        """How many products there are."""
+        """The number of products."""
         return prod(part.extent for part in self.batch)
 
     @property

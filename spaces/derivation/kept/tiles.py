@@ -41,7 +41,7 @@ class Segment:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of blocks."""
         return self.end - self.first
 
 

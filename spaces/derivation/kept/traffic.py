@@ -1,4 +1,4 @@
-"""How often tiles of kept loops read what their windows share."""
+"""Estimate how often tiles of kept loops read the elements that their windows share."""
 
 from __future__ import annotations
 

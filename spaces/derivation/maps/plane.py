@@ -68,7 +68,7 @@ class Plane:
         return access.step(self.columns.name)
 
     def kind(self, access: Access) -> str:
-        """How an access lies in the plane, one of the words above."""
+        """Classify an access by its place in the plane, in one of the words above."""
         match self.column_step(access):
             case None:
                 return ANYWHERE

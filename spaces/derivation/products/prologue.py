@@ -30,7 +30,7 @@ class Load:
 
 
 def loads(program: Program, found: Roles) -> tuple[Load, Load]:
-    """How the left and the right factor are loaded."""
+    """Derive how the left and the right factor are loaded."""
     left, right = (_load(program, found, factor) for factor in (found.left, found.right))
     return left, right
 

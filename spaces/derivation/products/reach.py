@@ -1,7 +1,7 @@
-"""How far whole numbers go on the way to a form: whether kernels compute it in 32 bits or in 64.
+"""Bound the integers that occur while a form is computed: kernels use 32 bits if they fit, else 64.
 
-This is the one place that decides. What goes into a quotient counts as what comes out, and so does
-every partial sum, in whatever order code adds up its terms.
+This is the one place that decides. Dividends count as well as quotients, and so does every partial
+sum, in whatever order code adds up its terms.
 """
 
 from __future__ import annotations

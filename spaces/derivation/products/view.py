@@ -71,7 +71,9 @@ class Segments:
         return np.unique(entries, return_counts=True)[1]
 
     def tiles(self, rows: Any) -> Any:
-        """How many tiles of so many rows such segments are cut in; element by element."""
+        """Compute the number of tiles of ``rows`` rows that such segments are cut into; element by
+        element.
+        """
         sizes, times = np.unique(self.drawn, return_counts=True)
         return sum(n * ceil_div(int(size), rows) for size, n in zip(sizes, times, strict=True))
 
@@ -122,7 +124,7 @@ class PlacedProduct:
 
 
 def extent(parts: tuple[Part, ...]) -> int:
-    """How many points the parts of a role have."""
+    """Count the points of a role's parts."""
     return prod(part.extent for part in parts)
 
 

@@ -74,7 +74,9 @@ class Approximation(ABC):
         return Interval(*ends, nowhere(numbers))
 
     def radius(self, x: Approximate) -> Any:
-        """How far from the exact value a kernel's may be; infinite where it may be anything."""
+        """Bound the distance of a kernel's value from the exact one; infinite where it may be
+        anything.
+        """
         numbers, b = self.numbers, self.bounds(x)
         distance = numbers.greatest(b.high - x.value, x.value - b.low)
         zero, infinite = numbers.constant(0.0), numbers.constant(float("inf"))

@@ -1,8 +1,7 @@
-"""How often the terms of a sum have the same factor, which all of them then round alike.
+"""Count how often the terms of a sum have the same factor, which then rounds alike in all of them.
 
-Roundings that have nothing to do with each other add up to the root of all terms' squares. Of n
-terms with one factor they are the same, and add up to n of them: by the inequality of Cauchy and
-Schwarz to sqrt(n) times as much at most.
+Independent roundings add up to the root of all terms' squares. In n terms with one factor they are
+equal, and add up to n times one: at most sqrt(n) times as much, by the Cauchy-Schwarz inequality.
 """
 
 from __future__ import annotations

@@ -47,7 +47,9 @@ class Place:
 
     @property
     def kind(self) -> str:
-        """How it is read: per ``element``, per ``row``, per ``column``, or one ``number``."""
+        """The kind of its access: per ``element``, per ``row``, per ``column``, or one
+        ``number``.
+        """
         if self.by_column:
             return "element" if self.by_row else "column"
         return "row" if self.by_row else "number"

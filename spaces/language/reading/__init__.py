@@ -1,1 +1,1 @@
-"""How text becomes a program: statements, expressions, declarations, stages, and checks of it."""
+"""Parse a program's text: statements, expressions, declarations, stages, and checks of it."""
