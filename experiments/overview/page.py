@@ -12,6 +12,8 @@ from experiments.overview.reading import Found, command, date, load, machine, re
 MAKE = "python -m experiments.overview"
 UNTUNED = "operators/results/untuned_h200_lines.json"
 LAUNCH = "gpu_matmul/results/launch.json"
+SHORT, SHORTEST = "operators/results/maps_xeon_1.json", "y[j, i] = x[i, j] 96x64 float32"
+"""A file whose rows have the kernel's time beside the call's, and the case with least work."""
 MACHINES = {
     "AMD EPYC (family 25 model 1)": "Zen 3",
     "AMD EPYC (family 25 model 17)": "Zen 4",
@@ -38,7 +40,7 @@ AVX2; Zen 4, Zen 5 and the Xeon have AVX-512. On an H200 the L2 cache is cold be
 
 All figures were made before `numerics="strict"` existed. Convolutions on the CPU that used
 Winograd's algorithm need `numerics="fast"` today: the tables say how many. See
-[](../numerics.md).
+[what a kernel may return](../numerics.md).
 
 Each kind stands on its newest full run. *Again* marks later runs of a few of its cases. The
 picture leaves these out, and runs on two threads but for batches of products. The
@@ -60,9 +62,11 @@ mean; the least is {least:.2f}. The file is `experiments/{file}`.
 CALL_WORDS = """\
 ## What a call costs
 
-A call from Python takes {ours:.1f} us on an {device} where `torch.mm` takes {torch:.1f}, with a
-kernel that hardly computes. The file is `experiments/{file}`; calls on a CPU are in
-`experiments/overheads`.
+A call from Python of a kernel that hardly computes takes {ours:.1f} us on an {device}, and one of
+`torch.mm` {torch:.1f}. The file is `experiments/{file}`.
+
+On one thread of a {cpu}, a kernel of {kernel:.1f} us takes {call:.1f} us when called from Python
+(`{case}`). The file is `experiments/{cpu_file}`.
 """
 
 OTHERS = """\
@@ -143,9 +147,17 @@ def _untuned() -> str:
 def _call() -> str:
     calls = load(LAUNCH)
     times = calls["us_per_call"]
-    device = MACHINES[calls["device"]]
+    row = load(SHORT)["cases"][SHORTEST]
     return CALL_WORDS.format(
-        ours=times["tilewright"], torch=times["torch.mm"], device=device, file=LAUNCH
+        ours=times["tilewright"],
+        torch=times["torch.mm"],
+        device=MACHINES[calls["device"]],
+        file=LAUNCH,
+        cpu=MACHINES[machine(SHORT)],
+        kernel=1e6 * row["kernel_s"],
+        call=1e6 * row["median_s"]["tilewright"],
+        case=SHORTEST,
+        cpu_file=SHORT,
     )
 
 
