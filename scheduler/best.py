@@ -17,6 +17,7 @@ from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.settings import Default
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 def best(
     workload: Workload | Program | str,
-    target: Target | str = "cpu",
-    database: Database | str | Path | None = "tuning.db",
+    target: Target | str = Default.TARGET,
+    database: Database | str | Path | None = Default.DATABASE,
     model: CostModel | str | Path | None = None,
     verify: bool = False,
     check_indices: bool | None = None,

@@ -13,6 +13,7 @@ from importlib import metadata
 
 from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.settings import BUILT_IN, default_threads, setting
 
 
 class State(StrEnum):
@@ -41,11 +42,12 @@ PACKAGES = {
 }
 
 
-def diagnose(threads: int = 1) -> Iterator[Finding]:
+def diagnose(threads: int | None = None) -> Iterator[Finding]:
     """Check each part and yield a finding; measuring peaks takes some seconds the first time."""
     yield Finding("python", f"{platform.python_version()} at {sys.executable}")
+    yield from _settings()
     try:
-        target = detect_cpu(threads)
+        target = detect_cpu(default_threads() if threads is None else threads)
     except InputError as error:
         yield Finding("cpu", str(error), State.ERROR)
     else:
@@ -56,6 +58,17 @@ def diagnose(threads: int = 1) -> Iterator[Finding]:
     found = ctypes.util.find_library("cuda")
     yield Finding("gpu driver", found or "not found", State.OK if found else State.ABSENT)
     yield _cache()
+
+
+def _settings() -> Iterator[Finding]:
+    """The settings, and where each is from."""
+    for name in BUILT_IN:
+        try:
+            found = setting(name)
+        except InputError as error:
+            yield Finding(f"setting {name}", str(error), State.ERROR)
+        else:
+            yield Finding(f"setting {name}", f"{found.value}, from {found.origin}")
 
 
 def _cpu(target: CpuTarget) -> Iterator[Finding]:

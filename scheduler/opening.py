@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.settings import Default, default_database
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
@@ -23,6 +24,8 @@ def opened(given: Database | str | Path, create: bool = True) -> Iterator[Databa
     """
     from tilewright.measure.database import Database
 
+    if given is Default.DATABASE:
+        given = default_database()
     if isinstance(given, Database):
         yield given
     elif isinstance(given, str | Path):

@@ -35,6 +35,7 @@ from tilewright.spaces.numerics.mode import Numerics, as_numerics
 from tilewright.spaces.operators import as_workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.settings import Default
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, as_target
 from tilewright.spaces.workloads.workload import Workload
@@ -152,8 +153,8 @@ class Answer:
 
 def query(
     workload: Workload | Program | str,
-    target: Target | str = "cpu",
-    database: Database | str | Path | None = "tuning.db",
+    target: Target | str = Default.TARGET,
+    database: Database | str | Path | None = Default.DATABASE,
     model: CostModel | str | Path | None = None,
     numerics: Numerics | str = Numerics.STRICT,
 ) -> Answer:
@@ -177,8 +178,8 @@ def query(
 
 def answers(
     workload: Workload | Program | str,
-    target: Target | str = "cpu",
-    database: Database | str | Path | None = "tuning.db",
+    target: Target | str = Default.TARGET,
+    database: Database | str | Path | None = Default.DATABASE,
     model: CostModel | str | Path | None = None,
     numerics: Numerics | str = Numerics.STRICT,
 ) -> Generator[Answer, None, None]:

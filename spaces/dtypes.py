@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.validation.nearest import nearest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,6 +96,6 @@ def dtype(name: str) -> DType:
     try:
         return DTYPES[name]
     except (KeyError, TypeError):
-        near = ALSO_CALLED.get(name) if isinstance(name, str) else None
+        near = isinstance(name, str) and (ALSO_CALLED.get(name) or nearest(name, DTYPES))
         known = f"did you mean {near}?" if near else f"known: {', '.join(DTYPES)}"
         raise InputError(f"unknown dtype {shown(name)}; {known}") from None

@@ -19,6 +19,7 @@ from typing import (
 
 from tilewright.spaces.backends import backend, kinds
 from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.settings import Default, default_target
 from tilewright.spaces.validation.canonical import canonical_json
 from tilewright.spaces.validation.limits import check
 
@@ -123,6 +124,8 @@ def target_names() -> tuple[str, ...]:
 
 def as_target(given: Target | str) -> Target:
     """``given`` itself, or the target of that name, see :func:`detect_target`."""
+    if given is Default.TARGET:
+        given = default_target()
     return given if isinstance(given, Target) else detect_target(given)
 
 

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from tilewright.scheduler.cli.text import say
 from tilewright.scheduler.cli.usage import UsageError, complaint, is_help, summary
 from tilewright.scheduler.tuning.interrupt import Ended, exit_code
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.settings import default_database, default_target
 from tilewright.spaces.version import VERSION
 
 NO_THREAD = "can't start new thread"  # what Python says then
@@ -105,7 +106,8 @@ def run(arguments: Sequence[str], began: float | None = None) -> int:
 
 
 def _run(arguments: Sequence[str], began: float) -> int:
-    options = {"prog_name": "tilewright", "standalone_mode": False, "obj": began}
+    options: dict[str, Any] = {"prog_name": "tilewright", "standalone_mode": False, "obj": began}
+    options |= {"default_map": _settings()}
     try:
         code = app(arguments)(list(arguments), **options)
         sys.stdout.flush()
@@ -138,6 +140,16 @@ def _run(arguments: Sequence[str], began: float) -> int:
             raise
         return _fail("the system gives no more threads: see ulimit -u and -v", BAD_INPUT)
     return code if isinstance(code, int) else 0
+
+
+def _settings() -> dict[str, Any]:
+    """Defaults of commands that the settings give, read when a command needs them."""
+    one: dict[str, Any] = {"db": default_database, "target": default_target}
+    usual = dict.fromkeys(COMMANDS, one)
+    several = {"tune": one | {"target": lambda: [default_target()]}}
+    own_rule = {"explain": {"target": default_target}}  # its database depends on what it explains
+    groups = {"db": {"stats": one, "vacuum": one}}
+    return usual | several | own_rule | groups
 
 
 def _fail(message: str, code: int) -> int:

@@ -27,6 +27,7 @@ TargetName = Annotated[
     typer.Option(
         "--target",
         help="cpu, cpu:threads=2, cuda (the GPU here), or a named one: cuda:sm_90a.",
+        show_default="TILEWRIGHT_TARGET, [tool.tilewright], or cpu",
     ),
 ]
 Threads = Annotated[
@@ -38,7 +39,12 @@ Threads = Annotated[
     ),
 ]
 DatabaseName = Annotated[
-    str, typer.Option("--db", help="The tuning database: a file, or an SQLAlchemy URL.")
+    str,
+    typer.Option(
+        "--db",
+        help="The tuning database: a file, or an SQLAlchemy URL.",
+        show_default="TILEWRIGHT_DB, [tool.tilewright], or tuning.db",
+    ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model that tilewright train wrote.")]
 ModelOption = Annotated[

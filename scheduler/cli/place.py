@@ -13,6 +13,7 @@ import typer
 from tilewright.scheduler.cli.known_clusters import remember
 from tilewright.spaces.cpu.target import CpuTarget, named_threads
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.settings import default_threads
 from tilewright.spaces.target import Target, detect_target
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ TargetNames = Annotated[
         "--target",
         help="cpu, cpu:threads=2, cuda (the GPU here), or a named one: cuda:sm_90a. Several with "
         "--executor ray.",
-        show_default="cpu",
+        show_default="TILEWRIGHT_TARGET, [tool.tilewright], or cpu",
     ),
 ]
 ExecutorOption = Annotated[
@@ -214,4 +215,4 @@ def _threads(names: Sequence[str], threads: int | None) -> int:
         raise InputError(
             f"kernels of {', '.join(map(str, sorted(told)))} threads; allowed: one number"
         )
-    return told.pop() if told else 1
+    return told.pop() if told else default_threads()

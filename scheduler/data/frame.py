@@ -10,6 +10,7 @@ from tilewright.scheduler.data.table import Table
 from tilewright.scheduler.extras import extra
 from tilewright.scheduler.opening import opened
 from tilewright.spaces.operators import as_workload
+from tilewright.spaces.settings import Default
 from tilewright.spaces.target import Target, as_target
 from tilewright.spaces.workloads.workload import Workload
 
@@ -28,7 +29,7 @@ TYPES = {
 
 
 def trials(
-    database: Database | str | Path = "tuning.db",
+    database: Database | str | Path = Default.DATABASE,
     workload: Workload | Program | str | None = None,
     target: Target | str | None = None,
     features: bool = False,

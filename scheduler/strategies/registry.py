@@ -13,6 +13,7 @@ from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.strategies.search import Search
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.space import Space
+from tilewright.spaces.validation.nearest import suggestion
 
 EVOLUTIONARY = "evolutionary"
 """The one that is used if nobody says, and the only one that follows a model."""
@@ -33,7 +34,8 @@ SEARCHES: Mapping[str, Factory] = {
 def factory(name: str) -> Factory:
     """The factory of the search called ``name``. Raises :class:`InputError` if there is none."""
     if not isinstance(name, str) or name not in SEARCHES:
-        raise InputError(f"unknown search {shown(name)}; allowed: {', '.join(SEARCHES)}")
+        near = suggestion(name, SEARCHES)
+        raise InputError(f"unknown search {shown(name)}; {near}allowed: {', '.join(SEARCHES)}")
     return SEARCHES[name]
 
 

@@ -26,6 +26,7 @@ from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.operators import workload
 from tilewright.spaces.validation.checks import positive
 from tilewright.spaces.validation.files import open_now
+from tilewright.spaces.validation.nearest import suggestion
 from tilewright.spaces.workloads.workload import Workload
 
 SHIPPED = Path(__file__).parent
@@ -99,7 +100,8 @@ def _table(path: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         names = ", ".join(shipped_suites())
-        raise InputError(f"{reason}; allowed: a TOML file, or one of {names}") from None
+        near = suggestion(path.name, shipped_suites())
+        raise InputError(f"{reason}; {near}allowed: a TOML file, or one of {names}") from None
     if len(data) > MOST_BYTES:
         raise InputError(f"it is larger than the {MOST_BYTES} bytes that are allowed")
     try:

@@ -25,6 +25,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics, as_numerics
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import LARGEST
+from tilewright.spaces.settings import Default
 from tilewright.spaces.target import Target, as_target
 from tilewright.spaces.validation.checks import whole
 
@@ -37,8 +38,8 @@ ALWAYS = 64
 
 def tune_suite(
     suite: Suite | str | Path,
-    target: Target | str = "cpu",
-    database: Database | str | Path = "tuning.db",
+    target: Target | str = Default.TARGET,
+    database: Database | str | Path = Default.DATABASE,
     trials: int | None = None,
     seconds: float | None = None,
     patience: int | None = None,

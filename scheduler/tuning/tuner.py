@@ -35,6 +35,7 @@ from tilewright.spaces.numerics.mode import Numerics, as_numerics
 from tilewright.spaces.operators import as_workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import LARGEST
+from tilewright.spaces.settings import Default
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, as_target
 from tilewright.spaces.validation.checks import whole
@@ -198,8 +199,8 @@ def _result(task: Task, stop: Stop, ledger: Ledger) -> TuningResult:
 
 def tune(
     workload: Workload | Program | str,
-    target: Target | str = "cpu",
-    database: Database | str | Path = "tuning.db",
+    target: Target | str = Default.TARGET,
+    database: Database | str | Path = Default.DATABASE,
     trials: int = TRIALS,
     seconds: float = SECONDS,
     patience: int | None = None,

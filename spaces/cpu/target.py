@@ -11,6 +11,7 @@ from tilewright.spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from tilewright.spaces.cpu.machine import cache_bytes, core_count, cpu_model
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.settings import default_threads
 from tilewright.spaces.target import NAMES, Target
 from tilewright.spaces.validation.checks import whole
 from tilewright.spaces.validation.limits import NAME, Flag, Text, Texts, Whole
@@ -117,12 +118,14 @@ VARIANTS: tuple[str, ...] = ()
 
 
 def detect(variant: str, threads: int | None) -> CpuTarget:
-    """This machine for kernels of so many ``threads``, as ``variant`` says it: ``threads=2``;
-    :class:`InputError` for any other variant, or where the two differ."""
+    """This machine for kernels of so many ``threads``, as ``variant`` says it: ``threads=2``,
+    or else as many as the settings say; :class:`InputError` for any other variant, or where the two
+    differ."""
     named = named_threads(variant)
     if None not in (named, threads) and named != threads:
         raise InputError(f"the target cpu:{variant}, but threads={shown(threads)}; say one of them")
-    return detect_cpu(next((n for n in (named, threads) if n is not None), 1))
+    given = next((number for number in (named, threads) if number is not None), None)
+    return detect_cpu(default_threads() if given is None else given)
 
 
 def named_threads(variant: str) -> int | None:

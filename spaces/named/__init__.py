@@ -19,6 +19,7 @@ from typing import Any
 from tilewright.spaces.epilogue.scalars import check_scalars, without_brackets
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language import Program
+from tilewright.spaces.validation.nearest import suggestion
 from tilewright.spaces.validation.signature import parameters, values
 
 
@@ -67,7 +68,8 @@ def named(name: str) -> Operator:
     """The operator called so; :class:`InputError` if there is none."""
     modules = _modules(tuple(__path__))
     if not isinstance(name, str) or name not in modules:
-        raise InputError(f"unknown operator {shown(name)}; known: {', '.join(names())}")
+        near = suggestion(name, names())
+        raise InputError(f"unknown operator {shown(name)}; {near}known: {', '.join(names())}")
     module = importlib.import_module(modules[name])
     return Operator(name, getattr(module, name), module.EXAMPLE)
 

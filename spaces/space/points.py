@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.validation.nearest import suggestion
 
 Population = np.ndarray
 """Integer matrix [schedules, decisions] of value indices."""
@@ -78,7 +79,8 @@ class Points:
         template = self.templates.get(schedule.template)
         if template is None:
             known = ", ".join(self.templates)
-            return f"template {schedule.template!r} is not in this space; known: {known}"
+            near = suggestion(schedule.template, self.templates)
+            return f"template {schedule.template!r} is not in this space; {near}known: {known}"
         values = schedule.values
         for decision in template.decisions:
             if decision.name not in values:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.validation.nearest import suggestion
 
 
 @cache
@@ -26,7 +27,8 @@ def values(name: str, function: Callable[..., object], given: Mapping[str, Any])
     for parameter in given:
         if parameter not in known:
             allowed = ", ".join(known)
-            raise InputError(f"{name} has no parameter {shown(parameter)}; allowed: {allowed}")
+            words = f"{suggestion(parameter, known)}allowed: {allowed}"
+            raise InputError(f"{name} has no parameter {shown(parameter)}; {words}")
     needed = [p for p, found in known.items() if found.default is inspect.Parameter.empty]
     missing = [parameter for parameter in needed if parameter not in given]
     if missing:

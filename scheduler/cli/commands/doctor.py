@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright.scheduler.cli.options import Threads
+from tilewright.scheduler.cli.text import without_passwords
 from tilewright.spaces.errors import InputError
 
 
@@ -11,8 +12,8 @@ def doctor_command(threads: Threads = None) -> None:
     from tilewright.scheduler.cli.output import print_table
     from tilewright.scheduler.doctor import State, diagnose
 
-    findings = list(diagnose(1 if threads is None else threads))
-    rows = [(finding.name, str(finding.state), finding.text) for finding in findings]
+    findings = list(diagnose(threads))
+    rows = [(each.name, str(each.state), without_passwords(each.text)) for each in findings]
     print_table(("what", "state", "finding"), rows)
     for finding in findings:
         if finding.state is State.ERROR:

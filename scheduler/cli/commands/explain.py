@@ -14,6 +14,7 @@ from tilewright.scheduler.cli.asked import ProgramFile, asked_workload
 from tilewright.scheduler.cli.options import Format, TargetName, Threads
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.operators import workload as workload_of
+from tilewright.spaces.settings import default_database
 from tilewright.spaces.target import detect_target
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def explain_command(
         raise InputError(f"{option} is for a model, not for {shown(given)}")
     else:
         asked = asked_workload(words[0] if words else None, words[1:], file)
-        _explain_workload(asked, detect_target(target, threads), db or "tuning.db", format)
+        _explain_workload(asked, detect_target(target, threads), db or default_database(), format)
 
 
 def _is_model(word: str) -> bool:

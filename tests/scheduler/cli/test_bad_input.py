@@ -37,7 +37,7 @@ def pages(size: str = "16", table: str = "index < 9") -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("conv", "m=1"), "unknown operator 'conv'; known: argmax, attention"),
+        (("conv", "m=1"), "unknown operator 'conv'; did you mean conv2d? known: argmax, attention"),
         (("y[i,j] = sum[k](a[i,k] * b[k,j])", "i=4", "j=4"), "'k' is no axis"),
         (("matmul", "m=1", "n=2"), "missing: k"),
         ((*HEADS, "kv=3"), "kv=3 does not divide h=4; allowed: its divisors"),

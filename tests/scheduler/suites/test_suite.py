@@ -134,7 +134,10 @@ ONE = '[[workloads]]\noperator = "matmul"\nparameters = { m = 8, n = 8, k = 8 }\
         (ONE + f"weight = 1{'0' * 400}", "workload 1: weight=1000"),
         (ONE + ONE, "is in it twice; allowed: once, and a weight"),
         (FUSED % "x + b[n]" + FUSED % "c[n] + x", "is in it twice; allowed: once, and a weight"),
-        (ONE + ONE.replace("matmul", "conv"), "workload 2: unknown operator 'conv'; known: argmax"),
+        (
+            ONE + ONE.replace("matmul", "conv"),
+            "workload 2: unknown operator 'conv'; did you mean conv2d? known: argmax",
+        ),
         (ONE.replace('"matmul"', "1"), "workload 1: operator=1 is no text; allowed: a name or"),
         ("[[workloads]]\nweight = 1", "workload 1: operator=None is no text; allowed: a name"),
         (ONE.replace("{ m = 8, n = 8, k = 8 }", "3"), "workload 1: parameters=3 are no table"),

@@ -206,7 +206,7 @@ SIZES = {"m": 1, "n": 1, "k": 1}
 @pytest.mark.parametrize(
     ("operator", "changes", "words"),
     [
-        ("matmull", {}, "unknown operator 'matmull'; known: argmax"),
+        ("matmull", {}, "unknown operator 'matmull'; did you mean matmul? known: argmax"),
         ("matmul", {"k": None}, "missing: k"),
         ("matmul", {"q": 3}, "no parameter 'q'; allowed: m, n, k, dtype"),
         ("matmul", {"m": 0}, f"m=0 is out of range; allowed: 1 to {MAX_EXTENT}"),
@@ -218,7 +218,7 @@ SIZES = {"m": 1, "n": 1, "k": 1}
         ("matmul", {"m": "1e3"}, "m='1e3' is not a whole number"),
         ("matmul", {"m": "9" * 5000}, "is not a whole number"),
         ("matmul", {"m": [3]}, "m=[3] is not a whole number"),
-        ("matmul", {"dtype": "float31"}, "unknown dtype 'float31'; known: float64"),
+        ("matmul", {"dtype": "float31"}, "unknown dtype 'float31'; did you mean float32"),
         ("matmul", {"out": "text"}, "unknown dtype 'text'"),
         ("matmul", {"a": "diagonal"}, "layout a='diagonal' is unknown; allowed: row, col"),
         ("matmul", {"epilogue": "x + A[m]"}, "epilogue operand 'A'"),

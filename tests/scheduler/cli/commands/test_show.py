@@ -82,7 +82,10 @@ def test_what_is_derived_is_shown(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["softmaxx", "r=4"], "unknown operator 'softmaxx'; known: argmax, attention"),
+        (
+            ["softmaxx", "r=4"],
+            "unknown operator 'softmaxx'; did you mean softmax? known: argmax, attention",
+        ),
         (["softmax", "r=4"], "softmax needs r, c; missing: c"),
         (["softmax", "r"], "'r' is not a parameter; allowed: name=value"),
         (["y[i] = foo(i)", "i=4"], "unknown function 'foo'"),

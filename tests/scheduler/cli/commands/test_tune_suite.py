@@ -153,7 +153,10 @@ def test_a_shipped_suite_is_named_in_the_help(capsys):
         (("--suite", "none.toml"), "suite 'none.toml': No such file or directory; allowed: a TOML"),
         (("--suite", "notes.txt"), "suite 'notes.txt': it is no TOML"),
         (("--suite", "negative.toml"), "workload 1: weight=-1 is out of range; allowed: finite"),
-        (("--suite", "unknown.toml"), "workload 1: unknown operator 'conv'; known: argmax"),
+        (
+            ("--suite", "unknown.toml"),
+            "workload 1: unknown operator 'conv'; did you mean conv2d? known: argmax",
+        ),
         (("--suite", "empty.toml"), "it has no workloads; allowed: at least one [[workloads]]"),
         (("--suite", "two.toml", *SMALL), "--suite and the operator 'matmul'; allowed: one of"),
         (("--suite", "two.toml", "--objective", "fun"), "'--objective'"),

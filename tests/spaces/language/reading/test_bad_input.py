@@ -74,7 +74,7 @@ BAD = {
     "where j < 1 or j > 3; y[i] = sum[j](x[j])": "no condition; write select",
     "y[i] = (i < 2) * x[i]": "a comparison is the condition of select or where, nothing else",
     # declarations
-    "x: float31[4]; y[i] = x[i]": "unknown dtype 'float31'; known: float64",
+    "x: float31[4]; y[i] = x[i]": "unknown dtype 'float31'; did you mean float32",
     "x: float32[0]; y[i] = x[i]": "0 is out of range; allowed: 1 to 2147483648",
     "x: float32[4, 5](order=(0, 0)); y[i] = x[i, i]": "order=.0, 0. is none of 2 dimensions",
     "x: float32[4, 5](leading=4); y[i] = x[i, i]": "leading=4 is too small; allowed: at least 5",
@@ -162,7 +162,7 @@ def test_an_extent_given_twice() -> None:
 
 
 def test_a_dtype_that_does_not_exist() -> None:
-    with pytest.raises(InputError, match="unknown dtype 'float31'; known: float64"):
+    with pytest.raises(InputError, match="unknown dtype 'float31'; did you mean float32"):
         program("y[i] = x[i]", dtype="float31", i=4)
 
 
