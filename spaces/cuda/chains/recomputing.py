@@ -45,7 +45,7 @@ class Recomputing:
         """Lines of a loop over rows; none where no row has hidden keys, or there are no sums."""
         if not self.sums or not (self._chained.bounds or self._chained.conditions):
             return []
-        odd = [f"odd = tw::fused({text}, 0.0f, odd);" for text in self.sums]
+        odd = [f"odds[j % 4] = tw::fused({text}, 0.0f, odds[j % 4]);" for text in self.sums]
         body = [
             *self._hidden(),
             "if (odd != odd) {",
@@ -54,8 +54,9 @@ class Recomputing:
             "}",
         ]
         return [
-            "float odd = 0.0f;",
+            "float odds[4] = {};",
             *self._each_sum(odd),
+            "float odd = (odds[0] + odds[1]) + (odds[2] + odds[3]);",
             "if (__builtin_expect(odd != odd, 0)) {",
             *indented(body),
             "}",

@@ -173,15 +173,15 @@ class RowsCode:
         before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
         further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
         if self.context.values["hold"] == "registers":  # which free the buffer for the next one
-            body = [f"tw::cp_async_wait<{ahead - 1}>();", *self._tile(further)]
+            body = self._tile([f"tw::cp_async_wait<{ahead - 1}>();"], further)
         else:
-            body = [*further, f"tw::cp_async_wait<{ahead}>();", *self._tile()]
+            body = self._tile([*further, f"tw::cp_async_wait<{ahead}>();"])
         again += [f"buffer = (buffer + 1) % {buffers};"]
         return [*before, *common, "int buffer = 0;", head, *indented([*body, *again]), "}"]
 
     def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
         """Start to copy the tile at this distance to a buffer, if there is one, as one group."""
-        lines = [*self._place("next"), *self._beside(), *self._pointers()]
+        lines = [*self._place("next"), *self._beside(places=True), *self._pointers()]
         lines += copies(self.context, buffer)
         return [
             f"if (const int next = {tile} + {distance}; next < {self.tiles}) {{",
@@ -190,9 +190,10 @@ class RowsCode:
             "tw::cp_async_commit();",
         ]
 
-    def _tile(self, further: Sequence[str] = ()) -> list[str]:
-        """The rows of a tile from their first read to their last output; ``further`` comes when
-        registers hold what they are to."""
+    def _tile(self, arrived: Sequence[str] = (), further: Sequence[str] = ()) -> list[str]:
+        """The rows of a tile from their first read to their last output. ``arrived`` waits for what
+        is copied, while what is the same along a row comes, too; ``further`` comes when registers
+        hold what they are to."""
         context = self.context
         passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
         elements = ElementOutputs(context)
@@ -200,6 +201,7 @@ class RowsCode:
             *self._place(),
             *self._beside(),
             *self._pointers(),
+            *arrived,
             *hold(context, self._prefetches),
             *further,
             *self._results(),
@@ -228,10 +230,12 @@ class RowsCode:
     def _gathered(self) -> dict[Read, str]:
         return {read: f"r{self.context.name(read)}[k]" for read in self.context.beside}
 
-    def _beside(self) -> list[str]:
-        """Read what is the same along a row."""
+    def _beside(self, places: bool = False) -> list[str]:
+        """Read what is the same along a row, or of that the ``places`` of others alone."""
         context, lines = self.context, []
         for read in context.beside:
+            if places and not context.is_whole(read):
+                continue
             access, n = context.access(read), context.name(read)
             start = access.start("row[k]", self._gathered())
             entry = f"tw::load_global({access.argument} + {start})"

@@ -98,7 +98,11 @@ class Context:
         """The reads that are the same along a row, whole numbers first: they say where others
         are."""
         found = [r for r, place in self.rows.places.items() if not place.by_column]
-        return sorted(found, key=lambda r: not self._operand(r).element.is_integer)
+        return sorted(found, key=lambda r: not self.is_whole(r))
+
+    def is_whole(self, read: Read) -> bool:
+        """Whether a read gives whole numbers."""
+        return self._operand(read).element.is_integer
 
     def access(self, read: Read) -> Access:
         """Where a read has its elements."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tilewright.spaces.algebra.mapping_emit import indented
 
-BLOCK = 32
+BLOCK = 64
 """Elements of a block, unless a thread has more in a step."""
 HELPER = """\
 TW_INLINE void tw_add_block(T &sum, T &excess, T block) {
