@@ -39,7 +39,7 @@ class TileSums:
         if not self.excess:
             return [f"{c} += {old};"]
         known = self._access("load", row, column, excess=True)
-        found = f"(vf)((e{c} == e{c}) & (vi)e{c})"  # none of an infinite sum
+        found = f"(vf)(((e{c} - e{c}) == (vf){{0}}) & (vi)e{c})"  # none of an infinite sum
         return [
             f"const vf o{c} = {old}, y{c} = {c} - {known};",
             f"{c} = o{c} + y{c};",

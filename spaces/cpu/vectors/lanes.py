@@ -48,7 +48,7 @@ static __attribute__((noinline, cold, unused))
 void tw_add_block(vf *sum, vf *excess, vf block) {
   const vf term = block - *excess, total = *sum + term, e = (total - *sum) - term;
   *sum = total;
-  *excess = tw_select(e == e, e, tw_set(0));
+  *excess = tw_select(e - e == tw_set(0), e, tw_set(0));
 }
 static inline vf tw_begun_max(vf x) { return (vf)((vi)x & ~(x == -__builtin_inff())); }
 static inline vf tw_begun_min(vf x) { return (vf)((vi)x & ~(x == __builtin_inff())); }

@@ -2,7 +2,8 @@
 
 A state ``s0[k]`` is of the elements of a block; then ``tw_add_block`` adds it to ``sum0[k]``, that
 of the blocks before, which rounding made too great by ``excess0[k]`` (Kahan, Further remarks on
-reducing truncation errors, CACM 8, 1965). None is known of an infinite one.
+reducing truncation errors, CACM 8, 1965). None is known of an infinite one,
+nor of one that has just become infinite.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ HELPER = """\
 TW_INLINE void tw_add_block(T &sum, T &excess, T block) {
   const T term = block - excess, total = sum + term, e = (total - sum) - term;
   sum = total;
-  excess = e == e ? e : (T)0;
+  excess = e - e == (T)0 ? e : (T)0;
 }
 """
 """The function, on the type ``T``."""

@@ -38,6 +38,9 @@ SPACINGS = {"float8_e4m3fn": 2.0**-9, "float8_e5m2": 2.0**-16}
 SUBNORMAL = 3 * 2.0**-25
 """How far a factor of at most one is off, thrice, that is rounded to less than float16's least
 normal number."""
+PARTS = 32
+"""Parts of a sum at most that are merged where both what is added and what comes of it may be zero
+below the least normal number, as atomic additions of a GPU have it."""
 _NONE = (0.0, False)
 
 
@@ -134,7 +137,8 @@ def sum_of_terms(
         off = off + part
     for root in roots:
         error = error + magnitude * sums.alike + root * sums.apart
-    found = within(meaning, value, error + off + Arithmetic.of(kind).least)
+    lost = Arithmetic.of(kind).least * (1 + 2 * min(terms, PARTS))
+    found = within(meaning, value, error + off + lost)
     times = _taken_out(program, stage, meaning, sums)
     found = _with_overflow(meaning, found, size, times, off)
     return _unless_taken_out(program, stage, meaning, found)

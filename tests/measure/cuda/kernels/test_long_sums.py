@@ -56,6 +56,21 @@ def test_long_sums_are_as_near_as_those_of_numpy(
     check(emulator, name, draw, terms, 4)
 
 
+@pytest.mark.parametrize("text", ["sum[c](x[r,c])", "sum[c](x[c,r])"])
+def test_a_long_sum_that_becomes_infinite_stays_so(emulator: Emulator, text: str) -> None:
+    w = workload(f"y[r] = {text}", r=4, c=4096)
+    signs = np.array([1, -1, 1, -1], np.float32) * np.float32(1e36)
+    x = np.broadcast_to(signs[:, None] if "[r,c]" in text else signs, w.inputs[0].shape)
+    space = space_for(w, TARGET)
+    rows = space.sample(np.random.default_rng(0), 6)
+    kernels = [space.lower(schedule) for schedule in map(space.schedule, rows)]
+    emulator.build(kernels)
+    for kernel in kernels:
+        found = emulator.run(kernel, {"x": np.ascontiguousarray(x)}, Interleaving("eager"))
+        assert found.output is not None, found.error_text
+        assert found.output.tolist() == [np.inf, -np.inf, np.inf, -np.inf]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "draw", "terms"), EVERY)
 def test_every_reduction_is_as_near_as_numpys(

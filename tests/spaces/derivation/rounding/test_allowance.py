@@ -258,3 +258,12 @@ def test_several_factors_may_be_rounded_once_to_16_bits_where_they_are_multiplie
     assert agreeing.all() == (dtype != "float32")
     twice = short.astype(np.float64) * (1 + 2.0**-3)
     assert not agrees(twice @ wide["b"], low, high).all()
+
+
+def test_parts_of_a_sum_may_be_zero_below_the_least_normal_number():
+    made = program("y[r] = sum[j](x[r,j] * w[j])", r=2, j=64)
+    values = {"x": np.full((2, 64), 1e-20, np.float32), "w": np.full(64, 2.5e-19, np.float32)}
+    values["x"][1] *= 1e4
+    low, high = allowed(made, values)["y"]
+    assert agrees(np.zeros(2, np.float32), low, high).tolist() == [True, False]
+    assert agrees(exactly(made, values)["y"], low, high).all()
