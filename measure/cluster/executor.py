@@ -1,8 +1,7 @@
 """The executor on Ray.
 
-What is done with what is known, the pure :mod:`dispatcher <measure.cluster.driving.dispatcher>`
-says; a process of its own speaks with Ray (:mod:`measure.cluster.speaking.courier`). Here they are
-joined.
+It joins two parts. The pure :mod:`dispatcher <measure.cluster.driving.dispatcher>` decides. A
+process of its own speaks with Ray (:mod:`measure.cluster.speaking.courier`).
 """
 
 from __future__ import annotations

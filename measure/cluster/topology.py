@@ -40,9 +40,10 @@ def domains(
 
 
 def slots(found: Iterable[Domain], threads: int) -> tuple[Domain, ...]:
-    """The groups of cores of which each can time one kernel of ``threads`` threads at a time.
+    """Group cores so that each group can time one kernel of ``threads`` threads at a time.
 
-    A domain each; the whole host where no domain has so many cores; none if it has too few.
+    Each domain is a group; the whole host is one where no domain has enough cores. The list is
+    empty if the host has too few.
     """
     known = tuple(found)
     large = tuple(domain for domain in known if len(domain) >= threads)

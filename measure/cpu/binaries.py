@@ -34,10 +34,10 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True)
 class Build:
-    """A binary as what it is made of: C ``sources``, texts by file name, and compiler ``flags``.
+    """A binary, described by its inputs: C ``sources``, texts by file name, and compiler ``flags``.
 
     ``host`` identifies the machines that it is for, beside the compiler and the C library;
-    ``supervised`` is whether its compiler is, see :class:`Compilations`.
+    ``supervised`` tells whether its compiler is, see :class:`Compilations`.
     """
 
     name: str

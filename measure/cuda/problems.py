@@ -1,8 +1,8 @@
-"""Problems in device memory: inputs, what is allowed of the outputs, and whether inputs stay.
+"""Problems in device memory: inputs, the allowed bounds of outputs, and a check of changed inputs.
 
-What is allowed is worked out in float64 where the data is (:mod:`measure.cuda.trusted`). A product
-is drawn there, too. Any other program is drawn on the host, once for all batches of a search in
-one process, and uploaded; some of its rows are evaluated on both.
+Bounds are computed in float64 on the device (:mod:`measure.cuda.trusted`). Inputs of a product are
+drawn there, too. Inputs of any other program are drawn on the host, once for all batches of a
+search in one process, and uploaded; some of its rows are evaluated on both.
 """
 
 from __future__ import annotations
@@ -83,9 +83,10 @@ def _fresh(workload: Workload, seed: int, pause: Callable[[], None], final: bool
 def set_up(
     buffers: Buffers, workload: Workload, seed: int, final: bool, host: HostDraws
 ) -> tuple[Draw | None, list[Check]]:
-    """Put a problem of ``workload`` into new ``buffers``: its operands, and what is allowed of each
-    output. The problem, if the host has drawn it, and calls that say whether the inputs are still
-    what they were."""
+    """Put a problem of ``workload`` into new ``buffers``: its operands, and the allowed bounds of
+    each output. Returns the problem, if the host has drawn it, and calls that tell whether the
+    inputs are unchanged.
+    """
     buffers.add(*workload.operands, *map(oracle.allowed_operand, workload.outputs))
     if isinstance(workload, Contraction) and not isinstance(product_of(workload), str):
         return None, list(_drawn_there(buffers, workload, seed))

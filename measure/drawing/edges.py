@@ -1,15 +1,15 @@
-"""Edge inputs: values that people have and random ones do not, each with what is right of it.
+"""Edge inputs: values that occur in practice and not in random inputs, with the right outputs.
 
-- Scores that are far apart, operands with large means, and those that grow along what is reduced
-  (:mod:`measure.drawing.cancelling` says which mistakes they are to show).
+- Scores that are far apart, operands with large means, and operands that grow along the reduced
+  axes (:mod:`measure.drawing.cancelling` says which mistakes they are to show).
 - Elements that a program hides are NaN, and infinite.
 - Masks that are added to scores: minus infinity for all of a row, or for nearly all; the least
   finite number; others of its size.
-- Values that are equal, huge, tiny, infinite or NaN, have an outlier or a large mean, in rows side
-  by side (:mod:`measure.drawing.slices`).
+- Values that are equal, huge, tiny, infinite or NaN, have an outlier or a large mean, in
+  neighbouring rows (:mod:`measure.drawing.slices`).
 
-What is right follows from the program in float64, exactly where that is NaN or infinite; where
-float32 overflows on the way, any value may be (:mod:`spaces.derivation.rounding`).
+The program in float64 gives the right outputs, exactly where they are NaN or infinite. Where
+float32 overflows on the way, any value is allowed (:mod:`spaces.derivation.rounding`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Inputs of which few are not zero, that tell of long sums whether all terms are added.
+"""Inputs with few nonzero elements, which show whether a long sum adds all its terms.
 
-How far a sum may be off grows faster than the number of its terms: of 65,536 the last five may be
-left out, and the error is no larger than rounding's may be. Where terms have an operand as a
-factor, those with zeros in it add nothing and round nothing, and what is left is a short sum. So
-who may win is checked on such inputs, too. The terms that are left are those at which tiles and
-parts begin and end, and random ones.
+The error allowed of a sum grows faster than the number of its terms. If a kernel leaves out the
+last five of 65,536 terms, its error may be no larger than rounding's. Where terms have an operand
+as a factor, zeros in that operand add nothing and round nothing, and the remaining sum is short. So
+candidates for the best are checked on such inputs, too. The remaining terms are those at which
+tiles and parts begin and end, and random ones.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ LEAST = 4
 def with_few_terms(
     draw: Draw, most: int = FINAL_POINTS // SHARE, one_axis: bool = False
 ) -> Iterator[Draw]:
-    """The same problem with zeros in the place of most inputs; none if its sums are short, or would
-    not be nearly exact. It is judged at so many points at ``most``, as those of
-    :func:`measure.drawing.tables.with_other_tables` are."""
+    """Replace most inputs of a problem by zeros. Yields nothing if its sums are short, or would not
+    be nearly exact. It is judged at ``most`` points at most, as problems of
+    :func:`measure.drawing.tables.with_other_tables` are.
+    """
     if not isinstance(draw, ProgramDraw):
         return
     program = draw.workload.program

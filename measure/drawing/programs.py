@@ -148,7 +148,9 @@ class ProgramInputs:
 
 
 def evaluation_seconds(program: Program, most: int = SEARCH_POINTS) -> float:
-    """About how long it takes to work out what is allowed of a draw, at so many points at most."""
+    """Estimate the seconds for computing the allowed bounds of a draw, at ``most`` points at
+    most.
+    """
     return POINT_SECONDS * min(points(program), most)
 
 

@@ -50,8 +50,10 @@ def _arrays(stage: Stage, sizes: Mapping[str, int]) -> list[int]:
 def sizes_of_rows(
     program: Program, most: int, axes: Collection[str], kept: int = KEPT
 ) -> dict[str, int]:
-    """Sizes of all axes for rows of ``most`` points: those of ``axes`` are halved as long as that
-    makes fewer, where it leaves least to do, down to what is ``kept`` of each, or to one."""
+    """Choose sizes of all axes for rows of ``most`` points. The sizes of ``axes`` are halved as
+    long as that makes fewer points, at each step where it leaves the least work, down to the size
+    ``kept`` of each, or to one.
+    """
     sizes = dict(program.extent)
     for least in (kept, 1):
         while (found := points(program, sizes)) > most:

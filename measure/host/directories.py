@@ -1,9 +1,9 @@
 """The folders of the user's cache: for files that outlive a run, and for those that must not.
 
-What is in the cache is run, so whoever can write there is trusted as the user is. A folder that
-everybody can write to, or that somebody else made where everybody can, is refused. A folder that
-its owner or a group can write to may be shared: who puts another name into ``XDG_CACHE_HOME``
-trusts those who write there.
+Binaries in the cache are executed, so everyone who can write there is trusted as the user is. A
+folder that everybody can write to, or that somebody else made where everybody can, is refused. A
+folder that its owner or a group can write to may be shared: a user who sets ``XDG_CACHE_HOME`` to
+another folder trusts those who write there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Files as they were before somebody compressed them, with limits of what they unpack to.
+"""Read compressed files as if they were not, within limits on their unpacked size.
 
-A few megabytes of gzip can hold gigabytes. So what is read comes in pieces, lines have a greatest
+A few megabytes of gzip can hold gigabytes. So content is read in pieces, lines have a greatest
 length, and a file that unpacks to too much, or to far more than its size, is refused.
 """
 

@@ -47,10 +47,11 @@ def rank(measurement: Measurement, passed_over: bool = False) -> float:
 
 
 class Ranking:
-    """Attempts as they become known, and those of them that may win.
+    """Attempts as they become known, and the ones among them that may win.
 
-    What one more attempt costs does not depend on how many there are, and neither does what is
-    kept: of more than ``REMEMBERED`` schedules the best, and at most twice as many.
+    The cost of adding an attempt does not depend on the number of attempts. Memory is bounded, too:
+    if there are more than ``REMEMBERED`` schedules the best are kept, and never more than twice as
+    many.
     """
 
     def __init__(self, attempts: Iterable[Measurement] = ()) -> None:

@@ -183,9 +183,10 @@ def _best(of_versions: bool) -> Select[Any]:
 
 @cache
 def ranking_queries(of_versions: bool = False) -> tuple[Select[Any], Select[Any]]:
-    """The attempts that may win of the keys ``workload`` and ``target``, best first: those that the
-    last comparison did not pass over, and those that it did. ``limit`` of them after ``offset``;
-    those of the ``versions`` of templates only, if these are given."""
+    """Make two queries for attempts that may win of the keys ``workload`` and ``target``, best
+    first: those that the last comparison did not pass over, and those that it did. They give
+    ``limit`` rows after ``offset``, and only ``versions`` of templates if these are given.
+    """
     versions = _VERSIONS if of_versions else None
     query = (
         select(*_OWN)

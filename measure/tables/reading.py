@@ -1,7 +1,7 @@
-"""Reads rows for what they hold, and passes over those that are malformed.
+"""Read records from rows, and skip malformed ones.
 
-A database may be shared, and whoever writes to it may be at fault: one bad row costs an answer
-nothing but itself. What was passed over is told of once, when the database is closed.
+A database may be shared, and anyone who writes to it may make mistakes: one bad row spoils nothing
+but itself. Skipped rows are reported once, when the database is closed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Rows = Iterable[Row[Any]]
 
 
 class Reader:
-    """Takes rows of one database for what they hold, and keeps note of those that hold nothing."""
+    """Reads records from rows of one database, and counts malformed rows."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -84,7 +84,7 @@ class Backlog:
         self._crew.join(worker)
 
     def leave(self, worker: str, why: str, now: float) -> list[Result]:
-        """A worker is gone, and what it was doing is lost. What is final of that."""
+        """Remove a lost worker and its task; returns the results that become final by that."""
         self._crew.leave(worker, why)
         out = [task for task in self._tasks.values() if task.worker.id == worker]
         lost = f"its worker was lost: {why}"
@@ -246,7 +246,9 @@ class Backlog:
         return task
 
     def _settled(self, task: Task, results: list[Result], again: Sequence[Attempt]) -> list[Result]:
-        """Queue what is tried again, let go of what is final; its results if they are wanted."""
+        """Queue the attempts to make again, release binaries of final results, and return these if
+        they are wanted.
+        """
         if not task.wanted:
             results, again = [], []
         if task.builds:

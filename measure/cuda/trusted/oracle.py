@@ -1,12 +1,11 @@
-"""The few trusted kernels that judge all others on the device, but for those that say what is
-allowed: of products (:mod:`measure.cuda.trusted.products`) and of programs
-(:mod:`measure.cuda.trusted.programs`).
+"""The trusted kernels that judge all others on the device. Those that compute the allowed bounds
+are in :mod:`measure.cuda.trusted.products` and :mod:`measure.cuda.trusted.programs`.
 
-Large outputs take seconds to check on the host, so random inputs, the values that are allowed and
-the comparison are made where the data is. These kernels are plain and share nothing with the
-templates; tests hold them to NumPy on the emulator, and :mod:`measure.cuda.session` does on every
-device before it believes them. Arguments follow ``spaces.cuda.abi``; every array lies densely in
-its operand's memory order, and positions count elements in that order.
+Checking large outputs on the host takes seconds. So random inputs, allowed bounds and the
+comparison are computed on the device. These kernels are plain and share no code with the templates.
+Tests compare them with NumPy on the emulator, and :mod:`measure.cuda.session` does so on every
+device before it trusts them. Arguments follow ``spaces.cuda.abi``; every array is dense in its
+operand's memory order, and positions count elements in that order.
 """
 
 from __future__ import annotations

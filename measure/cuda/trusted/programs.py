@@ -56,9 +56,10 @@ def _bytes_between(program: Program) -> tuple[int, int]:
 
 
 def expect_program(program: Program, rows: int | None = None) -> Kernel:
-    """``(operands, rows, allowed)``: what is allowed of each output, as
-    :func:`spaces.derivation.rounding.allowance.allowed` has it; of so many rows alone, if ``rows``
-    are given, and nothing else is written then."""
+    """Make ``(operands, rows, allowed)``: the allowed bounds of each output, as
+    :func:`spaces.derivation.rounding.allowance.allowed` computes them. If ``rows`` are given,
+    bounds of that many rows alone are written.
+    """
     axis = row_axis(program) if rows is not None else None
     bounds = [allowed_operand(output) for output in program.outputs]
     which = [rows_operand(rows)] if rows is not None else []

@@ -1,5 +1,4 @@
-"""Reductions in a kernel that judges: what each thread keeps, and how threads' shares are joined.
-
+"""Reductions in a judging kernel: the state of each thread, and how states of threads are merged.
 The formulas are those of :mod:`spaces.derivation.rounding.reductions`.
 """
 

@@ -1,8 +1,8 @@
-"""Asks the tables what is known of other shapes, operators and devices that can serve a workload.
+"""Query records of other shapes, operators and devices that can serve a workload.
 
-Whoever shares a template with it can: its schedules mean the same there. Nearest are those that
-differ in the fewest words (:mod:`measure.tables.likeness.distance`), the operator's name included,
-and of these the ones whose shape and device together differ least.
+A workload that shares a template with it can: schedules mean the same there. The nearest ones
+differ in the fewest words (:mod:`measure.tables.likeness.distance`), the operator's name included;
+among these, shape and device together differ least.
 """
 
 from __future__ import annotations
