@@ -61,9 +61,9 @@ class Served:
 
 
 def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FAST) -> Served | str:
-    """Find the templates for :func:`space_for`, or say why there are none. All templates that serve
-    the workload as it is written come first; then those that serve its other form; then the first
-    last resort that serves one of the two.
+    """Find the templates for :func:`space_for`, or say why there are none. These are all templates
+    that serve the workload as it is written; if there are none, those that serve its other form;
+    else the first last resort that serves one of the two.
     """
     allowed = [
         template

@@ -33,8 +33,9 @@ SIDES = (("left", "right"), ("right", "left"))
 
 
 def cuts(program: Program, narrow: bool = False) -> Iterator[tuple[Program, Program]]:
-    """Each way to cut ``program``: what is computed first, and what is computed of it. Factors are
-    handed on in 16 bits where they are multiplied with as many, if ``narrow``."""
+    """Yield each way to cut ``program`` into a first part and a part that uses its results. If
+    ``narrow``, factors are passed on in 16 bits where they are multiplied with factors of 16 bits.
+    """
     if program.computed_in != BETWEEN:
         return
     for stage in program.stages:

@@ -28,8 +28,9 @@ class ReadFacts:
 
 @dataclass(frozen=True)
 class FactorFacts:
-    """One factor of a product: what is computed as it is loaded, of which arrays, and what keeps
-    their places from being one of the row plus one of the depth."""
+    """A factor of a product: the expression computed on load, the arrays it reads, and why (if so)
+    its address is not row offset + depth offset.
+    """
 
     value: str
     reads: tuple[ReadFacts, ...]

@@ -1,7 +1,7 @@
-"""Expressions as text in C, each computed as far out of the loops as it is known.
+"""Expressions as text in C, each computed in the outermost loop where its inputs are known.
 
 A scope is a part of the code in which some expressions have one value: a row, a tile of a row, or
-one vector of a tile. What is known further out is left to the scope around.
+one vector of a tile. Expressions that are known further out are left to the surrounding scope.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scalars beside a sum: whoever asks for one writes ``scale[]``, brackets around nothing.
+"""Scalars beside a sum, written ``scale[]``: brackets around nothing.
 
 A name alone is more often a vector whose index was forgotten, so it is refused. Descriptions of
 workloads, as databases keep them, have scalars without brackets.

@@ -1,7 +1,7 @@
-"""The arrays of a kernel as they are for whoever wrote what it computes.
+"""The arrays of a kernel as the author of the program knows them.
 
-A program that is a product of matrices is computed as ``matmul``, whose arrays are A, B and C. Who
-wrote it has names for them, another order perhaps, and several axes where a matrix has one.
+A program that is a product of matrices is computed as ``matmul``, whose arrays are A, B and C. Its
+author has other names for them, perhaps another order, and several axes where a matrix has one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The two loops of a nest that tiles are cut from, and how each array lies in them.
+"""Choose the two loops of a nest that tiles are cut from, and classify each array in that plane.
 
-Along ``columns``, the fastest loop, outputs are written side by side. What is read side by side
-along another loop is turned from there: ``rows`` is that loop, or one beside the columns where
-nothing turns.
+Outputs are contiguous along ``columns``, the fastest loop. Reads that are contiguous along another
+loop are transposed: ``rows`` is that loop, or one beside the columns if nothing is transposed.
 """
 
 from __future__ import annotations

@@ -19,8 +19,9 @@ Array = TypeVar("Array", bound=Hashable)
 
 @dataclass(frozen=True)
 class Loop(Generic[Array]):
-    """``extent`` turns, each of which moves what is read or written by ``strides`` elements; by 0
-    if it makes no difference."""
+    """A loop of ``extent`` turns, each of which advances reads and writes by ``strides`` elements;
+    a stride is 0 where the loop does not matter.
+    """
 
     extent: int
     strides: Mapping[Array, int] = field(hash=False)

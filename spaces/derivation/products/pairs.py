@@ -3,10 +3,10 @@
     output[row, column] = value(sum[depth](left[row, depth] * right[depth, column]),
                                 sum[depth](left[row, depth] * twin[depth, column]))
 
-Both right factors lie alike. So whoever multiplies a tile of some columns of the one, and the same
-columns of the other, has all that these elements of the output are made of. It is found by cutting
-the program after one of its sums (:mod:`spaces.derivation.cutting`): what the second part reads
-beside its own sum is then the sum of the first part.
+Both right factors have the same layout. A kernel that multiplies a tile of columns of one, and the
+same columns of the other, has all inputs of these output elements. The pair is found by cutting the
+program after one of its sums (:mod:`spaces.derivation.cutting`): the operand that the second part
+reads beside its own sum is then the sum of the first part.
 """
 
 from __future__ import annotations

@@ -80,15 +80,14 @@ class Segments:
 
 @dataclass(frozen=True)
 class PlacedProduct:
-    """The product, with columns along the output's fastest axis.
+    """A product with its places in memory; columns run along the output's fastest axis.
 
-    Parts of a role stand from the slowest to the fastest in the output; those of the depth in the
-    left factor. All places and indices are sums of whole multiples of parts, and of the numbers of
-    rows where the left factor is gathered. ``offset`` is the
-    output's element. ``value`` is what is written there: an expression in which ``sum`` stands for
-    the finished sum, and reads find their elements at ``places``. With ``segments``, the batch is
-    one part that numbers them and the rows are one part, which counts those of all segments: a
-    product has some neighbours of them.
+    Parts of a role are ordered from slowest to fastest in the output; parts of the depth as in the
+    left factor. All places and indices are sums of integer multiples of parts, and of the numbers
+    of rows where the left factor is gathered. ``offset`` is the output's element. ``value`` is the
+    expression that is written there: ``sum`` stands for the finished sum, and reads find their
+    elements at ``places``. With ``segments``, the batch is one part that numbers them and the rows
+    are one part, which counts those of all segments: each product has some neighbouring rows.
     """
 
     program: Program

@@ -1,8 +1,7 @@
-"""The values of expressions together with intervals that hold what right kernels may have instead.
+"""Values of expressions with intervals that hold the values which right kernels may have instead.
 
-The rules are those of :mod:`spaces.numerics.interval`, and written once for all numbers that these
-know: arrays of NumPy and the variables of generated code. What is made of whole numbers alone is
-exact.
+The rules are those of :mod:`spaces.numerics.interval`. They are written once for all kinds of
+numbers: arrays of NumPy and the variables of generated code. Values of integers alone are exact.
 """
 
 from __future__ import annotations

@@ -105,15 +105,16 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
 def sum_of_terms(
     program: Program, stage: Stage, meaning: Approximation, sums: Terms
 ) -> Approximate:
-    """A sum by what those of :class:`Terms` add up to, one number each: the error of adding up,
-    how far terms may be off, and what comes of rounding factors.
+    """Bound a sum from the totals of :class:`Terms`, one number each: the error of adding up, the
+    errors of the terms, and the error of rounding factors.
 
-    Rounding to nearest is off by half a unit of a factor at most, by .21 of one on average over all
-    values, and by chance up or down: terms t are off by .21 sqrt(sum(t t)) units in standard
-    deviation together. So 1.5 times that root is seven of these, and beyond what few terms can be
-    off at all, and 2 times is seven of two roundings; where all are rounded alike, they are off by
-    half a unit of their sum each time. What is rounded
-    to float8 is off by half its least spacing, too: among terms there :class:`Terms` has these.
+    Rounding to nearest is off by half a unit of a factor at most, and by .21 of one on average over
+    all values, at random up or down. Terms t together are off by .21 sqrt(sum(t t)) units in
+    standard deviation. The allowance of 1.5 times that root is seven standard deviations, and more
+    than few terms can be off at all; 2 times the root is seven standard deviations of two
+    roundings. Where all factors are rounded alike, they are off by half a unit of their sum each
+    time. Values rounded to float8 are also off by half its least spacing: their terms there are in
+    :class:`Terms`.
     """
     numbers, kind = meaning.numbers, meaning.rules.kind
     (value,), (size,) = sums.values, sums.sizes

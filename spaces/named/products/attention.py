@@ -12,9 +12,9 @@ def attention(
 ) -> Program:  # fmt: skip
     """``softmax(q * k / sqrt(d)) * v`` for ``i`` queries, the last of ``j`` positions.
 
-    ``kv`` heads of keys and values serve ``h`` of queries. ``mask=causal`` hides what comes later,
-    ``window`` all but so many before. ``alibi=1`` adds a slope for each head times the distance,
-    ``softcap`` bounds scores by a tanh.
+    ``kv`` heads of keys and values serve ``h`` of queries. ``mask=causal`` hides later positions;
+    ``window`` hides all but that many of the latest. ``alibi=1`` adds a slope for each head times
+    the distance, ``softcap`` bounds scores by a tanh.
     """
     past, head = parts.past(i, j), f"h // {parts.whole_share('kv', kv or h, 'h', h)}"
     where = parts.attended(i, past, parts.chosen("mask", mask, ("none", "causal")), window)
