@@ -154,14 +154,12 @@ def test_long_products_are_added_up_in_blocks(m: int, n: int, tmp_path: Path) ->
         assert np.max(np.abs(found / exact - 1)) < 100 * ULP, schedule
 
 
-@pytest.mark.parametrize(
-    "text", ["sum[c](x[r,c])", "sum[c](x[c,r])", "sum[c](x[r,c] * 1)", "sum[c](x[r,c] * w[c])"]
-)
+@pytest.mark.parametrize("text", ["sum[c](x[r,c])", "sum[c](x[c,r])", "sum[c](x[r,c] * w[c])"])
 def test_a_long_sum_that_becomes_infinite_stays_so(text: str, tmp_path: Path) -> None:
     w = workload(f"y[r] = {text}", r=4, c=40_000)
     signs = np.array([1, -1, 1, -1], np.float32) * np.float32(1e36)
     x = np.broadcast_to(signs if "[c,r]" in text else signs[:, None], w.inputs[0].shape)
     ones = (np.ones(array.shape, np.float32) for array in w.inputs[1:])
     given = dict(zip((a.name for a in w.inputs), (np.ascontiguousarray(x), *ones), strict=True))
-    for schedule, found in results(w, given, 6, tmp_path).items():
-        assert found.tolist() == [np.inf, -np.inf, np.inf, -np.inf], schedule
+    for schedule, found in results(w, given, 4, tmp_path).items():
+        assert found.ravel().tolist() == [np.inf, -np.inf, np.inf, -np.inf], schedule
