@@ -98,12 +98,12 @@ def _first_right(found: Iterator[Answer]) -> Answer:
             return answer
         if verdict.lost:
             raise InputError(
-                f"no kernel for {answer.workload} can be checked here: this machine failed, not "
-                f"the kernel: {verdict.error_text}; verify=False takes one unchecked"
+                f"this machine failed, not the kernel: {verdict.error_text}; no kernel for "
+                f"{answer.workload} can be checked here; verify=False takes one unchecked"
             )
         warnings.warn(
-            f"the {answer.provenance} schedule {answer.schedule} of {answer.workload} is passed "
-            f"over, for its kernel fails: {verdict.error_kind}: {verdict.error_text}",
+            f"a kernel fails its check: {verdict.error_kind}: {verdict.error_text}; passed over: "
+            f"the {answer.provenance} schedule {answer.schedule} of {answer.workload}",
             RuntimeWarning,
             stacklevel=3,
         )

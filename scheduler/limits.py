@@ -22,7 +22,7 @@ def check_memory(workload: Workload, target: Target, limit: int | None = None) -
     if (needed := needed_bytes(workload)) > there_is:
         raise InputError(
             f"{workload} needs {_gib(needed)} GiB of memory to be tuned; "
-            f"allowed: {_gib(there_is)} GiB, which is what this machine or container has"
+            f"allowed: {_gib(there_is)} GiB, all that this machine or container has"
         )
 
 

@@ -34,7 +34,7 @@ Threads = Annotated[
     int | None,
     typer.Option(
         "--threads",
-        help="Threads a CPU kernel may use: 2 is --target cpu:threads=2.",
+        help="Threads a CPU kernel may use; 2 means --target cpu:threads=2.",
         show_default="1",
     ),
 ]
@@ -46,10 +46,10 @@ DatabaseName = Annotated[
         show_default="TILEWRIGHT_DB, [tool.tilewright], or tuning.db",
     ),
 ]
-Model = Annotated[Path, typer.Argument(help="A model that tilewright train wrote.")]
+Model = Annotated[Path, typer.Argument(help="A model file that tilewright train wrote.")]
 ModelOption = Annotated[
     Path | None,
-    typer.Option("--model", help="A model that tilewright train wrote, to rank schedules by."),
+    typer.Option("--model", help="Rank schedules by this model of tilewright train."),
 ]
 SearchName = Annotated[
     str,
@@ -78,18 +78,25 @@ SuiteFile = Annotated[
 Trials = Annotated[
     int | None,
     typer.Option(
-        "--trials", min=1, help="Schedules to measure at most.", show_default="128 a workload"
+        "--trials",
+        min=1,
+        help="The largest number of schedules to measure.",
+        show_default="128 a workload",
     ),
 ]
 Seconds = Annotated[
     float | None,
-    typer.Option("--seconds", min=1, help="Seconds to take at most.", show_default="60 a workload"),
+    typer.Option(
+        "--seconds", min=1, help="The largest wall time, in seconds.", show_default="60 a workload"
+    ),
 ]
 Patience = Annotated[
     int | None,
     typer.Option("--patience", min=1, help="Stop after so many trials without a gain."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=LARGEST, help="Of the search.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=LARGEST, help="Seed of the search's random numbers.")
+]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="table: for people; json: each trial as a line of JSON.")
 ]

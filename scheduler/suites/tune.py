@@ -117,8 +117,8 @@ def check_suite(
         workload = member.workload
         if place >= ALWAYS and time.monotonic() > until:
             raise InputError(
-                f"the seconds were up when {place} of the {len(suite.members)} workloads of the "
-                "suite had been looked at; allowed: more seconds, or fewer workloads"
+                f"time ran out after checking {place} of the {len(suite.members)} workloads of the "
+                "suite; allowed: more seconds, or fewer workloads"
             )
         space_for(workload, target, numerics)
         if objective is Objective.SPEEDUP and not has_library(workload, target):

@@ -88,7 +88,9 @@ class Tuning:
             task.end(FAILED if failed else str(task.stop))
         except UnavailableError as error:
             if not failed:  # of what failed, the first error is said
-                warnings.warn(f"the end was not noted: {error}", RuntimeWarning, stacklevel=2)
+                warnings.warn(
+                    f"cannot record the end of the run: {error}", RuntimeWarning, stacklevel=2
+                )
 
     # -- phases ----------------------------------------------------------------------------
 

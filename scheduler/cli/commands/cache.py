@@ -11,15 +11,15 @@ from tilewright.scheduler.cli.options import Format
 
 
 def cache_command(
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all of it.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all cached files.")] = False,
     format: Annotated[
         Format, typer.Option("--format", help="table: for people; json: one line.")
     ] = Format.TABLE,
 ) -> None:
-    """Show what is kept of kernels and helpers that were built, or remove it.
+    """Show the cache of compiled kernels and helpers, or clear it.
 
-    It is made again where it is needed. Of each kind 256 MiB are kept: what was not used for
-    longest goes first.
+    Removed files are built again when needed. Each kind keeps 256 MiB; the least recently used
+    files are removed first.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ExportFormat(StrEnum):
-    """How to write records: all that is known of them, or as a table."""
+    """The format of exported records: lossless, or a table."""
 
     JSONL = "jsonl"
     CSV = "csv"
@@ -40,15 +40,16 @@ def export_command(
     features: Annotated[
         bool,
         typer.Option(
-            "--features", help="Add to a table what cost models see, and a split of the workloads."
+            "--features",
+            help="Add the features of cost models to a table, and a split of the workloads.",
         ),
     ] = False,
 ) -> None:
     """Write every record of the database to a file.
 
     csv and parquet are tables with a typed column for each decision. A data card in Markdown is
-    written beside them, as FILE.md: what the columns are, and where the rows are from. A pipe, or
-    standard output, gets the records alone.
+    written beside them, as FILE.md: it describes the columns and the origin of the rows. A pipe or
+    standard output gets the records only.
     """
     from tilewright.measure.database import Database
 
@@ -79,7 +80,7 @@ def _export_table(
 
 
 def _tell(file: Path, outcome: str) -> None:
-    """Print the outcome; of a stream nothing, for it may be where that would go."""
+    """Print the outcome, unless the file is a stream: it may be standard output itself."""
     if not is_stream(file):
         print(outcome)
 
@@ -88,7 +89,7 @@ def import_command(
     file: Annotated[Path, typer.Argument(help="A file that tilewright export wrote.")],
     db: DatabaseName = "tuning.db",
 ) -> None:
-    """Add the records of a file to the database; those that are there already are left out."""
+    """Add the records of a file to the database, without those that it already has."""
     from tilewright.measure.database import Database
     from tilewright.measure.records.jsonl import numbered_lines
 
@@ -106,11 +107,11 @@ def import_command(
 def list_command(
     db: DatabaseName = "tuning.db",
     sessions: Annotated[
-        bool, typer.Option("--sessions", help="Print the jobs instead, the latest last.")
+        bool, typer.Option("--sessions", help="List the jobs instead, the latest last.")
     ] = False,
     format: AnswerFormat = Format.TABLE,
 ) -> None:
-    """Print what the database knows: each workload and target, and how fast the best is."""
+    """List the workloads and targets in the database, each with its best latency."""
     from tilewright.measure.database import Database
 
     with Database(db, create=False) as database:

@@ -1,4 +1,4 @@
-"""``tilewright db``: what a database needs now and then."""
+"""``tilewright db``: look after a database."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def _db() -> None:
-    """Look after a database: its size, unused room, merging others."""
+    """Look after a database: its size, unused space, merging others."""
 
 
 @app.command("stats")
 def stats_command(db: DatabaseName = "tuning.db", format: AnswerFormat = Format.TABLE) -> None:
-    """Print how much there is, and how large it is on disk."""
+    """Print counts of runs and records, and the size on disk."""
     from tilewright.measure.database import Database
 
     with Database(db, create=False) as database:
@@ -46,7 +46,7 @@ def stats_command(db: DatabaseName = "tuning.db", format: AnswerFormat = Format.
 
 @app.command("vacuum")
 def vacuum_command(db: DatabaseName = "tuning.db") -> None:
-    """Give unused room back to the disk, beside jobs that go on."""
+    """Return unused space to the disk. Running jobs may continue."""
     from tilewright.measure.database import Database
 
     with Database(db, create=False) as database:
@@ -61,11 +61,13 @@ def merge_command(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE...", help="Databases: files or URLs.")
     ],
-    into: Annotated[str, typer.Option("--into", help="The one that gets all; made if missing.")],
+    into: Annotated[
+        str, typer.Option("--into", help="The database that receives all; created if missing.")
+    ],
 ) -> None:
     """Add all runs and records of some databases to another.
 
-    What is merged twice is there once.
+    Merging a database twice adds nothing new.
 
     \b
     Example:

@@ -47,22 +47,22 @@ def explain_command(
         ),
     ] = None,
     workload: Annotated[
-        str | None, typer.Option(help="Explain a model for this workload alone.")
+        str | None, typer.Option(help="Explain a model for this workload only.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw what a model looks at: a file .svg or .png.")
+        Path | None, typer.Option(help="Draw the features of a model to a file .svg or .png.")
     ] = None,
     target: TargetName = "cpu",
     threads: Threads = None,
     format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.TABLE,
 ) -> None:
-    """Say what a model looks at, or what was learned about a workload.
+    """Explain a model by its features, or a workload by its measurements.
 
-    Of a model: how much each feature moves its predictions (SHAP values), over the schedules of a
-    database (--db), or over random ones of the workloads that it was trained on.
+    For a model it prints how much each feature moves the predictions (SHAP values), over schedules
+    of a database (--db), or over random ones of the workloads that it was trained on.
 
-    Of a workload: which decisions separate fast schedules from slow ones, which rules reject how
-    many, and how far the best is from the roof of each level of the hardware.
+    For a workload it prints the decisions that separate fast schedules from slow ones, how many
+    schedules each rule rejects, and how far the best is from the roof of each hardware level.
 
     \b
     Examples:

@@ -25,8 +25,8 @@ def train_command(
 ) -> None:
     """Train a cost model on everything in the database.
 
-    The report says what it was trained on, and how well models that were trained on other workloads
-    rank each workload's schedules; tilewright evaluate explains the figures.
+    The report describes the training data, and how well models trained on other workloads rank each
+    workload's schedules. tilewright evaluate explains the figures.
     """
     from tilewright.measure.database import Database
     from tilewright.scheduler.training import train
@@ -46,14 +46,16 @@ def train_command(
 def evaluate_command(
     model: Model,
     db: DatabaseName = "tuning.db",
-    split: Annotated[Split, typer.Option(help="What is held out as a whole.")] = Split.WORKLOAD,
+    split: Annotated[
+        Split, typer.Option(help="Hold out whole workloads, operators or devices.")
+    ] = Split.WORKLOAD,
     format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.TABLE,
 ) -> None:
     """Print how well a model ranks the schedules of workloads held out from its training.
 
-    Those that it was trained on (or whose operator or device it was trained on, see --split) are
-    judged by a model that was not: retrained on others, or, of a lone workload, on four fifths of
-    its own schedules. Intervals hold the mean of all such workloads with a probability of 95 %.
+    A workload that the model was trained on (or its operator or device, see --split) is judged by a
+    new model, trained on the others. For a lone workload it is trained on four fifths of the
+    schedules. Intervals hold the mean of all such workloads with a probability of 95 %.
     """
     from tilewright.measure.database import Database
     from tilewright.scheduler.training import evaluate
@@ -69,7 +71,7 @@ def evaluate_command(
 
 
 def _learned(out: Path, report: Training) -> Iterator[str]:
-    """The lines of what a model was trained on."""
+    """Lines that describe a model's training data."""
     from tilewright.scheduler.cli.text import plain
 
     schedules = counted(report.schedules, "schedule")

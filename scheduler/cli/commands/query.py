@@ -33,7 +33,7 @@ def query_command(
     threads: Threads = None,
     db: DatabaseName = "tuning.db",
     source: Annotated[
-        bool, typer.Option("--source", help="Print the kernel's source, and nothing else.")
+        bool, typer.Option("--source", help="Print the kernel's source only.")
     ] = False,
     model: ModelOption = None,
     numerics: NumericsOption = Numerics.STRICT,
@@ -41,8 +41,8 @@ def query_command(
 ) -> None:
     """Print the best schedule known, and whether it was measured, transferred or predicted.
 
-    With --source the kernel comes on standard output, as a file that compiles, and the rest on
-    standard error.
+    With --source standard output receives the kernel, as a file that compiles, and standard error
+    the rest.
 
     \b
     Examples:

@@ -35,25 +35,28 @@ def replay_command(
             "iterated-local.",
         ),
     ] = "evolutionary",
-    trials: Annotated[int, typer.Option(min=1, help="Evaluations of each run.")] = 256,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each search.")] = 40,
+    trials: Annotated[int, typer.Option(min=1, help="Evaluations per run.")] = 256,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs per search.")] = 40,
     batch: Annotated[int, typer.Option(min=1, help="Schedules asked for at a time.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first run; each has the next.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the first run; each run has the next.")
+    ] = 0,
     time: Annotated[
         bool, typer.Option("--time", help="Add scores by the recorded compile and benchmark time.")
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")
+        int | None,
+        typer.Option(min=1, help="Number of processes.", show_default="one for each core"),
     ] = None,
     format: Annotated[
         Format,
         typer.Option("--format", help="table: for people; json: a line for each file and search."),
     ] = Format.TABLE,
 ) -> None:
-    """Replay searches on spaces that were measured before, and print how soon they find the best.
+    """Replay searches on recorded spaces, and print how soon they find the best.
 
-    Each run is the real search under the real cost model; the times it is told come from the
-    record, failures as failures. Intervals hold with 95 % confidence over the runs.
+    Each run is the real search under the real cost model, with times and failures from the record.
+    Intervals hold with 95 % confidence over the runs.
 
     \b
     Examples:
@@ -113,7 +116,7 @@ def _print_table(
 
 
 def _print_estimates(found: dict[str, dict[str, Estimate]], asked: Sequence[Measure]) -> None:
-    """A line for each measure that any of the searches has, a column for each search."""
+    """Print a table: a row for each measure, a column for each search."""
     from tilewright.scheduler.cli.output import print_table, put
 
     rows = [

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 def resume_command(
     context: typer.Context,
-    session: Annotated[str, typer.Argument(help="Its name, see tilewright list --sessions.")],
+    session: Annotated[
+        str, typer.Argument(help="The session's name, see tilewright list --sessions.")
+    ],
     db: DatabaseName = "tuning.db",
     model: ModelOption = None,
     format: FormatOption = Format.TABLE,
@@ -34,20 +36,20 @@ def resume_command(
     verbose: Verbose = False,
     executor: Annotated[
         ExecutorName | None,
-        typer.Option(help="Where to go on: local, or ray.", show_default="where it ran"),
+        typer.Option(help="Where to continue: local, or ray.", show_default="where it ran"),
     ] = None,
     address: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST:PORT", help="A Ray cluster to go on on.", show_default="where it ran"
+            metavar="HOST:PORT", help="The Ray cluster to continue on.", show_default="where it ran"
         ),
     ] = None,
     insecure_cluster: Insecure = False,
 ) -> None:
-    """Go on with a job that was interrupted or lost, with what is left of its trials and seconds.
+    """Continue an interrupted or lost job with its remaining trials and seconds.
 
-    It goes on where it ran, or on other machines with the same hardware. What it measured is not
-    measured again. A model that led it has to be given again.
+    It continues where it ran, or on other machines with the same hardware. Measured schedules are
+    not measured again. Pass --model again if the job had one.
 
     \b
     Examples:
@@ -84,7 +86,7 @@ def _request(rest: Rest, session: str) -> Request:
 
 
 def print_sessions(database: Database, format: Format = Format.TABLE) -> None:
-    """Print the jobs that a database knows, and what became of them."""
+    """Print the jobs in a database and their states."""
     from tilewright.scheduler.tuning.runs.sessions import sessions
 
     found, now = sessions(database), time.time()
@@ -117,7 +119,7 @@ def _row(session: Session, now: float) -> tuple[str, ...]:
 
 
 def _last_heard(ago: float) -> str:
-    """When a session gave its last sign of life, so many seconds ago."""
+    """The age of a session's last heartbeat, in words."""
     from tilewright.scheduler.cli.output import clock
     from tilewright.scheduler.tuning.runs.sessions import AHEAD
 

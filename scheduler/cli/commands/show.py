@@ -29,7 +29,7 @@ def show_command(
     target: TargetName = "cpu",
     threads: Threads = None,
 ) -> None:
-    """Print an operator's program, what is derived of it, and which templates serve it.
+    """Print an operator's program, facts derived from it, and the templates that serve it.
 
     \b
     Examples:
@@ -56,7 +56,7 @@ def show_command(
 
 
 def operators_command(format: AnswerFormat = Format.TABLE) -> None:
-    """Print the operators that have a name, with an example each."""
+    """List the named operators, with an example each."""
     from tilewright.spaces.named import named, names
 
     found = [named(name) for name in names()]
@@ -71,7 +71,7 @@ def operators_command(format: AnswerFormat = Format.TABLE) -> None:
 
 
 def targets_command(format: AnswerFormat = Format.TABLE) -> None:
-    """Print the targets that have a name, what they are here, and an example each."""
+    """List the named targets, the hardware they mean here, and an example each."""
     from tilewright.spaces.target import target_names
 
     found = {name: _target(name) for name in target_names()}

@@ -67,7 +67,7 @@ def status_command(
 
 
 def headline(driver: DriverStatus, now: float) -> str:
-    """One driver, in a line."""
+    """One line that describes a driver."""
     since = f"lost: silent for {clock(now - driver.at)}" if driver.is_lost(now) else "running"
     return f"{driver.driver}  {since}, {driver.rate:.1f} candidates/s"
 

@@ -45,7 +45,7 @@ ObjectiveOption = Annotated[
     Objective,
     typer.Option(
         "--objective",
-        help="Of a suite. latency: their weighted sum; speedup: over NumPy, their mean.",
+        help="Objective of a suite. latency: the weighted sum; speedup: the mean over NumPy.",
     ),
 ]
 
@@ -74,13 +74,13 @@ def tune_command(
     address: Address = None,
     insecure_cluster: Insecure = False,
 ) -> None:
-    """Search for the fastest schedule, and keep every result in the database.
+    """Search for the fastest schedule, and record every result in the database.
 
-    With --suite, of several workloads: trials go where the objective gains most by them. With
-    several targets, for all of them at once: each has the trials and the seconds.
+    --suite tunes several workloads: trials go where the objective gains most. Several targets are
+    tuned for at once, each with its own trials and seconds.
 
-    On a terminal a live table shows how it goes; elsewhere a line says each gain, and every 30
-    seconds where the search stands. Ctrl-C ends it with the best found so far.
+    A terminal shows a live table. Elsewhere a line reports each gain, and every 30 seconds the
+    state of the search. Ctrl-C ends it with the best found so far.
 
     \b
     Examples:

@@ -29,14 +29,14 @@ def verify_command(
     target: TargetName = "cpu",
     threads: Threads = None,
     schedules: Annotated[int, typer.Option(min=1, help="Random schedules to check.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Of schedules and inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of schedules and inputs.")] = 0,
     format: Annotated[Format, typer.Option(help="How to print the outcome.")] = Format.TABLE,
 ) -> None:
     """Check random schedules of every template against the float64 reference.
 
     Kernels of a named GPU, such as cuda:sm_90a, are emulated on the CPU, asynchrony included: no
-    GPU is needed, and large shapes are shortened. Those of cpu and cuda run for real. The exit
-    code is 1 if any is wrong, or none could be checked.
+    GPU is needed, and large shapes are shortened. Kernels of cpu and cuda run on the hardware. The
+    exit code is 1 if any kernel is wrong, or none could be checked.
 
     \b
     Example:
@@ -89,7 +89,7 @@ def _all(found: Iterator[Verdict], count: int, quiet: bool) -> list[Verdict]:
 
 
 def _code(verdicts: Sequence[Verdict]) -> int:
-    """The exit code; where nothing could be checked, it is said why."""
+    """The exit code. Prints the reason if nothing could be checked."""
     if any(verdict.right for verdict in verdicts):
         return NO_KERNEL if _wrong(verdicts) else 0
     if not _wrong(verdicts):
@@ -103,7 +103,7 @@ def _wrong(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
-    """By template."""
+    """Outcomes counted by template."""
     counts: dict[str, dict[str, int]] = {}
     for verdict in verdicts:
         row = counts.setdefault(

@@ -42,8 +42,7 @@ def read_recordings(path: Path, report: Callable[[str], None]) -> list[Recording
         raise InputError(f"{path} is no recorded space: an entry lacks {error}") from None
     except (TypeError, AttributeError, IndexError) as error:
         raise InputError(
-            f"{path} is no recorded space, for something in it is of a wrong type ({error}); "
-            f"allowed: {ALLOWED}"
+            f"{path} is no recorded space: a value has a wrong type ({error}); allowed: {ALLOWED}"
         ) from None
     raise InputError(f"{path} is no recorded space; allowed: {ALLOWED}")
 

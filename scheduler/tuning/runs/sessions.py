@@ -124,7 +124,7 @@ def rests(database: Database, name: str) -> list[Rest]:
     if session.state(now) is State.RUNNING:
         ago = f"{max(0.0, now - session.heartbeat):.0f} s ago"
         raise InputError(
-            f"session {name} is running: its last sign of life was {ago}; "
+            f"session {name} is running: its last heartbeat was {ago}; "
             f"without one for {LOST_AFTER:g} s it is lost, and can be resumed"
         )
     undone = [run for run in session.runs if run.reason not in DONE]
