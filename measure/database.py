@@ -78,6 +78,10 @@ class Database:
         self._writer = for_writing(self._engine)
         self._asker = for_one_query(self._engine)
 
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<Database {self._engine.url.render_as_string(hide_password=True)}{state}>"
+
     def __enter__(self) -> Database:
         return self
 

@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+from html import escape
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.settings import Default
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, as_target
+from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -83,6 +85,15 @@ class Answer:
     trials: int
     record: Record | None = None
     measured_for: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        time = "unknown" if self.latency is None else f"{self.latency * 1e6:.4g} us"
+        how = f"{self.provenance}, {time}, {self.trials} trials"
+        lines = (f"<Answer {self.workload}", self.target.summary, str(self.schedule), how)
+        return brief("\n  ".join(lines) + ">", width=500)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def workload(self) -> Workload:

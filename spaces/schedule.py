@@ -8,7 +8,7 @@ from functools import cached_property
 
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.canonical import canonical_json
-from tilewright.spaces.validation.text import is_plain
+from tilewright.spaces.validation.text import brief, is_plain
 
 Value = int | str | bool
 
@@ -66,6 +66,9 @@ class Schedule:
                     "printable str, bool"
                 )
         return Schedule(str(template), tuple(decisions.items()))
+
+    def __repr__(self) -> str:
+        return brief(f"<Schedule {self}>", width=1000)
 
     def __str__(self) -> str:
         inner = " ".join(f"{name}={value}" for name, value in self.decisions)

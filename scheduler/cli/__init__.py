@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import time
 from io import TextIOWrapper
 
 from tilewright.scheduler.cli.codes import BAD_INPUT
 from tilewright.scheduler.tuning.interrupt import Ended, exit_code, listen
+from tilewright.spaces.linux import complaint
 from tilewright.spaces.version import VERSION
 
 BEGAN = time.monotonic()
@@ -20,6 +20,9 @@ LEAST_MIB = 512
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    if words := complaint():
+        print(f"tilewright: {words}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
     listen()
     try:
         _open_standard_streams()
@@ -31,6 +34,8 @@ def main() -> None:
 
 
 def _run() -> int:
+    import resource  # of POSIX alone
+
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     if most != resource.RLIM_INFINITY:
         if most < LEAST_MIB << 20:

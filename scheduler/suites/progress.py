@@ -13,6 +13,7 @@ from tilewright.scheduler.suites.suite import Member
 from tilewright.scheduler.tuning.progress import Stop
 from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.target import Target
+from tilewright.spaces.validation.text import brief
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,11 @@ class SuiteResult(SuiteStates):
     database_seconds: float
     idle_seconds: float
     lacking: str
+
+    def __repr__(self) -> str:
+        how = f"{self.trials} trials in {self.seconds:.1f} s, ended by {self.stopped}"
+        count = len(self.tasks)
+        return brief(f"<SuiteResult of {count} workloads\n  {self.target.summary}\n  {how}>")
 
     @property
     def overhead(self) -> float:

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from tilewright.spaces.schedule import LARGEST
 from tilewright.spaces.validation.checks import positive, whole
 
+
+class Effort(StrEnum):
+    """How long to search, where nobody gives trials or seconds."""
+
+    QUICK = "quick"
+    DEFAULT = "default"
+    THOROUGH = "thorough"
+
+
 TRIALS = 128  # trials of one workload, by default
 SECONDS = 60.0  # seconds for one workload, by default
+EFFORTS = {
+    Effort.QUICK: (32, 20.0),
+    Effort.DEFAULT: (TRIALS, SECONDS),
+    Effort.THOROUGH: (512, 300.0),
+}
+"""Trials and seconds of one workload."""
 OVERTIME, OVERTIME_SHARE = 1.2, 0.06  # seconds, and share of the time, for a late comparison
 SPARE = 1.0  # seconds after that in which its end is noted
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from html import escape
 
 from tilewright.measure.records.measurement import Measurement
 from tilewright.spaces.target import Target
+from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -77,6 +79,15 @@ class TuningResult:
     database_seconds: float
     idle_seconds: float
     before_seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        score = self.best.score if self.best else None
+        time = "no right kernel" if score is None else f"best {score * 1e6:.4g} us"
+        how = f"{time}, {self.trials} trials in {self.seconds:.1f} s, ended by {self.stopped}"
+        return brief(f"<TuningResult {self.workload}\n  {self.target.summary}\n  {how}>")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def own_seconds(self) -> float:

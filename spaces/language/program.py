@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.language.tree import Comparison, Expression
+from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.array import Array
 
 
@@ -113,6 +114,9 @@ class Program:
         from tilewright.spaces.language.text import program_text
 
         return program_text(self)
+
+    def __repr__(self) -> str:
+        return brief(f"<Program\n{self.text}>")
 
     def __str__(self) -> str:
         return self.text

@@ -24,6 +24,7 @@ from tilewright.spaces.space.points import NO_PREFERENCE, Points, Population
 from tilewright.spaces.space.validity import Validity
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
+from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.workload import Workload
 
 REMEMBERED = 4096  # schedules: whether each is valid is asked several times in its life
@@ -45,6 +46,10 @@ class Space:
         self._validity = Validity(self._points)
         self._latest: tuple[bytes, Mapping[str, np.ndarray]] | None = None
         self._reasons = lru_cache(maxsize=REMEMBERED)(self._why_not)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.templates)
+        return brief(f"<Space of {names}\n  {self.workload}\n  {self.target.summary}>")
 
     # -- schedules and populations ---------------------------------------------------------
 

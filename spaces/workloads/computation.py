@@ -22,7 +22,7 @@ PROGRAM = "program"
 written, in one line."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Computation(Workload):
     """A program to be tuned.
 

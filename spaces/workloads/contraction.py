@@ -46,7 +46,7 @@ class Operand(Array):
         return self.strides[self.axes.index(axis)] if axis in self.axes else 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contraction(Workload):
     """A sum of products over some loops, and an epilogue of each sum.
 

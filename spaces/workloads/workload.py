@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.array import Array
 
 INTENSE = 16
@@ -133,6 +134,9 @@ class Workload(ABC):
 
     def __str__(self) -> str:
         return self.key
+
+    def __repr__(self) -> str:
+        return brief(f"<Workload {self}>", 1)
 
     def __hash__(self) -> int:
         return hash(self.key)

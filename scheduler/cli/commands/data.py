@@ -27,6 +27,10 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
+TABLES = ("xlsx", "xls", "ods", "tsv", "feather", "arrow", "h5", "db", "sql", "html", "pkl")
+"""Endings of other formats, which JSON lines must not have."""
+
+
 def export_command(
     file: Annotated[Path, typer.Argument(help="The file to write, or - for standard output.")],
     db: DatabaseName = "tuning.db",
@@ -65,7 +69,12 @@ def export_command(
 
 def _by_ending(file: Path) -> ExportFormat:
     ending = file.suffix.removeprefix(".").lower()
-    return ExportFormat(ending) if ending in set(ExportFormat) else ExportFormat.JSONL
+    if ending in set(ExportFormat):
+        return ExportFormat(ending)
+    if ending in TABLES:
+        allowed = ", ".join(f".{each}" for each in ExportFormat)
+        raise InputError(f"{file.name} is of a format that is not written; allowed: {allowed}")
+    return ExportFormat.JSONL
 
 
 def _export_table(

@@ -35,7 +35,7 @@ from tilewright.scheduler.cli.place import (
 )
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.suite import Suite, read_suite
-from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from tilewright.scheduler.tuning.budget import EFFORTS, Budget, Effort
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.validation.checks import positive
@@ -59,6 +59,13 @@ def tune_command(
     objective: ObjectiveOption = Objective.LATENCY,
     target: TargetNames = None,
     threads: Threads = None,
+    effort: Annotated[
+        Effort,
+        typer.Option(
+            help="32, 128 or 512 trials and 20, 60 or 300 seconds a workload, where no option "
+            "says otherwise."
+        ),
+    ] = Effort.DEFAULT,
     trials: Trials = None,
     seconds: Seconds = None,
     patience: Patience = None,
@@ -92,7 +99,7 @@ def tune_command(
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
     what = _what(operator, parameters, file, suite, objective)
-    budget = _budget(what, trials, seconds, patience)
+    budget = _budget(what, effort, trials, seconds, patience)
     session = secrets.token_hex(4)
     with place(target or ["cpu"], threads, executor, address, insecure_cluster) as where:
         from tilewright.scheduler.cli.job import Manner, Request, carry_out
@@ -104,12 +111,17 @@ def tune_command(
 
 
 def _budget(
-    what: Workload | Suite, trials: int | None, seconds: float | None, patience: int | None
+    what: Workload | Suite,
+    effort: Effort,
+    trials: int | None,
+    seconds: float | None,
+    patience: int | None,
 ) -> Budget:
     """The budget for each target. Raises :class:`InputError` for a value that is not allowed."""
     count = len(what.members) if isinstance(what, Suite) else 1
-    trials = TRIALS * count if trials is None else trials
-    seconds = SECONDS * count if seconds is None else positive("--seconds", seconds)
+    most_trials, most_seconds = EFFORTS[effort]
+    trials = most_trials * count if trials is None else trials
+    seconds = most_seconds * count if seconds is None else positive("--seconds", seconds)
     return Budget(trials, seconds, patience)
 
 

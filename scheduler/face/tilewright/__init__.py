@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if not Path(__file__).with_name("spaces").is_dir():  # a checkout keeps the packages at its root
     __path__.append(str(Path(__file__).resolve().parents[3]))
 
+from tilewright.spaces.linux import complaint
 from tilewright.spaces.version import VERSION
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def __getattr__(name: str) -> Any:
     """Import a name of ``__all__`` from its module when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if words := complaint():
+        raise ImportError(words)
     found = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return found
 
