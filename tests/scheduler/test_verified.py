@@ -73,7 +73,8 @@ def test_a_wrong_kernel_is_passed_over_with_a_warning(
 ) -> None:
     first, second, _ = known(tmp_path / "t.db", 3)
     checked = failing(monkeypatch, first)
-    with pytest.warns(RuntimeWarning, match=r"measured .* fails: wrong_result: C\[0, 0\] is 1"):
+    said = r"fails its check: wrong_result: C\[0, 0\] is 1.*; passed over: the measured schedule"
+    with pytest.warns(RuntimeWarning, match=said):
         function = best(WORK, "cpu", tmp_path / "t.db", verify=True)
     assert function.schedule == second
     assert checked == [first, second]
