@@ -1,4 +1,4 @@
-"""What somebody who misspelt a name probably meant."""
+"""Suggest the name that a misspelt one probably stands for."""
 
 from __future__ import annotations
 
