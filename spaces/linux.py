@@ -1,4 +1,4 @@
-"""What is said where Tilewright cannot run."""
+"""The message on systems where Tilewright cannot run."""
 
 from __future__ import annotations
 
