@@ -27,7 +27,7 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
-TABLES = ("xlsx", "xls", "ods", "tsv", "feather", "arrow", "h5", "db", "sql", "html", "pkl")
+TABLES = ("xlsx", "xls", "ods", "tsv", "feather", "arrow", "h5", "html", "pkl")
 """Endings of other formats, which JSON lines must not have."""
 
 
