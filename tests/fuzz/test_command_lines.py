@@ -87,6 +87,7 @@ OPTIONS = {
     "db vacuum": ("--db", "--format"),
     "db merge": ("--into", "--format"),
     "doctor": ("--threads",),
+    "cache": ("--clear", "--format"),
     "bundle": ("--limit-mib", "--python", "--machine", "--wheel"),
 }
 READING = ("evaluate", "explain", "export", "import", "bundle", "resume", "db merge", "replay")

@@ -29,8 +29,8 @@ MUTANTS = {  # name: (workload, decisions, what is replaced everywhere, by what)
     "a correction of 2 % more": (
         SOFTMAX,
         {"passes": "online", "unroll": 1},
-        r"tw_exp\((n\w+ - o\w+)\)",
-        r"tw_exp((\1) * TW_NUMBER(1.02))",
+        r"tw_exp\(-\((n\w+ - o\w+)\)\)",
+        r"tw_exp((\1) * TW_NUMBER(-1.02))",
     ),
     "no maximum of a loss": ("cross_entropy r=64 c=1000", {}, MAXIMUM, "tw_set(0.0f)"),
     "a count of 1 % less": (NORM, {"passes": "online"}, r"n0_0 / n0_1", "n0_0 / (n0_1 * 0.99f)"),
