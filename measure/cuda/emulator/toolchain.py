@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -43,13 +43,12 @@ def compiler() -> str:
     return path
 
 
-@cache
 def _poison() -> tuple[str, ...]:
-    """Registers that nobody has written are huge numbers, not what was there before: from GCC 12
-    on."""
-    found = subprocess.run([compiler(), "-dumpversion"], capture_output=True, text=True, check=True)
-    major = int(found.stdout.split(".")[0])
-    return ("-ftrivial-auto-var-init=pattern",) if major >= 12 else ()
+    """Fill registers that nobody has written with huge numbers, where the compiler's file says that
+    it is GCC 12 or newer (``g++-12``); asking a compiler that hangs would hang."""
+    version = re.search(r"-(\d+)$", str(Path(compiler()).resolve()))
+    is_new = version is not None and int(version[1]) >= 12
+    return ("-ftrivial-auto-var-init=pattern",) if is_new else ()
 
 
 @cache
