@@ -197,11 +197,11 @@ def _with_infinity(program: Program) -> set[str]:
 
 
 def _with_huge(program: Program) -> set[str]:
-    """Operands that may be huge: not those of scores or moments, nor of products of more than two,
-    whose parts may be too large in one order alone."""
+    """Operands that may be huge: not those of scores or moments, nor of products of more than two
+    or with stages, such as attention's, whose parts may be too large in one order alone."""
     found = {operand.name for operand in program.operands} - cancelling_operands(program)
     for _, names in _factors(program):
-        if len(names) > 2:
+        if len(names) > 2 or not set(names) <= program.operand.keys():
             found -= set(names)
     return found
 

@@ -59,7 +59,7 @@ OPTIONS = {
         *("--target", "--threads", "--trials", "--seconds", "--patience", "--db", "--seed"),
         *("--suite", "--objective", "--model", "--format", "-v", "--executor", "--address"),
         *("--file", "--search", "--quiet", "--verbose", "--insecure-cluster"),
-        "--numerics",
+        *("--numerics", "--effort"),
     ),
     "resume": (
         *("--db", "--model", "--format", "-v", "--executor", "--address", "--insecure-cluster"),
