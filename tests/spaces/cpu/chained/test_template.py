@@ -149,7 +149,7 @@ BUGS = [  # name: (form, what is replaced in the source, by what)
     ("whole_where_masked", "causal", r"if \(low\[r\] <= tile &&.*\{", "if (low[r] <= tile) {"),
     ("no_correction", "causal", r"if \(f0\[0\] != 1\.0f\)", "if (0)"),
     ("sum_not_corrected", "causal", r"\(s1 \* f0\)", "s1"),
-    ("correction_inverted", "causal", r"by_f0 = n(\d+) - o(\d+)", r"by_f0 = o\2 - n\1"),
+    ("correction_inverted", "causal", r"moved_f0 = n(\d+) - o(\d+)", r"moved_f0 = o\2 - n\1"),
     ("stale_maximum", "causal", r"state0\[r\] = t0\[0\];", ""),
     ("not_divided", "causal", r"TW_NUMBER\(1\.0\) / s1", "TW_NUMBER(1.0)"),
     (
