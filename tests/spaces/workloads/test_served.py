@@ -210,7 +210,7 @@ def test_products_that_programs_spell_are_workloads_by_their_text() -> None:
     ("text", "reason"),
     [
         ("bmm batch=4 m=8 n=8", "bmm needs batch, m, n, k; missing: k"),
-        ("spftmax r=4", "unknown operator 'spftmax'; known: "),
+        ("spftmax r=4", "unknown operator 'spftmax'; did you mean softmax"),
     ],
 )
 def test_what_is_no_operator_is_refused(text: str, reason: str) -> None:
