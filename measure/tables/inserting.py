@@ -78,7 +78,7 @@ def _insert_runs(connection: Connection, found: Sequence[Run], ids: Mapping[Key,
         run_to_row(latest[key]) | {"pair_id": ids[_pair(latest[key])]} for key in sorted(latest)
     ]
     statement = _insert(connection, runs)
-    changing = ("started_at", "heartbeat", "ended_at", "reason")
+    changing = ("heartbeat", "ended_at", "reason")  # what a role that appends may change
     connection.execute(
         statement.on_conflict_do_update(
             index_elements=[runs.c.key],

@@ -17,6 +17,7 @@ from tilewright.measure.tables.patience import UnavailableError
 from tilewright.scheduler.strategies.search import Proposed
 from tilewright.scheduler.tuning.runs.process import this_process
 from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.version import VERSION
@@ -75,7 +76,8 @@ class RunLog:
         it lasted is told from that."""
         started_at = time.time() - (time.monotonic() - self._began)
         if abs(started_at - self._started_at) >= STEP:
-            self._database.set_start(self._run.key, started_at)
+            with suppress(InputError):  # a role may append without the right to change this
+                self._database.set_start(self._run.key, started_at)
             self._started_at = started_at
 
     def _record(self, measurement: Measurement) -> Record:

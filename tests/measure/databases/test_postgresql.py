@@ -30,8 +30,10 @@ from tilewright.measure.testing.made_up import (
 )
 from tilewright.scheduler.best import best
 from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.tuning.runs.run_log import RunLog
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 
 ROOT = Path(__file__).parents[3]
 RUNS = {
@@ -212,9 +214,11 @@ def test_a_server_that_refuses_says_why_without_the_password(server, location):
 
 @pytest.fixture
 def roles(server, location):
-    """URLs of a database for who may read and who may append, by the statements of the README."""
+    """URLs of a database for who may read and who may append, by the statements of the guide."""
     Database(location).close()
-    (statements,) = re.findall("```sql\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (statements,) = re.findall(
+        "```sql\n(.*?)```", (ROOT / "docs/how-to/share-a-database.md").read_text(), re.DOTALL
+    )
     name = name_of(location)
     for role in ("readers", "jobs"):
         statements = re.sub(rf"\b{role}\b", f"{role}_of_{name}", statements)
@@ -232,6 +236,7 @@ def test_a_role_that_may_only_append_suffices_for_a_job(roles, location):
         record = replace(attempt(measured(1, 1.0)), run="9af0")
         assert database.record_all([record, attempt(measured(2, 2.0)), attempt(lost(3))]) == 3
         database.beat("9af0")
+        database.set_start("9af0", 3.0)
         database.doubt(record)
         database.end_run("9af0", "trials")
         assert database.trials(WORKLOAD, TARGET) == 2
@@ -333,6 +338,21 @@ def test_roles_suffice_for_the_commands(roles, tmp_path, monkeypatch, capsys):
     assert best(" ".join(shape), "cpu", reader).provenance == "measured"
     assert run(("import", "all.jsonl", "--db", job)) == 0
     assert run(("db", "merge", reader, "--into", "copy.db")) == 0
+
+
+def test_a_job_runs_with_the_rights_that_earlier_versions_asked_for(roles, server, location):
+    """They did not include the time at which a run began, which changes where a clock was set."""
+    name = name_of(location)
+    server.execute(f"REVOKE UPDATE (started_at) ON runs FROM jobs_of_{name}", name)
+    with Database(roles[1]) as database, pytest.MonkeyPatch.context() as patch:
+        began = replace(a_run(), key="9af1")
+        log = RunLog(database, space_for(began.workload, began.target), began)
+        log.begin()
+        patch.setattr(time, "time", lambda now=time.time: now() + 100)
+        log.end("trials")
+    with Database(location) as database:
+        (kept,) = database.runs()
+    assert (kept.reason, kept.started_at) == ("trials", began.started_at)
 
 
 def test_without_a_driver_the_package_is_named():
