@@ -120,7 +120,7 @@ def _run(arguments: Sequence[str], began: float) -> int:
         return _fail(complaint(error), BAD_INPUT)
     except MemoryError as error:
         return _fail(f"not enough memory: {error}", BAD_INPUT)
-    except SystemError as error:  # what some modules in C raise instead
+    except (SystemError, ImportError) as error:  # modules in C raise these instead
         if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
             raise
         return _fail(f"not enough memory: {error}", BAD_INPUT)
