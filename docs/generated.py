@@ -1,7 +1,7 @@
 """Reference pages that are written from the code itself, so that they are never out of date.
 
-``write(folder)`` makes ``functions.md``, ``operators.md`` and ``command-line.md`` in it. They are
-not kept in the repository.
+``write(folder)`` makes ``functions.md``, ``operators.md``, ``command-line.md`` and ``tables.inc``
+in it. They are not kept in the repository.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ from tilewright import __version__
 
 def write(folder: Path) -> None:
     """Write all generated pages into ``folder``."""
-    pages = {"functions": functions(), "operators": operators(), "command-line": command_line()}
+    pages = {
+        "functions.md": functions(),
+        "operators.md": operators(),
+        "command-line.md": command_line(),
+        "tables.inc": tables(),  # database.md includes it
+    }
     for name, lines in pages.items():
-        (folder / f"{name}.md").write_text("\n".join(lines) + "\n")
+        (folder / name).write_text("\n".join(lines) + "\n")
 
 
 def functions() -> Iterator[str]:
@@ -107,6 +112,41 @@ def _meaning(parameter: Any) -> str:
     default = shown if isinstance(shown, str) else parameter.default
     plain = isinstance(default, str | int | float) and not isinstance(default, bool)
     return f"{text} Default: `{default}`." if plain and str(default) else text
+
+
+def tables() -> Iterator[str]:
+    """The tables of a tuning database, their columns and indexes, and the migrations."""
+    from tilewright.measure.tables.schema import MEANING, metadata
+
+    for made in metadata.tables.values():
+        yield from ("", f"## {made.name}", "", made.info[MEANING], "")
+        rows = [(f"`{c.name}`", _type(c), str(c.doc)) for c in made.columns]
+        yield from table(("column", "type", "meaning"), rows)
+        indexes = [f"`{i.name}` ({', '.join(i.columns.keys())})" for i in made.indexes]
+        if indexes:
+            yield from ("", f"Indexes: {', '.join(sorted(indexes))}.")
+    yield from ("", "## Migrations", "")
+    yield from table(("revision", "what it does"), _migrations())
+
+
+def _type(column: Any) -> str:
+    words = [str(column.type).lower()]
+    if not column.nullable:
+        words.append("not null")
+    if column.primary_key or column.unique:
+        words.append("primary key" if column.primary_key else "unique")
+    words += [f"to `{key.target_fullname}`" for key in column.foreign_keys]
+    return ", ".join(words)
+
+
+def _migrations() -> list[tuple[str, str]]:
+    """The revisions with the first sentence of each, oldest first."""
+    from alembic.script import ScriptDirectory
+
+    from tilewright.measure.tables import migrations
+
+    scripts = ScriptDirectory(str(Path(str(migrations.__file__)).parent))
+    return [(f"`{r.revision}`", r.doc) for r in scripts.walk_revisions()][::-1]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -160,7 +160,7 @@ def _check_rights(engine: Engine, connection: Connection) -> None:
     if not may:
         raise InputError(
             f"database {name(engine)} can only be read by {user}, who may not INSERT into its "
-            "tables; the README has the rights that jobs need"
+            "tables; docs/how-to/share-a-database.md has the rights that jobs need"
         )
 
 

@@ -8,6 +8,8 @@ may come here in any order, or one without the other.
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -27,9 +29,13 @@ from sqlalchemy import (
 HEAD = "0007"
 """The revision of ``measure/tables/migrations`` that the tables below describe."""
 
+MEANING = "meaning"
+"""A table's meaning stands under this key of its ``info``; a column's is its ``doc``."""
+
 VERSION_TABLE = "tilewright_schema"
 """Holds the revision a database is at; a database without it is not ours."""
 
+_Required = partial(Column, nullable=False)
 _Id = BigInteger().with_variant(Integer(), "sqlite")  # only INTEGER keys count up in SQLite
 
 metadata = MetaData()
@@ -37,89 +43,195 @@ metadata = MetaData()
 workloads = Table(
     "workloads",
     metadata,
-    Column("id", _Id, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),
-    Column("operator", String(64), nullable=False, index=True),
-    Column("family", Text, nullable=False),  # with extents: see measure.tables.likeness.distance
-    Column("extents", Text, nullable=False),
-    Column("text", Text, nullable=False),  # this and the operations: see measure.tables.summary
-    Column("flops", Double, nullable=False),
-    Column("description", Text, nullable=False),
+    Column(
+        "id", _Id, primary_key=True, doc="number of the row; other databases have other numbers"
+    ),
+    _Required(
+        "key",
+        Text,
+        unique=True,
+        doc="canonical text that identifies the workload in every database",
+    ),
+    _Required(
+        "operator", String(64), index=True, doc="name of the operator; `program` where it has none"
+    ),
+    _Required(
+        "family",
+        Text,
+        doc="JSON object: dtypes, layouts, epilogue; the nearest workload is found by it",
+    ),
+    _Required("extents", Text, doc="JSON object: the extent of each axis"),
+    _Required("text", Text, doc="text that people read and may type"),
+    _Required("flops", Double, doc="floating-point operations of one call"),
+    _Required("description", Text, doc="JSON object that the workload is read from"),
+    info={MEANING: "Each workload that somebody tuned, once."},
 )
 
 targets = Table(
     "targets",
     metadata,
-    Column("id", _Id, primary_key=True),
-    Column("fingerprint", String(64), nullable=False, unique=True),
-    Column("description", Text, nullable=False),
+    Column("id", _Id, primary_key=True, doc="number of the row"),
+    _Required(
+        "fingerprint",
+        String(64),
+        unique=True,
+        doc="digest of hardware, compiler and threads: equal ones are comparable",
+    ),
+    _Required("description", Text, doc="JSON object that the target is read from"),
+    info={MEANING: "Each target that something was measured on, once."},
 )
 
-# A workload on a target, and what was counted of its measurements: the schedules that were
-# tried, the failures of schedules, the attempts that the machine lost.
 pairs = Table(
     "pairs",
     metadata,
-    Column("id", _Id, primary_key=True),
-    Column("workload_id", _Id, ForeignKey("workloads.id"), nullable=False),
-    Column("target_id", _Id, ForeignKey("targets.id"), nullable=False, index=True),
-    Column("trials", BigInteger, nullable=False),
-    Column("failures", BigInteger, nullable=False),
-    Column("lost", BigInteger, nullable=False),
+    Column("id", _Id, primary_key=True, doc="number of the row"),
+    _Required("workload_id", _Id, ForeignKey("workloads.id"), doc="the workload"),
+    _Required("target_id", _Id, ForeignKey("targets.id"), index=True, doc="the target"),
+    _Required("trials", BigInteger, doc="schedules that were tried, each counted once"),
+    _Required("failures", BigInteger, doc="attempts that failed by the schedule's own fault"),
+    _Required("lost", BigInteger, doc="attempts that the machine lost"),
     UniqueConstraint("workload_id", "target_id"),
+    info={MEANING: "A workload on a target, with counts of its measurements."},
 )
 
 runs = Table(
     "runs",
     metadata,
-    Column("id", _Id, primary_key=True),
-    Column("key", String(64), nullable=False, unique=True),
-    Column("pair_id", _Id, ForeignKey("pairs.id"), nullable=False),
-    Column("session", Text, nullable=False, index=True),
-    Column("command", Text, nullable=False),
-    Column("seed", BigInteger, nullable=False),
-    Column("configuration", Text, nullable=False),
-    Column("versions", Text, nullable=False),
-    Column("started_at", Double, nullable=False),
-    Column("heartbeat", Double, nullable=False),
-    Column("ended_at", Double),
-    Column("reason", Text, nullable=False),
-    Column("peak_gflops", Double),
-    Column("library_seconds", Double),
+    Column("id", _Id, primary_key=True, doc="number of the row"),
+    _Required(
+        "key", String(64), unique=True, doc="random text that identifies the run in every database"
+    ),
+    _Required("pair_id", _Id, ForeignKey("pairs.id"), doc="the workload and target"),
+    _Required(
+        "session",
+        Text,
+        index=True,
+        doc="job that the run belongs to; `resume` takes it; empty for none",
+    ),
+    _Required("command", Text, doc="command that the user typed"),
+    _Required("seed", BigInteger, doc="seed of the search's random numbers"),
+    _Required(
+        "configuration",
+        Text,
+        doc="JSON object: trials, seconds, patience, search, model and numerics of the run",
+    ),
+    _Required(
+        "versions",
+        Text,
+        doc="JSON object: versions of packages and templates, and the process that ran",
+    ),
+    _Required("started_at", Double, doc="Unix time of the start"),
+    _Required("heartbeat", Double, doc="Unix time of the last sign of life"),
+    Column("ended_at", Double, doc="Unix time of the end; null until then"),
+    _Required(
+        "reason", Text, doc="what ended the run, such as `trials` or `seconds`; empty until then"
+    ),
+    Column(
+        "peak_gflops",
+        Double,
+        doc="GFLOP/s that the machine reached on the element type; null where unknown",
+    ),
+    Column(
+        "library_seconds",
+        Double,
+        doc="latency of the library that the run was compared with; null where unknown",
+    ),
+    info={MEANING: "Each run of the tuner on a workload and target."},
 )
 
 measurements = Table(
     "measurements",
     metadata,
-    Column("id", _Id, primary_key=True),
-    Column("key", String(64), nullable=False, unique=True),
-    Column("pair_id", _Id, ForeignKey("pairs.id"), nullable=False),
-    Column("template_version", Text, nullable=False),
-    Column("schedule_digest", String(64), nullable=False),
-    Column("schedule", Text, nullable=False),
-    Column("status", String(16), nullable=False),
-    Column("round", String(16), nullable=False),
-    Column("doubted", Boolean, nullable=False),
-    Column("rank_score", Double),  # what best-known is ordered by; null for what may not win
-    Column("score", Double),
-    Column("samples", Text, nullable=False),
-    Column("reference_samples", Text, nullable=False),
-    Column("clock", Text, nullable=False),
-    Column("error_kind", String(32)),
-    Column("error_text", Text, nullable=False),
-    Column("build_seconds", Double, nullable=False),
-    Column("run_seconds", Double, nullable=False),
-    Column("started_at", Double, nullable=False),
-    Column("recorded_at", Double, nullable=False),
-    Column("run", Text, nullable=False),
-    Column("origin", Text),  # this and the next three: see measure.records.run.Proposal
-    Column("place_in_run", BigInteger),
-    Column("predicted_mean", Double),
-    Column("predicted_spread", Double),
-    Column("host", Text, nullable=False),
-    Column("device", Text, nullable=False),
-    Column("toolchain", Text, nullable=False),
-    Column("info", Text, nullable=False),
+    Column(
+        "id",
+        _Id,
+        primary_key=True,
+        doc="number of the row; rises in the order in which attempts became known here",
+    ),
+    _Required(
+        "key", String(64), unique=True, doc="digest that identifies the attempt in every database"
+    ),
+    _Required("pair_id", _Id, ForeignKey("pairs.id"), doc="the workload and target"),
+    _Required(
+        "template_version", Text, doc="the schedule's template with its version, such as `rows.4`"
+    ),
+    _Required(
+        "schedule_digest", String(64), doc="SHA-256 of `schedule`, by which its attempts are found"
+    ),
+    _Required("schedule", Text, doc="JSON object: the template and the values of its decisions"),
+    _Required(
+        "status",
+        String(16),
+        doc="`ok`, `slow` (stopped after one call), `error` (its own) or `lost` (the machine's)",
+    ),
+    _Required(
+        "round",
+        String(16),
+        doc="`search`, `preliminary` or `final`: the comparison that the times are from",
+    ),
+    _Required(
+        "doubted",
+        Boolean,
+        doc="true where a later run could not confirm the score; such a row ranks last",
+    ),
+    Column(
+        "rank_score",
+        Double,
+        doc="seconds that the best known is ordered by; null for what may not win",
+    ),
+    Column("score", Double, doc="latency of one call in seconds; null unless the kernel ran"),
+    _Required(
+        "samples",
+        Text,
+        doc="JSON list: raw times in seconds, each divided by the calls that it spans",
+    ),
+    _Required(
+        "reference_samples",
+        Text,
+        doc="JSON list: times of the reference kernel in the same rounds, which show drift",
+    ),
+    _Required("clock", Text, doc="`cpu` (CPU time of the thread), `wall` or `device`"),
+    Column(
+        "error_kind",
+        String(32),
+        doc="kind of failure, such as `compile_error` or `wrong_result`; null for none",
+    ),
+    _Required(
+        "error_text", Text, doc="words of the compiler, the check or the driver; empty for none"
+    ),
+    _Required("build_seconds", Double, doc="seconds that code generation and compiling took"),
+    _Required("run_seconds", Double, doc="seconds that checking and timing took"),
+    _Required("started_at", Double, doc="Unix time of the attempt's start"),
+    _Required("recorded_at", Double, doc="Unix time at which this database received the row"),
+    _Required("run", Text, doc="`key` of the run; text, since a row may arrive before its run"),
+    Column(
+        "origin",
+        Text,
+        doc="step of the search that proposed the schedule, such as `random`; null for none",
+    ),
+    Column(
+        "place_in_run",
+        BigInteger,
+        doc="place among the candidates of the run, from 0; null without `origin`",
+    ),
+    Column(
+        "predicted_mean",
+        Double,
+        doc="prediction of the cost model in its own unit; null where no model was asked",
+    ),
+    Column(
+        "predicted_spread",
+        Double,
+        doc="standard deviation of that prediction; null where no model was asked",
+    ),
+    _Required("host", Text, doc="name of the host"),
+    _Required("device", Text, doc="name of the CPU or GPU"),
+    _Required("toolchain", Text, doc="compiler with its version"),
+    _Required(
+        "info",
+        Text,
+        doc="JSON object: registers, spills, waiting and more, as the builder and runner report it",
+    ),
     Index(
         "best_known",
         *("pair_id", "doubted", "rank_score", "id"),
@@ -132,4 +244,5 @@ measurements = Table(
     ),
     Index("attempts_of_schedule", "pair_id", "schedule_digest", "round"),
     Index("measurements_of_run", "run"),
+    info={MEANING: "Each attempt to build, check and time a schedule, failures included."},
 )

@@ -1,4 +1,4 @@
-"""Workloads, targets and their measurements."""
+"""Makes the first tables: workloads, targets and measurements."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Pairs of workload and target with their counts, runs, and records with their own version."""
+"""Adds runs, pairs of workload and target with counts, and a version of its own to each record."""
 
 from __future__ import annotations
 

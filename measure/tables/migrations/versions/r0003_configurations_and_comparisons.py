@@ -1,4 +1,4 @@
-"""Runs keep all that they were told, and a pair's last comparison is found by an index."""
+"""Keeps all that a run was told, and adds an index that finds a pair's last comparison."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Workloads keep what people are told of them, so that a list of thousands makes none of them."""
+"""Keeps the text and operations of each workload, so that a list need not read descriptions."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""A product is known by what its epilogue computes, and no longer by how that is written.
+"""Identifies a product by what its epilogue computes, and no longer by how that is written.
 
 Rows of ``workloads`` that were one product in several spellings become one, the first of them.
 """

@@ -1,5 +1,6 @@
-"""Epilogues know all functions and selections: programs that are products of matrices with such an
-epilogue are known as these, and no longer as programs.
+"""Identifies a program that is a product with an epilogue as that product.
+
+Epilogues have known all functions and selections since.
 """
 
 from __future__ import annotations

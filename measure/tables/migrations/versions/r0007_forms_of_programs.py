@@ -1,5 +1,4 @@
-"""Programs whose maxima are grouped otherwise, whose indices are factored otherwise, or in which a
-minus stands elsewhere are known as one.
+"""Identifies programs that differ in groups of maxima, factors of indices or places of a minus.
 
 Rows of ``workloads`` that were one program in several spellings become one, the first of them.
 """
