@@ -34,7 +34,8 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True)
 class Build:
-    """A binary, described by its inputs: C ``sources``, texts by file name, and compiler ``flags``.
+    """A binary, described by its inputs: C and C++ ``sources``, texts by file name, and compiler
+    ``flags``.
 
     ``host`` identifies the machines that it is for, beside the compiler and the C library;
     ``supervised`` tells whether its compiler is, see :class:`Compilations`.
@@ -76,7 +77,7 @@ class Build:
     def _compile_in(self, folder: Path, compiler: str) -> tuple[Compilation, bytes]:
         for file, text in self.sources.items():
             (folder / file).write_text(text)
-        units = [file for file in self.sources if file.endswith(".c")]
+        units = [file for file in self.sources if file.endswith((".c", ".cpp"))]
         made = folder / "made"
         command = [compiler, *self.flags, *units, "-o", str(made), "-lm", "-ldl"]
         outcome = Compilations(self.supervised).run(command, folder, TIME_LIMIT)

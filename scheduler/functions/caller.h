@@ -36,8 +36,8 @@ ARE_INDICES(int32_t, uint32_t)
 /* Whether the elements of an array are indices, if they are to be. */
 static int holds(const demand *d, const void *address) {
   if (d->most < 0) return 1;
-  if (d->size == sizeof(int8_t)) return are_int8_t(address, d->span, d->most, d->rises);
-  return are_int32_t(address, d->span / d->size, d->most, d->rises);
+  if (d->size == sizeof(int8_t)) return are_int8_t((const int8_t *)address, d->span, d->most, d->rises);
+  return are_int32_t((const int32_t *)address, d->span / d->size, d->most, d->rises);
 }
 
 /* Whether elements of the size may be as large as the largest index. */

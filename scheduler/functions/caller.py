@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,28 @@ def caller(
         entry, runtime, len(inputs), dtypes, demands, *makers, new_workspace, closely
     )
     return call
+
+
+@dataclass(frozen=True)
+class CallParts:
+    """Everything that C code needs to call a kernel.
+
+    ``entry`` and ``runtime`` are addresses. ``order`` has, of each input of the kernel, the number
+    of the given array that it is. ``demands`` are packed as ``caller.h`` reads them, of the given
+    arrays and then of the outputs, and ``dtypes`` name their element types.
+    """
+
+    entry: int
+    runtime: int
+    workspace_bytes: int
+    order: tuple[int, ...]
+    demands: bytes
+    dtypes: tuple[str, ...]
+
+
+def packed_demands(ports: Sequence[Port]) -> bytes | None:
+    """The requirements on arrays as ``caller.h`` reads them; None if it cannot check one."""
+    return b"".join(map(_demand, ports)) if all(map(_in_sequence, ports)) else None
 
 
 def _in_sequence(port: Port) -> bool:

@@ -21,7 +21,7 @@ from tilewright.scheduler.functions.arrays import (
     is_tensor,
     outputs_of,
 )
-from tilewright.scheduler.functions.caller import admit_tensors, caller
+from tilewright.scheduler.functions.caller import CallParts, admit_tensors, caller, packed_demands
 from tilewright.scheduler.functions.kernel_function import KernelFunction
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.errors import InputError
@@ -92,6 +92,21 @@ class CpuFunction(KernelFunction):
                 f"{' and '.join(sorted(differing))}; best() makes one that fits"
             )
         return super().remade(workload, target, *parts)
+
+    @property
+    def parts(self) -> CallParts | None:
+        """All that C code needs to call the kernel; None if it cannot check the arrays."""
+        demands = packed_demands((*self._given, *self._outputs))
+        if demands is None:
+            return None
+        return CallParts(
+            ctypes.cast(self._entry, ctypes.c_void_p).value or 0,
+            self._runtime,
+            self._kernel.call.workspace_bytes,
+            tuple(self._order),
+            demands,
+            tuple(port.operand.dtype for port in (*self._given, *self._outputs)),
+        )
 
     def _closely(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """A call whose arrays may be of any kind: each is checked by its port."""

@@ -1,5 +1,5 @@
-"""Extension modules in C, one file each and its header: built once, kept on disk, and done without
-where they cannot be built."""
+"""Extension modules in C or C++, one file each and its headers: built once, kept on disk, and done
+without where they cannot be built."""
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ from tilewright.measure.cpu.binaries import Build
 from tilewright.spaces.errors import InputError
 
 FLAGS = ("-O3", "-shared", "-fPIC", "-Wall", "-Wextra")
+CPP_FLAGS = ("-std=c++17", "-Wl,--no-as-needed", "-lstdc++")
 
 
-def extension(source: Path, headers: Sequence[str] = (), abi: str = "") -> Any:
-    """The module of a C file, which includes the header of its own name, if there is one, Python's
-    and those of folders ``headers``; ``abi`` says what else its binary depends on. None where it
-    cannot be built, for want of a C compiler or of Python's headers."""
+def extension(
+    source: Path, headers: Sequence[str] = (), abi: str = "", beside: Sequence[Path] = ()
+) -> Any:
+    """The module of a C or C++ file, which includes the header of its own name, if there is one,
+    those ``beside`` it, Python's and those of folders ``headers``; ``abi`` says what else its
+    binary depends on. None where it cannot be built, for want of a compiler or of Python's headers.
+    """
     include = sysconfig.get_path("include")
     if not Path(include, "Python.h").exists():
         return None
-    flags = (*FLAGS, *(f"-I{folder}" for folder in (include, *headers)))
+    language = CPP_FLAGS if source.suffix == ".cpp" else ()
+    flags = (*FLAGS, *language, *(f"-I{folder}" for folder in (include, *headers)))
     suffix = str(sysconfig.get_config_var("EXT_SUFFIX"))
-    files = (file for file in (source, source.with_suffix(".h")) if file.exists())
+    own = (source, source.with_suffix(".h"), *beside)
+    files = (file for file in own if file.exists())
     texts = {file.name: file.read_text() for file in files}
     build = Build(source.stem, texts, flags, suffix + abi)
     try:

@@ -1,0 +1,1 @@
+"""PyTorch models: regions of their graphs become workloads. Only its modules import torch."""

@@ -1,0 +1,58 @@
+"""The operator's CPU kernel in C++, where it can be built: an operator's call in Python takes some
+8 us more than its kernel, of which C++ needs 1 to 2.
+
+``operator_native.cpp`` holds plans: the addresses and demands of kernels by key and number of
+threads. A key that it does not know it asks Python for, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tilewright.scheduler.functions import caller
+from tilewright.scheduler.functions.extension import extension
+from tilewright.spaces.errors import InputError
+
+SOURCE = Path(__file__).with_suffix(".cpp")
+LIBRARY = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+OLDEST = (2, 10)
+"""The first version of torch with the stable functions that are called."""
+
+
+@cache
+def native() -> Any:
+    """The module of ``operator_native.cpp``; None where it cannot be built, or torch is too old."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) < OLDEST or not LIBRARY.exists():
+        return None
+    header = caller.SOURCE.with_suffix(".h")
+    return extension(SOURCE, beside=[header])
+
+
+def register(resolve: Callable[[str, int], None]) -> bool:
+    """Register the operators of C++ for the CPU; whether that succeeded. ``resolve`` is called with
+    a key and a number of threads whose plan is missing, and is to :func:`put` it."""
+    module = native()
+    return module is not None and module.registered(str(LIBRARY), resolve)
+
+
+def put(key: str, threads: int, function: Any) -> None:
+    """Let the operator call this function of a CPU; :class:`InputError` if C++ cannot check its
+    arrays."""
+    parts = function.parts
+    if parts is None:
+        raise InputError(f"{function.workload} has sorted indices in another order than row-major")
+    native().put(
+        key,
+        threads,
+        parts.entry,
+        parts.runtime,
+        parts.workspace_bytes,
+        parts.order,
+        parts.demands,
+        parts.dtypes,
+    )
