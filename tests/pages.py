@@ -42,8 +42,8 @@ def run(language: str, text: str, folder: Path, variables: dict[str, str]) -> st
 
 
 def quickly(text: str) -> str:
-    """The same with few schedules and trials: as many as training and a suite need, or next to
-    none."""
-    trials = 8 if re.search("train|suite", text) else 2
+    """The same with few schedules and trials: as many as training, a suite or an interruption need,
+    or next to none."""
+    trials = 8 if re.search("train|suite|kill", text) else 2
     text = re.sub(r"trials([= ])\d+", rf"trials\g<1>{trials}", text)
     return re.sub(r"--schedules \d+", "--schedules 1", text)
