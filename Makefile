@@ -30,6 +30,7 @@ slow: .venv/dev.stamp
 check: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	mkdir -p .venv/tree/tilewright
 	ln -sfn $(addprefix $(CURDIR)/,$(wildcard scheduler/face/tilewright/*.*) spaces measure costmodel scheduler) .venv/tree/tilewright/
 	$(BIN)/mypy
