@@ -1,0 +1,139 @@
+"""How regions grow: along what reads their nodes, and to what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from torch import fx
+
+from tilewright.scheduler.torch.nodes import has_tensor, name_of
+from tilewright.scheduler.torch.translation.products import factors_of
+from tilewright.scheduler.torch.translation.rules import Kind
+from tilewright.scheduler.torch.translation.table import kind_of
+from tilewright.scheduler.torch.translation.views import is_free
+
+AFTER_PRODUCT = (Kind.POINTWISE, Kind.VIEW, Kind.RESULT)
+AFTER_REDUCTION = (*AFTER_PRODUCT, Kind.REDUCTION)
+
+
+def descendants(node: fx.Node) -> set[fx.Node]:
+    """All nodes that depend on one."""
+    found, waiting = set[fx.Node](), [node]
+    while waiting:
+        new = [user for user in waiting.pop().users if user not in found]
+        found.update(new)
+        waiting += new
+    return found
+
+
+def closure(node: fx.Node, inside: Collection[fx.Node]) -> set[fx.Node]:
+    """A node, and those of ``inside`` on which it depends by way of these."""
+    found, waiting = set[fx.Node](), [node]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += [source for source in each.all_input_nodes if source in inside]
+    return found
+
+
+def grown(
+    anchor: fx.Node, order: Mapping[fx.Node, int], taken: Collection[fx.Node]
+) -> set[fx.Node]:
+    """The anchor, and the nodes after it that read nothing else that depends on it. A second
+    product of the same left factor that meets the first one, as a gate does, is taken along."""
+    inside, below = {anchor}, descendants(anchor)
+    allowed = AFTER_PRODUCT if kind_of(anchor) is Kind.PRODUCT else AFTER_REDUCTION
+    while True:
+        readers = {user for node in inside for user in node.users} - inside
+        for reader in sorted(readers, key=order.__getitem__):
+            if reader in taken or kind_of(reader) not in allowed:
+                continue
+            outer = [source for source in reader.all_input_nodes if source not in inside]
+            if any(source in below for source in outer):
+                continue
+            inside |= {reader, *_gates(anchor, outer, taken)}
+            break
+        else:
+            return inside
+
+
+def _gates(anchor: fx.Node, outer: Collection[fx.Node], taken: Collection[fx.Node]) -> set[fx.Node]:
+    """The nodes of products of the same left factor that lead to these nodes alone."""
+    if name_of(anchor) != "mm":
+        return set()
+    found: set[fx.Node] = set()
+    for source in outer:
+        chain = _single_chain(source, taken)
+        products = [node for node in chain if kind_of(node) is Kind.PRODUCT]
+        if len(products) == 1 and _left(products[0]) is _left(anchor):
+            found |= chain
+    return found
+
+
+def _single_chain(node: fx.Node, taken: Collection[fx.Node]) -> set[fx.Node]:
+    """The nodes back to products that nothing else reads; none if one of these is taken."""
+    chain, waiting = set[fx.Node](), [node]
+    while waiting:
+        each, kind = waiting[-1], kind_of(waiting.pop())
+        if each in chain or kind not in (Kind.PRODUCT, *AFTER_PRODUCT):
+            continue
+        if each in taken or len(each.users) > 1:
+            if kind is Kind.PRODUCT:
+                return set()
+            continue
+        chain.add(each)
+        if kind is not Kind.PRODUCT:
+            waiting += each.all_input_nodes
+    return chain
+
+
+def _left(product: fx.Node) -> fx.Node | None:
+    """The left factor, views of it seen through."""
+    if name_of(product) not in ("mm", "addmm"):
+        return None
+    node = factors_of(product)[0]
+    while kind_of(node) is Kind.VIEW:
+        node = node.all_input_nodes[0]
+    return node
+
+
+def with_producers(inside: set[fx.Node], taken: Collection[fx.Node]) -> set[fx.Node]:
+    """The same nodes with those before them that nothing else reads, and that are cheap."""
+    while True:
+        more = {
+            source
+            for node in inside
+            for source in node.all_input_nodes
+            if source not in inside
+            and source not in taken
+            and kind_of(source) in (Kind.POINTWISE, Kind.VIEW)
+            and set(source.users) <= inside
+        }
+        if not more:
+            return inside
+        inside = inside | more
+
+
+def may_end(node: fx.Node, nodes: Collection[fx.Node], anchor: fx.Node) -> bool:
+    """Tell whether a region of these nodes can end with one: all else that depends on the anchor is
+    read within it alone. A view at the end costs nothing outside."""
+    if not has_tensor(node) or kind_of(node) is Kind.VIEW or _gives_several(node):
+        return False
+    depend = {anchor, *descendants(anchor)}
+    inner = (each for each in nodes if each is not node and each in depend)
+    return all(set(each.users) <= set(nodes) for each in inner)
+
+
+def _gives_several(node: fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), tuple | list)
+
+
+def behind(nodes: set[fx.Node]) -> set[fx.Node]:
+    """The same nodes with the free views that they read."""
+    while True:
+        read = {source for node in nodes for source in node.all_input_nodes} - nodes
+        views = {node for node in read if node.op == "call_function" and is_free(node)}
+        if not views:
+            return nodes
+        nodes = nodes | views

@@ -1,0 +1,77 @@
+"""Facts about one node of an FX graph of ATen operators."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor, fx
+
+from tilewright.scheduler.torch.gap import Gap
+
+
+def name_of(node: fx.Node) -> str:
+    """The name of the operator that a node calls, without namespace and overload, such as ``add``;
+    ``getitem``, or the kind of a node that calls none."""
+    if node.op != "call_function":
+        return str(node.op)
+    if node.target is operator.getitem:
+        return "getitem"
+    schema = getattr(node.target, "_schema", None)
+    return str(schema.name).split("::")[-1] if schema else getattr(node.target, "__name__", "?")
+
+
+def arguments(node: fx.Node) -> dict[str, Any]:
+    """All arguments of a node by the names of its operator's schema, defaults included."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        raise Gap(name_of(node))
+    found = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+    names = [argument.name for argument in schema.arguments]
+    return found | dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
+
+
+def fake(node: fx.Node) -> Tensor:
+    """The tensor without values that has a node's shape, strides and dtype; the first one of
+    several. :class:`Gap` of a node that gives no tensor."""
+    found = node.meta.get("val")
+    if isinstance(found, tuple | list) and found:
+        found = found[0]
+    if not isinstance(found, Tensor):
+        raise Gap(f"{name_of(node)} without a tensor")
+    return found
+
+
+def has_tensor(node: fx.Node) -> bool:
+    """Tell whether :func:`fake` has a tensor for a node."""
+    found = node.meta.get("val")
+    return isinstance(found[0] if isinstance(found, tuple | list) and found else found, Tensor)
+
+
+def shape(node: fx.Node) -> tuple[int, ...]:
+    """The extents of a node's tensor; :class:`Gap` if one is symbolic or zero."""
+    extents = tuple(fake(node).shape)
+    if not all(type(extent) is int for extent in extents):
+        raise Gap("a dynamic size")
+    if 0 in extents:
+        raise Gap("an extent of 0")
+    return extents
+
+
+def long_dimensions(node: fx.Node) -> tuple[int, ...]:
+    """The dimensions of more than one element: those that a kernel's array has."""
+    return tuple(d for d, extent in enumerate(shape(node)) if extent != 1)
+
+
+def dimension(given: int, rank: int) -> int:
+    """A dimension counted from the first."""
+    return given % max(rank, 1)
+
+
+def dimensions(given: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Dimensions counted from the first; all of them where none is given."""
+    if given is None or given == []:
+        return tuple(range(rank))
+    several = [given] if isinstance(given, int) else given
+    return tuple(dimension(each, rank) for each in several)

@@ -1,0 +1,91 @@
+"""Arrays of a program as the language declares them: dtype, shape, and how they lie in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from tilewright.scheduler.torch.gap import Gap
+from tilewright.scheduler.torch.nodes import fake, long_dimensions, shape
+
+DTYPES = {
+    torch.float64: "float64",
+    torch.float32: "float32",
+    torch.float16: "float16",
+    torch.bfloat16: "bfloat16",
+    torch.int32: "int32",
+    torch.int8: "int8",
+}
+CONVERTED = {torch.int64: "int32", torch.bool: "int8"}
+"""The dtypes that the language lacks, and what operands of them are converted to."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """An array by its name, with the dimensions of more than one element.
+
+    ``copied`` arrays lie in memory as no declaration says, or have a dtype that the language lacks:
+    kernels get a contiguous copy. Entries of a table are ``below`` a limit.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+    leading: int | None = None
+    copied: bool = False
+    below: int | None = None
+
+    @property
+    def properties(self) -> str:
+        """The declaration's brackets with all that stands in them; may be empty."""
+        rising = self.order == tuple(range(len(self.shape)))
+        parts = [] if self.below is None else [f"index < {self.below}"]
+        parts += [] if rising else [f"order=({', '.join(map(str, self.order))})"]
+        parts += [] if self.leading is None else [f"leading={self.leading}"]
+        return f"({', '.join(parts)})" if parts else ""
+
+    def __str__(self) -> str:
+        extents = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
+        return f"{self.name}: {self.dtype}{extents}{self.properties}"
+
+
+def described(node: fx.Node, name: str) -> Described:
+    """The array of a node; :class:`Gap` for a dtype that no kernel reads."""
+    tensor, long = fake(node), long_dimensions(node)
+    extents = tuple(shape(node)[place] for place in long)
+    converted = CONVERTED.get(tensor.dtype)
+    kind = converted or DTYPES.get(tensor.dtype)
+    if kind is None:
+        raise Gap(f"an operand of {tensor.dtype}")
+    strides = [tensor.stride(place) for place in long]
+    order = tuple(sorted(range(len(long)), key=lambda place: -strides[place]))
+    gap = None if converted else _leading(order, extents, strides)
+    if gap is None:
+        return Described(name, kind, extents, tuple(range(len(long))), copied=True)
+    return Described(name, kind, extents, order, gap or None)
+
+
+def _leading(order: tuple[int, ...], extents: tuple[int, ...], strides: list[int]) -> int | None:
+    """The distance between rows that lie apart; 0 of a dense array, None of any other one."""
+    step, leading = 1, 0
+    for place, dimension in enumerate(reversed(order)):
+        stride = strides[dimension]
+        if place == 1 and stride > step:
+            leading = step = stride
+        if stride != step:
+            return None
+        step *= extents[dimension]
+    return leading
+
+
+def written(node: fx.Node, name: str) -> Described:
+    """The array that a kernel writes for a node: dense, in the node's order if that is dense."""
+    if fake(node).dtype not in DTYPES:
+        raise Gap(f"a result of {fake(node).dtype}")
+    found = described(node, name)
+    if found.leading is None:
+        return found
+    return Described(name, found.dtype, found.shape, tuple(range(len(found.shape))))

@@ -1,0 +1,90 @@
+"""The rule of attention: scores, their softmax, and the mean of the values that it weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx
+
+from tilewright.scheduler.torch.gap import Gap
+from tilewright.scheduler.torch.nodes import arguments, fake, name_of, shape
+from tilewright.scheduler.torch.translation.axes import Dimension
+from tilewright.scheduler.torch.translation.index import Index, Indices
+from tilewright.scheduler.torch.translation.rules import Kind, reducing
+from tilewright.scheduler.torch.translation.values import Value, chosen, number
+
+if TYPE_CHECKING:
+    from tilewright.scheduler.torch.translation.program import Placed, Translation
+
+HIDDEN = "-1e30"
+"""The score of a key that a mask hides."""
+BY_CPU = "_scaled_dot_product_flash_attention_for_cpu"
+NAMES = (
+    BY_CPU,
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_fused_attention_overrideable",
+    "scaled_dot_product_attention",
+)
+
+
+def _ties(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
+    given = arguments(node)
+    query, value = given["query"], given["value"]
+    for place in range(3):
+        yield (node, place), (query, place)
+    yield (node, 3), (value, 3)
+
+
+@reducing(Kind.PRODUCT, *NAMES, ties=_ties)
+def _attention(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
+    if len(indices) != 4:
+        raise Gap("attention without a dimension of heads")
+    if arguments(node).get("dropout_p"):
+        raise Gap("dropout")
+    place = translation.placed(node, indices)
+    stage = translation.known(place.key)
+    if stage is None:
+        with translation.guarded(False):
+            body = _body(translation, node, place)
+        stage = translation.stage(place.key, place.axes, body)
+    return translation.element(stage, place.read)
+
+
+def _body(translation: Translation, node: fx.Node, place: Placed) -> str:
+    given = arguments(node)
+    query, key, value = (given[name] for name in ("query", "key", "value"))
+    batch, head, row, column = place.computed
+    own = _own_axis(translation, shape(key)[2])
+    inner = _own_axis(translation, shape(query)[3])
+    group = shape(query)[1] // shape(key)[1]
+    shared = head // group
+    first = translation.number(query, [batch, head, row, inner])
+    second = translation.number(key, [batch, shared, own, inner])
+    scale = given.get("scale")
+    scale = shape(query)[3] ** -0.5 if scale is None else scale
+    dot = f"sum[{inner}]({first} * {second})" if inner.terms else f"{first} * {second}"
+    score = _masked(translation, given, f"{dot} * {float(scale)!r}", [batch, head, row, own])
+    if given.get("is_causal") and own.terms:
+        if shape(query)[2] != shape(key)[2] and name_of(node) != BY_CPU:
+            raise Gap("a causal mask of fewer queries than keys")
+        translation.conditions[f"where {own} <= {row}"] = None
+    read = translation.number(value, [batch, shared, own, column])
+    return f"sum[{own}](softmax[{own}]({score}) * {read})" if own.terms else read
+
+
+def _own_axis(translation: Translation, extent: int) -> Index:
+    return translation.axes.value(translation.axes.new(extent))
+
+
+def _masked(translation: Translation, given: dict[str, Any], score: str, at: Indices) -> str:
+    mask = given.get("attn_mask", given.get("attn_bias"))
+    if mask is None:
+        return score
+    found = translation.argument(mask, at)
+    if fake(mask).dtype is torch.bool and not isinstance(found, str):
+        return chosen(found, score, HIDDEN)
+    return f"{score} + {number(found)}"

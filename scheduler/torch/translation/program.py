@@ -1,0 +1,369 @@
+"""A region of a graph as a program: the text, and the operands in its order."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import fx
+
+from tilewright.scheduler.torch.gap import Gap
+from tilewright.scheduler.torch.nodes import fake, name_of, shape
+from tilewright.scheduler.torch.translation.arrays import Described, described, written
+from tilewright.scheduler.torch.translation.axes import Axes
+from tilewright.scheduler.torch.translation.index import Index, Indices, borders, leaves
+from tilewright.scheduler.torch.translation.rules import Kind
+from tilewright.scheduler.torch.translation.table import moves_whole, rule_of, seen_through, ties_of
+from tilewright.scheduler.torch.translation.values import (
+    Compared,
+    Known,
+    Value,
+    chosen,
+    number,
+)
+
+LARGEST = 3e38
+"""The largest number of the language, about."""
+_ENTRY = re.compile(r"[\w.]+(\[[^\[\]]*\])?")
+"""Text that may be repeated: a number, or one entry of an array."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the program; ``axes`` has None for a dimension of one element."""
+
+    name: str
+    axes: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One line ``name[axes] = body``."""
+
+    name: str
+    axes: tuple[str, ...]
+    body: str
+
+    def __str__(self) -> str:
+        return f"{entry(self.name, self.axes)} = {self.body}"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A product's stage: its axes, the indices at which it is ``computed``, and those at which the
+    stage is then ``read``."""
+
+    key: Any
+    axes: Sequence[str | None]
+    computed: list[Index]
+    read: list[Index]
+
+
+def entry(name: str, indices: Iterable[object]) -> str:
+    """One element of an array, as the language writes it."""
+    words = ", ".join(map(str, indices))
+    return f"{name}[{words}]" if words else name
+
+
+def _broadcast(given: Any, indices: Indices) -> list[Index]:
+    """The indices into an argument of those into what it is broadcast to."""
+    if not isinstance(given, fx.Node):
+        return []
+    own = shape(given)
+    part = indices[len(indices) - len(own) :]
+    return [Index() if e == 1 else i for i, e in zip(part, own, strict=True)]
+
+
+def _entry(name: str, indices: Indices, extents: Sequence[int], fill: float | None) -> str:
+    """One element, dimensions of one element left out; ``fill`` beyond the borders, if given."""
+    long = [place for place, extent in enumerate(extents) if extent != 1]
+    at = [indices[place] for place in long]
+    text = entry(name, at)
+    if fill is None or not leaves(at, [extents[place] for place in long]):
+        return text
+    written = {math.inf: "inf", -math.inf: "-inf"}.get(fill, f"{fill:g}")
+    return f"inside({text}, {written})"
+
+
+class Translation:
+    """The nodes of a region as a program whose outputs are the values of ``outputs``.
+
+    ``operands`` maps the nodes that it reads to how each lies in memory, in the order in which
+    they are met. Raises :class:`Gap` for what cannot be said.
+    """
+
+    def __init__(self, nodes: Collection[fx.Node], outputs: Sequence[fx.Node]) -> None:
+        self.nodes = frozenset(nodes)
+        self.outputs = tuple(outputs)
+        self.operands: dict[fx.Node, Described] = {}
+        self.axes = Axes()
+        self.conditions: dict[str, None] = {}
+        self._stages: dict[Any, Stage] = {}
+        self._lines: list[Definition] = []
+        self._guarded = False
+        for node in self.nodes:
+            for one, other in ties_of(node):
+                self.axes.tie(one, other)
+        self._shared = self._read_often()
+        self._results = [self._result(node) for node in self.outputs]
+
+    # What rules ask for
+
+    def value(self, node: Any, indices: Indices) -> Value:
+        """The value of a node, or of a constant, at an element."""
+        if not isinstance(node, fx.Node):
+            return self.constant(node)
+        if node not in self.nodes:
+            return self._operand(node, indices)
+        if node in self._shared or node in self._stages:
+            return self.element(self._named(node), indices)
+        return self._computed(node, indices)
+
+    def number(self, node: Any, indices: Indices) -> str:
+        """The value as a number."""
+        return number(self.value(node, indices))
+
+    def argument(self, given: Any, indices: Indices) -> Value:
+        """The value of an argument that is broadcast to the shape that has the indices."""
+        return self.value(given, _broadcast(given, indices))
+
+    def repeatable_argument(self, given: Any, indices: Indices) -> str:
+        """The same as text that may stand there twice."""
+        return self.repeatable(given, _broadcast(given, indices))
+
+    def repeatable(self, node: Any, indices: Indices) -> str:
+        """The number as text that may stand there twice: one entry of an array, or a constant."""
+        text = number(self.value(node, indices))
+        if _ENTRY.fullmatch(text) or not isinstance(node, fx.Node) or node not in self.nodes:
+            return text
+        return number(self.element(self._named(node), indices))
+
+    def constant(self, given: Any) -> Value:
+        """A number or a truth value."""
+        if isinstance(given, bool):
+            return Known(given)
+        if not isinstance(given, int | float):
+            raise Gap(f"a constant of type {type(given).__name__}")
+        if not math.isfinite(given):
+            raise Gap(f"the constant {given}")
+        if abs(given) > LARGEST:
+            given = math.copysign(LARGEST, given)
+        return repr(given) if given >= 0 else f"(-{-given!r})"
+
+    def padded(self, node: fx.Node, indices: Indices, fill: float) -> str:
+        """The number at an element that may be beyond the borders, where it is ``fill``."""
+        conditions = borders(indices, shape(node))
+        if not conditions:
+            return self.number(node, indices)
+        source, at = self._behind(node, indices)
+        if all(i.within(1) for i, extent in zip(at, shape(source), strict=True) if extent == 1):
+            named = source not in self.nodes or source in self._shared or source in self._stages
+            if named or not math.isfinite(fill):
+                return self._read(source, at, fill)
+        if not math.isfinite(fill):
+            raise Gap("padding of one element")
+        with self.guarded():
+            value = self.number(node, indices)
+        return chosen(Compared(" and ".join(conditions)), value, number(self.constant(fill)))
+
+    def stage(self, key: Any, axes: Sequence[str | None], body: str) -> Stage:
+        """Define the stage that others find by ``key``."""
+        name = f"t{len(self._stages)}"
+        made = self._stages[key] = Stage(name, tuple(axes))
+        self._lines.append(Definition(name, tuple(a for a in axes if a), body))
+        return made
+
+    def known(self, key: Any) -> Stage | None:
+        """The stage with that key, if there is one."""
+        return self._stages.get(key)
+
+    def element(self, stage: Stage, indices: Indices) -> str:
+        """An element of a stage."""
+        return self._entry_of(stage, indices, 0.0 if self._guarded else None)
+
+    @contextmanager
+    def guarded(self, on: bool = True) -> Iterator[None]:
+        """Let reads leave their arrays, where a condition hides what they give; or forbid it."""
+        before, self._guarded = self._guarded, on
+        try:
+            yield
+        finally:
+            self._guarded = before
+
+    def whole(self, node: fx.Node) -> tuple[list[str | None], list[Index]]:
+        """An axis for each dimension of a node, and the same as indices."""
+        taken: list[str] = []
+        at = [self.axes.index((node, place), taken) for place in range(len(shape(node)))]
+        return [index.atom.text if index.atom else None for index in at], at
+
+    def placed(self, node: fx.Node, indices: Indices) -> Placed:
+        """Where a product is computed that is read at ``indices``: at these, if each dimension of
+        the node is all of its own axes there, whatever views are between; else at each element of
+        the node."""
+        if axes := self._regular(node, indices):
+            key = (node, *map(str, indices))
+            return Placed(key, axes, list(indices), [self.axes.value(a) for a in axes if a])
+        whole, at = self.whole(node)
+        return Placed((node, "sum"), whole, at, list(indices))
+
+    def table_entry(self, node: fx.Node, indices: Indices, below: int) -> Index:
+        """An entry of a table, or a sum of axes, as an index of ``below`` elements."""
+        from tilewright.scheduler.torch.translation.tables import as_index
+
+        return as_index(self, node, indices, below)
+
+    def operand_index(self, node: fx.Node, indices: Indices, below: int) -> Index:
+        """An entry of an operand as an index of ``below`` elements."""
+        if fake(node).dtype not in (torch.int32, torch.int64):
+            raise Gap(f"indices of {fake(node).dtype}")
+        if self._guarded:
+            raise Gap("indices beyond a border")
+        text = self._read(node, indices, None)
+        self.operands[node] = replace(self.operands[node], below=below)
+        return Index.of(text, 0, below - 1)
+
+    # What it consists of
+
+    def _regular(self, node: fx.Node, indices: Indices) -> list[str | None] | None:
+        """The axes that regular indices are made of, the slowest first."""
+        found: list[str | None] = []
+        for index, extent in zip(indices, shape(node), strict=True):
+            step = 1
+            for atom, factor in sorted(index.terms, key=lambda term: term[1]):
+                known = atom.text in self.axes.extents and atom.text not in found
+                if factor != step or not known:
+                    return None
+                step *= self.axes.extents[atom.text]
+            found += [atom.text for atom, _ in sorted(index.terms, key=lambda term: -term[1])]
+            if step != extent or index.constant:
+                return None
+        return None if self._guarded else found
+
+    def _read_often(self) -> frozenset[fx.Node]:
+        """The pointwise nodes that become stages because several nodes read them."""
+        uses = Counter(source for node in self.nodes for source in node.all_input_nodes)
+        return frozenset(node for node in self.nodes if uses[node] > 1 and self._is_dear(node))
+
+    def _is_dear(self, node: fx.Node) -> bool:
+        rule = rule_of(node)
+        return rule is not None and rule.kind is Kind.POINTWISE and not rule.cheap
+
+    def _computed(self, node: fx.Node, indices: Indices) -> Value:
+        rule = rule_of(node)
+        if rule is None:
+            raise Gap(name_of(node))
+        if fake(node).dtype.is_complex:
+            raise Gap("complex numbers")
+        if rule.view is not None:
+            return self.value(*seen_through(node, indices))
+        if rule.value is not None:
+            return rule.value(self, node, indices)
+        if rule.kind is Kind.RESULT:
+            return self._result_of(node, indices)
+        if rule.result is not None:
+            return rule.result(self, node, indices, 0)
+        raise Gap(name_of(node))
+
+    def _result_of(self, node: fx.Node, indices: Indices) -> Value:
+        producer, part = node.args
+        assert isinstance(producer, fx.Node)
+        assert isinstance(part, int)
+        rule = rule_of(producer)
+        if producer not in self.nodes or rule is None or rule.result is None:
+            raise Gap(f"a result of {name_of(producer)} from outside")
+        return rule.result(self, producer, indices, part)
+
+    def _named(self, node: fx.Node) -> Stage:
+        """The node as a stage."""
+        if node not in self._stages:
+            axes, at = self.whole(node)
+            with self.guarded(False):
+                body = number(self._computed(node, at))
+            self.stage(node, axes, body)
+        return self._stages[node]
+
+    def _result(self, node: fx.Node) -> str:
+        """The name of the stage that is the output for a node."""
+        if node not in self.nodes:
+            raise Gap("an output from outside")
+        return self._named(node).name
+
+    def _operand(self, node: fx.Node, indices: Indices) -> Value:
+        text = self._read(node, indices, 0.0 if self._guarded else None)
+        return Compared(f"{text} != 0") if fake(node).dtype is torch.bool else text
+
+    def _read(self, node: fx.Node, indices: Indices, fill: float | None) -> str:
+        """An entry of an operand or of a stage, with a value beyond its borders."""
+        if node in self.nodes:
+            return self._entry_of(self._named(node), indices, fill)
+        if node not in self.operands:
+            self.operands[node] = described(node, f"x{len(self.operands)}")
+        extents = shape(node)
+        return _entry(self.operands[node].name, indices, extents, fill)
+
+    def _entry_of(self, stage: Stage, indices: Indices, fill: float | None) -> str:
+        extents = [self.axes.extents[axis] if axis else 1 for axis in stage.axes]
+        return _entry(stage.name, indices, extents, fill)
+
+    def _behind(self, node: fx.Node, indices: Indices) -> tuple[fx.Node, Indices]:
+        """Look through views that move whole dimensions: borders are the same behind them."""
+        while node in self.nodes and node not in self._stages and node not in self._shared:
+            rule = rule_of(node)
+            if rule is None or rule.view is None or not moves_whole(node):
+                break
+            node, indices = seen_through(node, indices)
+        return node, indices
+
+    # The text
+
+    @property
+    def text(self) -> str:
+        """The program."""
+        lines, results = self._tidied()
+        used = {word for line in lines for word in re.findall(r"\w+", str(line))}
+        extents = [f"{a}={e}" for a, e in self.axes.extents.items() if a in used]
+        pairs = zip(self.outputs, results, strict=True)
+        last = results == [lines[-1].name]
+        parts = [
+            *([f"axes {', '.join(extents)}"] if extents else []),
+            *(str(operand) for operand in self.operands.values()),
+            *(str(written(node, name)) for node, name in pairs),
+            *self.conditions,
+            *map(str, lines),
+            *([] if last else [f"-> {', '.join(results)}"]),
+        ]
+        return "\n".join(parts)
+
+    def _tidied(self) -> tuple[list[Definition], list[str]]:
+        """The lines without outputs that only repeat another stage, and the outputs' names."""
+        lines, results = list(self._lines), list(self._results)
+        for place, name in enumerate(results):
+            line = next(line for line in lines if line.name == name)
+            other = next((each for each in lines if _repeats(line, each)), None)
+            if other is None or other.name in results:
+                continue
+            if _count(other.name, lines) > 2:  # its definition, this line, and more
+                if other.axes != line.axes:
+                    continue
+                results[place] = other.name
+            else:
+                lines[lines.index(line)] = replace(line, body=other.body)
+                line = other
+            lines.remove(line)
+        return lines, results
+
+
+def _repeats(line: Definition, other: Definition) -> bool:
+    """Tell whether a line only gives another stage's elements, perhaps in another order."""
+    return line.body == entry(other.name, other.axes) and set(line.axes) == set(other.axes)
+
+
+def _count(name: str, lines: Iterable[Definition]) -> int:
+    """How often a name occurs."""
+    return sum(len(re.findall(rf"\b{name}\b", str(line))) for line in lines)

@@ -1,0 +1,54 @@
+from functools import cache
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.scheduler.torch import blocks  # noqa: E402
+from tests.scheduler.torch.translated import agree, computed  # noqa: E402
+from tilewright.scheduler.torch.capture import captured  # noqa: E402
+from tilewright.scheduler.torch.partition import Partition, partition  # noqa: E402
+from tilewright.scheduler.torch.translation.rules import Kind  # noqa: E402
+from tilewright.scheduler.torch.translation.table import kind_of  # noqa: E402
+from tilewright.spaces.target import detect_target  # noqa: E402
+
+TARGET = detect_target("cpu")
+LEFT = {
+    "mlp": 0,
+    "bert": 0,
+    "gpt2": 0,
+    "llama": 10,
+    "moe": 1,
+    "vit": 0,
+    "bottleneck": 12,
+    "convnext": 0,
+}
+"""How many nodes torch computes of each block: RoPE of queries and keys; a copy of the
+first weights of the experts; the factors of batch norms."""
+
+
+@cache
+def parted(name: str) -> tuple[torch.fx.Graph, Partition]:
+    module, args = blocks.BLOCKS[name]()
+    (graph,) = captured(module.eval(), args, TARGET)
+    return graph, partition(graph, TARGET)
+
+
+@pytest.mark.parametrize("name", blocks.BLOCKS)
+def test_every_product_of_a_block_is_in_a_region_and_little_is_left(name: str) -> None:
+    graph, found = parted(name)
+    products = {node for node in graph.nodes if kind_of(node) is Kind.PRODUCT}
+    assert products <= set().union(*(region.nodes for region in found.regions))
+    assert not found.refusals
+    assert len(found.left) == LEFT[name], [node.name for node in found.left]
+
+
+@pytest.mark.parametrize("name", blocks.BLOCKS)
+def test_regions_compute_what_torch_computes(name: str) -> None:
+    """Values go through the graph once in float64, and each region's operands are taken there."""
+    graph, found = parted(name)
+    values = blocks.values_of(graph)
+    assert found.regions
+    for region in found.regions:
+        for node, result in zip(region.outputs, computed(region, values), strict=True):
+            assert agree(result, values[node]), f"{node}: {region.workload}"
