@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.costmodel.interfaces import CostModel
+from tilewright.measure.tables.file import check_file, is_path
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.settings import Default, default_database
 
@@ -22,10 +23,12 @@ def opened(given: Database | str | Path, create: bool = True) -> Iterator[Databa
     One that is missing is made if ``create`` is true. Raises :class:`InputError` otherwise, and
     for what is neither a database nor the name of one.
     """
-    from tilewright.measure.database import Database
-
     if given is Default.DATABASE:
         given = default_database()
+    if is_path(given):
+        check_file(str(given), given, create)
+    from tilewright.measure.database import Database  # takes a while
+
     if isinstance(given, Database):
         yield given
     elif isinstance(given, str | Path):

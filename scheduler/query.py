@@ -15,9 +15,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
 from html import escape
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +26,11 @@ from tilewright.costmodel.draft import drafted
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.busy import why_busy
 from tilewright.measure.estimates import Estimate, latency
+from tilewright.measure.tables.file import EmptyDatabaseError
 from tilewright.scheduler.earlier import count_earlier, remark
 from tilewright.scheduler.machine import roofline
 from tilewright.scheduler.opening import as_model, opened
+from tilewright.scheduler.predictions import PREDICTED, least_estimate, ranked
 from tilewright.scheduler.strategies.history import distinct
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics, as_numerics
@@ -47,12 +48,8 @@ if TYPE_CHECKING:
     from tilewright.measure.records.record import Record
     from tilewright.spaces.language import Program
 
-SAMPLES = 4096
-PREDICTED = 16
-"""Predictions that are answered one after the other: a compiler may refuse the kernel of some."""
 DRAFTED = 1 << 15  # candidates drafted, for a learned model to rank the most promising
 NEIGHBOURS = 8
-COMPARED = 512  # candidates of which the best says how good a transferred schedule is
 LESS_SUITED = 1.5
 """How many times farther from the best estimate a schedule may be here than where it was measured:
 the nearest shape may be one that another template serves best."""
@@ -203,8 +200,6 @@ def answers(
     if database is None:
         yield from _predicted(space, 0, ranks)
         return
-    from tilewright.measure.tables.opening import EmptyDatabaseError
-
     try:
         with opened(database, create=False) as known:
             trials = known.trials(space.workload, space.target)
@@ -266,7 +261,7 @@ def _but_for(space: Space, others: Sequence[str]) -> str:
 
 
 def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answer]:
-    workload, target, least = space.workload, space.target, cache(_least_estimate)
+    workload, target = space.workload, space.target
     # of other versions of templates
     older = database.best_few(workload, target, NEIGHBOURS) if trials else []
     siblings = database.of_siblings(workload, target, space.versions)
@@ -276,7 +271,7 @@ def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answ
         score = record.measurement.score
         if schedule is not None and record.schedule in there and score is not None:
             longer = _estimate(space, schedule) / _estimate(there, record.schedule)
-            if longer > LESS_SUITED * least(space) / least(there):
+            if longer > LESS_SUITED * least_estimate(space) / least_estimate(there):
                 continue
             expected = _known_or_none(score * longer)
             yield Answer(space, schedule, expected, Provenance.TRANSFERRED, trials, record)
@@ -294,26 +289,21 @@ def _estimate(space: Space, schedule: Schedule) -> float:
     return float(roofline(space.target).latency(space, space.rows([schedule]))[0])
 
 
-def _least_estimate(space: Space) -> float:
-    population = space.sample(np.random.default_rng(0), COMPARED)
-    found = roofline(space.target).latency(space, population)
-    return float(np.min(found[np.isfinite(found)], initial=np.inf))
-
-
 def _predicted(space: Space, trials: int, model: CostModel | None) -> Iterator[Answer]:
-    generator, estimate = np.random.default_rng(0), roofline(space.target)
-    if model is None:
-        population = space.sample(generator, SAMPLES)
-        expected = np.nan_to_num(estimate.latency(space, population), nan=np.inf)
-        population = population[np.argsort(expected, kind="stable")]
-    else:
-        population, _ = drafted(space, space.sample(generator, DRAFTED), estimate, model)
-    if not len(population):
+    found = ranked(space) if model is None else _ranked_by(model, space)
+    if not found:
         raise InputError(f"no valid schedule was found for {space.workload}")
-    for row in islice(distinct(population), PREDICTED):
-        schedule = space.schedule(population[row])
-        expected = _known_or_none(_estimate(space, schedule))
-        yield Answer(space, schedule, expected, Provenance.PREDICTED, trials)
+    for schedule, expected in found:
+        yield Answer(space, schedule, _known_or_none(expected), Provenance.PREDICTED, trials)
+
+
+def _ranked_by(model: CostModel, space: Space) -> list[tuple[Schedule, float]]:
+    """The schedules that ``model`` ranks first, with the roofline's estimates."""
+    drawn = space.sample(np.random.default_rng(0), DRAFTED)
+    population, _ = drafted(space, drawn, roofline(space.target), model)
+    rows = distinct(population)[:PREDICTED]
+    schedules = [space.schedule(population[row]) for row in rows]
+    return [(schedule, _estimate(space, schedule)) for schedule in schedules]
 
 
 def _known_or_none(latency: float) -> float | None:

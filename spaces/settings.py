@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 from tilewright.spaces.errors import InputError, shown
@@ -89,8 +90,12 @@ def _table(file: Path) -> Mapping[str, object] | None:
             data = stream.read(MOST_BYTES)
     except OSError:
         return None
-    if b"tilewright" not in data:
-        return None
+    return _read(file, data) if b"tilewright" in data else None
+
+
+@lru_cache(maxsize=8)  # a service asks for the same file at every call
+def _read(file: Path, data: bytes) -> Mapping[str, object] | None:
+    """Our table in the bytes of a file; None where there is none."""
     import tomllib  # takes a while
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -43,7 +43,7 @@ class Target:
     """Fields that siblings have in common: what kernels are made of, beside sizes and speeds."""
 
     def __post_init__(self) -> None:
-        for name, limit in _limits(type(self)).items():
+        for name, limit in _limits(type(self)).items():  # type: ignore[arg-type]
             check(name, getattr(self, name), limit)
 
     def to_json(self) -> dict[str, Any]:
@@ -94,6 +94,7 @@ class Target:
         raise NotImplementedError
 
 
+@cache
 def _limits(kind: type[Target]) -> dict[str, Container[object]]:
     """Map each field's name to its limits."""
     hints = get_type_hints(kind, include_extras=True)

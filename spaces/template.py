@@ -113,5 +113,8 @@ class Template(ABC):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel of a schedule that keeps all rules. Deterministic.
 
+        It imports what writes the code, which takes a while and which most questions about a space
+        do not need.
+
         Whatever operands of indices hold (:class:`spaces.language.program.Entries`), it ends, and
         stays within its arrays: no call looks at them first unless that is asked for."""

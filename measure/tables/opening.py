@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, func, inspect, select, text
 
 from tilewright.measure.tables.engine import engines, for_writing, name, url_of, usable
+from tilewright.measure.tables.file import EmptyDatabaseError, check_file
 from tilewright.measure.tables.patience import OutOfReachError, patient
 from tilewright.measure.tables.schema import HEAD, VERSION_TABLE, metadata
 from tilewright.spaces.errors import InputError, shown
 
 _LOCK = 0x74696C65  # any number, the same in every version: one process migrates at a time
-
-
-class EmptyDatabaseError(InputError):
-    """A database that does not exist, or that nobody has made tables in yet."""
 
 
 def open_engine(location: str | Path, create: bool = True) -> Engine:
@@ -42,50 +37,13 @@ def _opened(location: str | Path, create: bool) -> Engine:
     url = url_of(location)
     if url.get_backend_name() == "postgresql":
         return _prepared(engines.take(url), create)
-    if url.database in (None, "", ":memory:"):
-        raise InputError(f"database {location} would be lost on exit; give the path of a file")
-    _check_name(url.database)
-    if not _is_there(url.database) and not create:
-        raise EmptyDatabaseError(f"there is no database at {url.database}")
-    _check_folder(url.database)
+    check_file(url.database, location, create)
     try:
         return _prepared(engines.take(url), create)
     except InputError as error:
         if create or not _for_want_of_writing(error):
             raise
     return _read_only(url)
-
-
-def _check_name(path: str) -> None:
-    if "\0" in path:
-        raise InputError(f"no file can be named {shown(path)}, with a zero byte in it")
-    if path.endswith(os.sep):
-        raise InputError(f"database {path} is no file; allowed: the path of a file, or a URL")
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"no database can be named {shown(path)}, which is no text") from None
-
-
-def _check_folder(path: str) -> None:
-    """:class:`InputError` for a relative path where the folder that it is relative to is gone."""
-    try:
-        os.path.abspath(path)
-    except FileNotFoundError:
-        raise InputError(f"database {path} is in a folder that is gone") from None
-
-
-def _is_there(path: str) -> bool:
-    """Tell whether the file exists; :class:`InputError` if the path cannot name a file."""
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        return False
-    except OSError as error:  # a name that is too long, for example
-        raise InputError(f"database {shown(path)} cannot be used: {error.strerror}") from None
-    if not stat.S_ISREG(mode):
-        raise InputError(f"database {path} is no file; allowed: the path of a file, or a URL")
-    return True
 
 
 def _read_only(url: URL) -> Engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -16,10 +17,14 @@ BEGAN = time.monotonic()
 """When this process had begun, but for the start of Python."""
 LEAST_MIB = 512
 """Memory that the libraries of a command take up. With less, some end the process by themselves."""
+GARBAGE = 50_000
+"""New objects after which Python looks for cycles that nothing uses. After as few as it does
+otherwise, it would search modules again and again while they load, and find nothing."""
 
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    gc.set_threshold(GARBAGE)
     if words := complaint():
         print(f"tilewright: {words}", file=sys.stderr)
         sys.exit(BAD_INPUT)

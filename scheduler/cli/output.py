@@ -96,6 +96,18 @@ def aligned(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[s
     return (form.format(*line).rstrip() for line in lines)
 
 
+def show_facts(pairs: Sequence[tuple[str, str]], stream: TextIO | None = None) -> None:
+    """Print :func:`facts`; as aligned lines where nobody looks, which need no rich."""
+    stream = stream or sys.stdout
+    if stream.isatty():
+        show(facts(pairs), stream)
+        return
+    width = max((len(name) for name, _ in pairs), default=0)
+    lines = (f"{name:{width}}  {plain(value)}".rstrip() for name, value in pairs)
+    with _printing:
+        print("\n".join(lines), file=stream, flush=True)
+
+
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     """Names and values, one pair a line."""
     from rich.table import Table

@@ -82,6 +82,23 @@ def test_listing_what_is_known_loads_only_what_that_takes(tmp_path):
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr
 
 
+def test_a_query_loads_only_what_that_takes(tmp_path):
+    with Database(tmp_path / "tuning.db") as database:
+        database.record(attempt(measured(1, 1.0)))
+    program = (
+        "import sys; from tilewright.scheduler.cli.app import run; "
+        "code = run(['query', 'matmul', 'm=8', 'n=8', 'k=8', '--db', sys.argv[1]]); "
+        "heavy = {'alembic', 'rich', 'scipy', 'xgboost', 'psycopg', 'torch', 'sqlalchemy', "
+        "'sqlalchemy.dialects.postgresql', 'tilewright.scheduler.functions.source'}; "
+        "heavy |= {name for name in sys.modules if name.startswith('tilewright.spaces.c') "
+        "and (name.endswith('.code') or '.cuda.' in name)}; "
+        "print(sorted(heavy & set(sys.modules))); sys.exit(code)"
+    )
+    for name, loaded in {"tuning.db": ["sqlalchemy"], "no.db": []}.items():
+        done = python("-c", program, name, cwd=tmp_path)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, str(loaded)), done.stderr
+
+
 def test_modules_of_the_user_do_not_hide_ours(clash):
     done = python("-m", "tilewright", "query", "matmul", "m=8", "n=8", "k=8", cwd=clash)
     assert (done.returncode, "predicted" in done.stdout) == (0, True), done.stderr

@@ -13,8 +13,10 @@ from tests.spaces.toy_templates import Blocks
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.measure.testing.made_up import TARGET
+from tilewright.scheduler import predictions
 from tilewright.scheduler.best import best
 from tilewright.scheduler.machine import roofline
+from tilewright.scheduler.predictions import PREDICTED, Memory, ranked
 from tilewright.scheduler.query import Provenance, query
 from tilewright.spaces.cuda.mma.template import Mma
 from tilewright.spaces.cuda.simt.template import Simt
@@ -198,6 +200,43 @@ def test_predicted_is_the_same_each_time(tmp_path):
     assert answers[0].provenance is Provenance.PREDICTED
     assert answers[0].schedule in space_for(square(64), TARGET)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_schedules_are_drawn_once_for_a_workload(database, monkeypatch):
+    """A service asks for the same workloads again and again, each time with an open database."""
+    put(database, 128, some_schedule(128, 96), 1e-3)
+    drawn, sample = [], Space.sample
+
+    def noted(space, generator, count):
+        drawn.append(space.workload)
+        return sample(space, generator, count)
+
+    monkeypatch.setattr(predictions, "_MEMORY", Memory(8))
+    monkeypatch.setattr(Space, "sample", noted)
+    wide = {"dtype": "float64"}
+    nowhere = [query(square(56, **wide), TARGET, None) for _ in range(2)]
+    assert drawn == [square(56, **wide)]
+    near = [query(square(96), TARGET, database) for _ in range(2)]
+    assert drawn[1:] == [square(96), square(128)]
+    for first, second in (nowhere, near):
+        assert first.to_json() == second.to_json()
+    put(database, 96, some_schedule(96), 1.0)
+    assert query(square(96), TARGET, database).provenance is Provenance.MEASURED
+
+
+def test_what_is_remembered_depends_on_decisions_and_has_a_limit():
+    space = space_for(square(72), TARGET)
+    some = [template.with_values({"tile_rows": (4,)}) for template in space.templates.values()]
+    fewer = Space(space.workload, space.target, some)
+    assert len(ranked(space)) == len(ranked(fewer)) == PREDICTED
+    assert {schedule.values.get("tile_rows", 4) for schedule, _ in ranked(fewer)} == {4}
+    assert ranked(space) == ranked(space_for(square(72), TARGET)) != ranked(fewer)
+    memory = Memory(2)
+    found = [memory.get(key, lambda key=key: [key]) for key in "abab"]
+    assert found[0] is found[2]
+    assert memory.get("c", lambda: "new") == "new"
+    assert memory.get("b", lambda: "again") == ["b"]
+    assert memory.get("a", lambda: "again") == "again"
 
 
 def test_what_is_not_in_the_space_is_passed_over(database):

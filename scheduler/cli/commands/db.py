@@ -30,7 +30,7 @@ def stats_command(db: DatabaseName = "tuning.db", format: AnswerFormat = Format.
     if format is Format.JSON:
         print(json.dumps(asdict(found)))
         return
-    from tilewright.scheduler.cli.output import facts, show
+    from tilewright.scheduler.cli.output import show_facts
 
     rows = [
         ("measurements", f"{found.measurements}, {found.failures} failed, {found.lost} lost"),
@@ -41,7 +41,7 @@ def stats_command(db: DatabaseName = "tuning.db", format: AnswerFormat = Format.
         ("size", _mib(found.bytes)),
         ("schema", found.schema),
     ]
-    show(facts(rows))
+    show_facts(rows)
 
 
 @app.command("vacuum")

@@ -53,19 +53,24 @@ def query_command(
     workload = asked_workload(operator, parameters, file)
     machine = detect_target(target, threads)
 
-    from tilewright.scheduler.functions.source import source_file
     from tilewright.scheduler.query import query
 
     answer = query(workload, machine, db, model, numerics)
-    text = source_file(answer) if source else None
+    text = _source(answer) if source else None
     if format is Format.JSON:
         print(json.dumps(answer.to_json() | ({} if text is None else {"source": text})))
         return
-    from tilewright.scheduler.cli.output import facts, show
+    from tilewright.scheduler.cli.output import show_facts
 
-    show(facts(_rows(answer)), sys.stdout if text is None else sys.stderr)
+    show_facts(_rows(answer), sys.stdout if text is None else sys.stderr)
     if text is not None:
         print(text, end="")
+
+
+def _source(answer: Answer) -> str:
+    from tilewright.scheduler.functions.source import source_file
+
+    return source_file(answer)
 
 
 def _rows(answer: Answer) -> list[tuple[str, str]]:

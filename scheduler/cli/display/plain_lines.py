@@ -7,7 +7,7 @@ from typing import Self
 
 from tilewright.scheduler.cli.display.lines import Lines
 from tilewright.scheduler.cli.display.progress import attempt_of, outcome, phase_of, standing
-from tilewright.scheduler.cli.output import facts, percent, seconds, show
+from tilewright.scheduler.cli.output import percent, seconds, show_facts
 from tilewright.scheduler.tuning.progress import Progress, TuningResult
 from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.target import Target
@@ -76,7 +76,7 @@ class PlainLines:
         """Say what was found."""
         self._lines.end()
         if result.best is not None:
-            show(facts(outcome(result, self._yardstick, self._session)))
+            show_facts(outcome(result, self._yardstick, self._session))
 
     def _gains(self, progress: Progress) -> bool:
         if progress.best is None or progress.best.score is None or progress.phase == "final":

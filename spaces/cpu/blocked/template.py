@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 
 from tilewright.spaces.cpu.abi import FLOAT, c_kernel
-from tilewright.spaces.cpu.blocked.code import ContractionCode
 from tilewright.spaces.cpu.blocked.rules import contraction_rules
 from tilewright.spaces.cpu.blocked.traffic import contraction_quantities
 from tilewright.spaces.cpu.prelude import prelude
@@ -73,6 +72,8 @@ class BlockedTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.blocked.code import ContractionCode
+
         code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 

@@ -26,7 +26,6 @@ from tilewright.spaces.cpu.chained.blocks import (
     STEPS,
     Blocks,
 )
-from tilewright.spaces.cpu.chained.code import ChainedCode
 from tilewright.spaces.cpu.chained.prelude import prelude
 from tilewright.spaces.cpu.chained.rules import chained_rules
 from tilewright.spaces.cpu.chained.served import why_not_chained
@@ -99,6 +98,8 @@ class ChainedTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.chained.code import ChainedCode
+
         values = schedule.values
         code = ChainedCode(
             chained=self.chained,

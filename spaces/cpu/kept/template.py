@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tilewright.spaces.cpu.abi import c_kernel
-from tilewright.spaces.cpu.kept.code import KeptCode
 from tilewright.spaces.cpu.kept.prelude import prelude
 from tilewright.spaces.cpu.kept.rules import kept_rules
 from tilewright.spaces.cpu.kept.served import why_not_kept
@@ -64,6 +63,8 @@ class KeptTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.kept.code import KeptCode
+
         code = KeptCode(
             tiling=self.tiling(schedule.values),
             operands=self.workload.operands,

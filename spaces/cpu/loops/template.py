@@ -8,7 +8,6 @@ import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.abi import ABI_PRELUDE, c_kernel
-from tilewright.spaces.cpu.loops.code import LoopsCode
 from tilewright.spaces.cpu.sharing import enough_threads
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.traffic import footprints, shares
@@ -85,6 +84,8 @@ class CpuLoops(Loops):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.loops.code import LoopsCode
+
         workers, chunk = int(schedule["workers"]), int(schedule["chunk"])
         operands, entry = self.workload.operands, self.entry(schedule)
         code = LoopsCode(self.plan, operands, entry, workers, chunk)

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tilewright.spaces.cpu.abi import c_kernel
-from tilewright.spaces.cpu.maps.code import MapCode
 from tilewright.spaces.cpu.maps.prelude import prelude
 from tilewright.spaces.cpu.maps.registers import goes_straight, registers_of
 from tilewright.spaces.cpu.maps.rules import SKEW, map_rules
@@ -76,6 +75,8 @@ class MapTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.maps.code import MapCode
+
         tiling = self.tiling(schedule.values)
         code = MapCode(tiling, self.workload.operands, schedule.values, self.entry(schedule))
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)

@@ -15,7 +15,6 @@ from typing import ClassVar
 import numpy as np
 
 from tilewright.spaces.cpu.abi import c_kernel
-from tilewright.spaces.cpu.rows.code import RowsCode
 from tilewright.spaces.cpu.rows.held import (
     Held,
     output_to_hold_in,
@@ -89,6 +88,8 @@ class RowsTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.rows.code import RowsCode
+
         values = schedule.values
         passes, held = self.passes(str(values["passes"])), self._held(str(values["held"]))
         code = RowsCode(

@@ -9,7 +9,6 @@ from tilewright.spaces.cpu.abi import FLOAT, c_kernel
 from tilewright.spaces.cpu.chained.prelude import own
 from tilewright.spaces.cpu.kept.prelude import prelude
 from tilewright.spaces.cpu.loops.template import CpuLoops
-from tilewright.spaces.cpu.staged.code import StagedCode
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.kernel import Kernel
@@ -43,6 +42,8 @@ class StagedTemplate(Staged):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernels, and one that calls them."""
+        from tilewright.spaces.cpu.staged.code import StagedCode
+
         kernels = self.kernels(schedule)
         code = StagedCode(
             entry=self.entry(schedule),

@@ -19,7 +19,6 @@ from tilewright.spaces.cpu.abi import FLOAT, c_kernel
 from tilewright.spaces.cpu.prelude import prelude
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
-from tilewright.spaces.cpu.thin.code import ThinCode
 from tilewright.spaces.cpu.thin.rules import thin_rules
 from tilewright.spaces.cpu.thin.traffic import thin_quantities
 from tilewright.spaces.cpu.vectors.simd import FLOATS
@@ -88,6 +87,8 @@ class Thin(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.thin.code import ThinCode
+
         values = schedule.values
         blocks = self.blocks(values)
         entry = self.entry(schedule)

@@ -16,10 +16,8 @@ from tilewright.spaces.algebra.integers import doubled
 from tilewright.spaces.cpu.abi import FLOAT, c_kernel
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
-from tilewright.spaces.cpu.windows.code import WindowsCode
 from tilewright.spaces.cpu.windows.copies.patches import in_place
 from tilewright.spaces.cpu.windows.rules import window_rules
-from tilewright.spaces.cpu.windows.segments import SegmentedCode
 from tilewright.spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
 from tilewright.spaces.cpu.windows.traffic import window_quantities
 from tilewright.spaces.derivation.products.view import placed_product_of
@@ -65,6 +63,9 @@ class WindowsTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.windows.code import WindowsCode
+        from tilewright.spaces.cpu.windows.segments import SegmentedCode
+
         kind = SegmentedCode if self.view.product.segments else WindowsCode
         patched = schedule.values.get("borders") == "patched"
         code = kind(

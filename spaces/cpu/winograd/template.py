@@ -21,7 +21,6 @@ from tilewright.spaces.cpu.abi import FLOAT, c_kernel
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
 from tilewright.spaces.cpu.windows.served import prelude
-from tilewright.spaces.cpu.winograd.code import WinogradCode
 from tilewright.spaces.cpu.winograd.rules import winograd_rules
 from tilewright.spaces.cpu.winograd.served import why_no_winograd
 from tilewright.spaces.cpu.winograd.traffic import winograd_quantities
@@ -75,6 +74,8 @@ class WinogradTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.winograd.code import WinogradCode
+
         code = WinogradCode(
             view=self.view,
             arrays=self.workload.operands,

@@ -1,0 +1,82 @@
+"""The schedules of a space that the roofline ranks first, and how long they should take.
+
+Thousands of random schedules are drawn for it, by the same seed in every process. So what was found
+for a workload and a target is remembered for the next call that asks for them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.costmodel.roofs.peaks import MeasuredPeaks
+from tilewright.scheduler.machine import measured_peaks
+from tilewright.scheduler.strategies.history import distinct
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+
+SAMPLES = 4096
+PREDICTED = 16
+"""Predictions that are answered one after the other: a compiler may refuse the kernel of some."""
+COMPARED = 512  # schedules of which the best says how good a given one is
+REMEMBERED = 1024  # findings of all spaces together; each takes a few kilobytes
+
+
+class Memory:
+    """The latest findings by their keys. Several threads may ask."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._known: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, find: Callable[[], Any]) -> Any:
+        """What ``find`` found for this key, now or before. It runs without the lock."""
+        if key not in self._known:
+            found = find()
+            with self._lock:
+                while len(self._known) >= self._size:
+                    del self._known[next(iter(self._known))]
+                self._known[key] = found
+            return found
+        return self._known[key]
+
+
+_MEMORY = Memory(REMEMBERED)
+
+
+def ranked(space: Space) -> tuple[tuple[Schedule, float], ...]:
+    """At most ``PREDICTED`` of ``SAMPLES`` random schedules, the least estimate first, each once,
+    with the estimate in seconds; NaN where the template reports too little for one."""
+    peaks = measured_peaks(space.target)
+    return _MEMORY.get((*_identity(space, peaks), SAMPLES), lambda: _ranked(space, peaks))
+
+
+def least_estimate(space: Space) -> float:
+    """The least estimate of ``COMPARED`` random schedules, in seconds; infinite without any."""
+    peaks = measured_peaks(space.target)
+    return _MEMORY.get((*_identity(space, peaks), COMPARED), lambda: _least(space, peaks))
+
+
+def _ranked(space: Space, peaks: MeasuredPeaks | None) -> tuple[tuple[Schedule, float], ...]:
+    population = space.sample(np.random.default_rng(0), SAMPLES)
+    seconds = AnalyticModel(peaks).latency(space, population)
+    order = np.argsort(np.nan_to_num(seconds, nan=np.inf), kind="stable")
+    best = order[distinct(population[order])[:PREDICTED]]
+    return tuple((space.schedule(population[row]), float(seconds[row])) for row in best)
+
+
+def _least(space: Space, peaks: MeasuredPeaks | None) -> float:
+    population = space.sample(np.random.default_rng(0), COMPARED)
+    found = AnalyticModel(peaks).latency(space, population)
+    return float(np.min(found[np.isfinite(found)], initial=np.inf))
+
+
+def _identity(space: Space, peaks: MeasuredPeaks | None) -> tuple[Hashable, ...]:
+    """All that findings depend on: equal spaces have equal schedules, whoever made them."""
+    templates = tuple((type(each), each.decisions) for each in space.templates.values())
+    return space.workload, space.target, templates, peaks
