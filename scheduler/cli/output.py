@@ -60,7 +60,9 @@ def console(stream: TextIO | None = None) -> Console:
     stream = stream or sys.stdout
     seen = stream.isatty()  # whatever FORCE_COLOR says
     width = None if seen else WIDE
-    return Console(file=stream, width=width, force_terminal=seen, highlight=False)
+    return Console(
+        file=stream, width=width, force_terminal=seen, force_jupyter=False, highlight=False
+    )
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, closing
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.interfaces import Executor
-from tilewright.measure.tables.patience import waiting
-from tilewright.scheduler.defaults import build_helpers, local_executor
+from tilewright.scheduler.defaults import build_helpers
 from tilewright.scheduler.limits import check_memory
-from tilewright.scheduler.opening import as_model, opened
-from tilewright.scheduler.strategies.registry import EVOLUTIONARY, check
+from tilewright.scheduler.strategies.registry import EVOLUTIONARY
 from tilewright.scheduler.suites.objective import Objective, as_objective
 from tilewright.scheduler.suites.progress import OnSuiteProgress, SuiteResult
 from tilewright.scheduler.suites.suite import Suite, as_suite
 from tilewright.scheduler.suites.tuner import SuiteTuner
-from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget
-from tilewright.scheduler.tuning.yardstick import SHARE, has_library, measure_yardsticks
+from tilewright.scheduler.tuning.budget import Budget, Effort, budget_for
+from tilewright.scheduler.tuning.set_up import search_options, set_up
+from tilewright.scheduler.tuning.yardstick import (
+    SHARE,
+    Yardstick,
+    has_library,
+    measure_yardsticks,
+)
+from tilewright.scheduler.watching import each_of
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.numerics.mode import Numerics, as_numerics
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.registry import space_for
-from tilewright.spaces.schedule import LARGEST
 from tilewright.spaces.settings import Default
 from tilewright.spaces.target import Target, as_target
-from tilewright.spaces.validation.checks import whole
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
+    from tilewright.scheduler.cli.display.choice import Display
 
 ALWAYS = 64
 """Workloads of a suite that are looked at however few seconds there are."""
@@ -50,6 +53,8 @@ def tune_suite(
     model: CostModel | str | Path | None = None,
     search: str = EVOLUTIONARY,
     numerics: Numerics | str = Numerics.STRICT,
+    effort: Effort | str = Effort.DEFAULT,
+    progress: bool = False,
 ) -> SuiteResult:
     """Tune the workloads of ``suite`` on this machine and keep every result in ``database``.
 
@@ -59,46 +64,38 @@ def tune_suite(
         print(result.value)  # the objective: the weighted sum of latencies, in seconds
 
     ``suite`` may be the name of a shipped one or the path of a file
-    (:mod:`scheduler.suites.suite`). ``target``, ``database``, ``executor``, ``model``, ``search``
-    and ``numerics`` are as for :func:`scheduler.tuning.tuner.tune`. ``trials`` and ``seconds`` are
-    for all workloads together, by default 128 and a minute for each. ``objective`` is ``latency``
-    or ``speedup`` (:mod:`scheduler.suites.objective`). Raises :class:`InputError` for bad input.
+    (:mod:`scheduler.suites.suite`). ``target``, ``database``, ``executor``, ``model``, ``search``,
+    ``numerics``, ``effort`` and ``progress`` are as for :func:`scheduler.tuning.tuner.tune`.
+    ``trials`` and ``seconds`` are for all workloads together, by default 128 and a minute for each.
+    ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.suites.objective`). Raises
+    :class:`InputError` for bad input.
     """
     began = time.monotonic()
     suite, target, goal = as_suite(suite), as_target(target), as_objective(objective)
-    count = len(suite.members)
-    budget = Budget(
-        TRIALS * count if trials is None else trials,
-        SECONDS * count if seconds is None else seconds,
-        patience,
-    )
-    seed = whole("seed", seed, 0, LARGEST)
-    check(search, model)
-    mode = as_numerics(numerics)
-    prior = None if model is None else as_model(model)
-    check_suite(suite, target, goal, mode, began + budget.seconds)
+    budget = budget_for(len(suite.members), effort, trials, seconds, patience)
+    options = search_options(search, seed, model, numerics)
+    check_suite(suite, target, goal, options["numerics"], began + budget.seconds)
     if executor is None:  # says what is missing here before a database is made
         check_memory_of(suite, target)
         began += build_helpers(target)
-    with ExitStack() as stack:
-        stack.enter_context(waiting(budget.until(began)))
-        executor = executor or stack.enter_context(closing(local_executor(target)))
-        known = stack.enter_context(opened(database))
-        workloads = [member.workload for member in suite.members]
-        yardsticks = measure_yardsticks(workloads, target, SHARE * budget.seconds)
-        tuner = SuiteTuner(
-            suite,
-            target,
-            known,
-            executor,
-            goal,
-            seed=seed,
-            model=prior,
-            yardsticks=yardsticks,
-            strategy=search,
-            numerics=mode,
-        )
-        return tuner.run(budget.trials, budget.seconds, patience, on_progress, began)
+    with set_up(suite, target, database, executor, progress, budget.until(began)) as run:
+        yardsticks = _measured_yardsticks(suite, target, budget, run.show)
+        there = (target, run.database, run.executor, goal)
+        tuner = SuiteTuner(suite, *there, yardsticks=yardsticks, **options)
+        told = each_of(run.show.progress, on_progress)
+        result = tuner.run(budget.trials, budget.seconds, patience, told, began)
+        run.show.result(result)
+    return result
+
+
+def _measured_yardsticks(
+    suite: Suite, target: Target, budget: Budget, show: Display
+) -> list[Yardstick]:
+    """Yardsticks of the workloads, measured in a share of the time; ``show`` is told of them."""
+    workloads = [member.workload for member in suite.members]
+    yardsticks = measure_yardsticks(workloads, target, SHARE * budget.seconds)
+    show.compare_with(yardsticks)
+    return yardsticks
 
 
 def check_suite(

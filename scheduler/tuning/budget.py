@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.schedule import LARGEST
 from tilewright.spaces.validation.checks import positive, whole
 
@@ -60,3 +61,28 @@ class Budget:
         """The time (by ``time.monotonic``) until which a run that ``began`` then waits for its
         database."""
         return began + self.seconds + self.overtime + SPARE
+
+
+def budget_for(
+    count: int,
+    effort: Effort | str,
+    trials: int | None = None,
+    seconds: float | None = None,
+    patience: int | None = None,
+) -> Budget:
+    """The budget of ``count`` workloads: what is given, and else what the effort allows each."""
+    most_trials, most_seconds = EFFORTS[as_effort(effort)]
+    return Budget(
+        most_trials * count if trials is None else trials,
+        most_seconds * count if seconds is None else seconds,
+        patience,
+    )
+
+
+def as_effort(given: Effort | str) -> Effort:
+    """``given`` itself, or the effort of that name; :class:`InputError` if there is none."""
+    try:
+        return Effort(given)
+    except ValueError:
+        known = ", ".join(Effort)
+        raise InputError(f"effort={shown(given)} is unknown; allowed: {known}") from None

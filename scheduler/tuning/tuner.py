@@ -13,7 +13,6 @@ from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.drawing.draw import check_telling
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Measurement
-from tilewright.measure.tables.patience import waiting
 from tilewright.scheduler.defaults import (
     build_helpers,
     default_pace,
@@ -21,24 +20,23 @@ from tilewright.scheduler.defaults import (
     local_executor,
 )
 from tilewright.scheduler.limits import check_memory
-from tilewright.scheduler.opening import as_model, opened
-from tilewright.scheduler.strategies.registry import EVOLUTIONARY, check, factory
+from tilewright.scheduler.strategies.registry import EVOLUTIONARY, factory
 from tilewright.scheduler.strategies.search import Search
-from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget, Effort, budget_for
 from tilewright.scheduler.tuning.loop import Tuning
 from tilewright.scheduler.tuning.progress import Ledger, Progress, Stop, TuningResult
 from tilewright.scheduler.tuning.runs.run_log import new_run
+from tilewright.scheduler.tuning.set_up import search_options, set_up
 from tilewright.scheduler.tuning.task import Report, Task
 from tilewright.scheduler.tuning.transfer import transfer
 from tilewright.scheduler.tuning.yardstick import Yardstick
-from tilewright.spaces.numerics.mode import Numerics, as_numerics
+from tilewright.scheduler.watching import each_of
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.operators import as_workload
 from tilewright.spaces.registry import space_for
-from tilewright.spaces.schedule import LARGEST
 from tilewright.spaces.settings import Default
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target, as_target
-from tilewright.spaces.validation.checks import whole
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -201,8 +199,8 @@ def tune(
     workload: Workload | Program | str,
     target: Target | str = Default.TARGET,
     database: Database | str | Path = Default.DATABASE,
-    trials: int = TRIALS,
-    seconds: float = SECONDS,
+    trials: int | None = None,
+    seconds: float | None = None,
     patience: int | None = None,
     seed: int = 0,
     on_progress: OnProgress | None = None,
@@ -210,12 +208,14 @@ def tune(
     model: CostModel | str | Path | None = None,
     search: str = EVOLUTIONARY,
     numerics: Numerics | str = Numerics.STRICT,
+    effort: Effort | str = Effort.DEFAULT,
+    progress: bool = False,
 ) -> TuningResult:
     """Tune ``workload`` on this machine and keep every result in ``database``.
 
     Example::
 
-        result = tune("matmul m=512 n=512 k=512", "cpu", trials=64, seconds=30)
+        result = tune("matmul m=512 n=512 k=512", "cpu", trials=64, seconds=30, progress=True)
         print(result.best.score, result.best.schedule)  # seconds, decisions
 
     Text is accepted for workload, target and database: see ``spaces.operators.workload`` and
@@ -223,31 +223,22 @@ def tune(
     machine. ``model``, or the model at that path, guides the search until enough is measured.
     ``search`` is one of ``scheduler.strategies.registry.SEARCHES``. ``numerics`` is ``"strict"`` or
     ``"fast"``, which allows algorithms with weaker bounds on errors (:mod:`spaces.numerics.mode`).
-    See :meth:`Tuner.run` for the budgets. The time counts from this call, without the helpers that
-    are built once to measure kernels here. Raises :class:`InputError` for bad input.
+    ``effort`` is ``"quick"``, ``"default"`` or ``"thorough"``: 32, 128 or 512 trials and 20, 60 or
+    300 seconds, where ``trials`` or ``seconds`` are not given; see :meth:`Tuner.run`. With
+    ``progress`` the course of the run is shown as ``tilewright tune`` shows it, and in a notebook
+    as one output that is updated. The time counts from this call, without the helpers that are
+    built once to measure kernels here. Raises :class:`InputError` for bad input.
     """
     began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
-    budget = Budget(trials, seconds, patience)  # or else refused before a database is made
-    seed = whole("seed", seed, 0, LARGEST)
-    check(search, model)
-    mode = as_numerics(numerics)
-    prior = None if model is None else as_model(model)
+    budget = budget_for(1, effort, trials, seconds, patience)  # refused before a database is made
+    options = search_options(search, seed, model, numerics)
     if executor is None:  # says what is missing here before a database is made
         check_memory(workload, target)
         began += build_helpers(target)
-    with ExitStack() as stack:
-        stack.enter_context(waiting(budget.until(began)))
-        executor = executor or stack.enter_context(closing(local_executor(target)))
-        known = stack.enter_context(opened(database))
-        tuner = Tuner(
-            workload,
-            target,
-            known,
-            executor,
-            seed=seed,
-            model=prior,
-            strategy=search,
-            numerics=mode,
-        )
-        return tuner.run(trials, seconds, patience, on_progress, began)
+    with set_up(workload, target, database, executor, progress, budget.until(began)) as run:
+        tuner = Tuner(workload, target, run.database, run.executor, **options)
+        told = each_of(run.show.progress, on_progress)
+        result = tuner.run(budget.trials, budget.seconds, patience, told, began)
+        run.show.result(result)
+    return result

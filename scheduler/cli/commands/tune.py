@@ -35,7 +35,7 @@ from tilewright.scheduler.cli.place import (
 )
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.suite import Suite, read_suite
-from tilewright.scheduler.tuning.budget import EFFORTS, Budget, Effort
+from tilewright.scheduler.tuning.budget import Budget, Effort, budget_for
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.validation.checks import positive
@@ -86,8 +86,8 @@ def tune_command(
     --suite tunes several workloads: trials go where the objective gains most. Several targets are
     tuned for at once, each with its own trials and seconds.
 
-    A terminal shows a live table. Elsewhere a line reports each gain, and every 30 seconds the
-    state of the search. Ctrl-C ends it with the best found so far.
+    A line reports each gain. Below the lines a terminal shows a live table; elsewhere a line
+    reports the state every 30 seconds. Ctrl-C ends the search with the best found so far.
 
     \b
     Examples:
@@ -119,10 +119,8 @@ def _budget(
 ) -> Budget:
     """The budget for each target. Raises :class:`InputError` for a value that is not allowed."""
     count = len(what.members) if isinstance(what, Suite) else 1
-    most_trials, most_seconds = EFFORTS[effort]
-    trials = most_trials * count if trials is None else trials
-    seconds = most_seconds * count if seconds is None else positive("--seconds", seconds)
-    return Budget(trials, seconds, patience)
+    asked = None if seconds is None else positive("--seconds", seconds)
+    return budget_for(count, effort, trials, asked, patience)
 
 
 def _what(

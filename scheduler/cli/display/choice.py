@@ -1,21 +1,22 @@
-"""Choose the display of a tuning run: a live table on a terminal, lines, or JSON.
+"""Choose the display of a tuning run: a live table on a terminal, lines, a notebook, or JSON.
 
 :func:`display` returns a :class:`Display`, whose methods are called at each step of the run. Each
-display has a module of its own.
+display has a module of its own. All but JSON take their words from a
+:class:`~scheduler.cli.display.course.Course`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
+from tilewright.scheduler.cli.display.course import Course, WorkloadCourse
 from tilewright.scheduler.cli.display.json_lines import JsonLines
-from tilewright.scheduler.cli.display.live_table import LiveTable
+from tilewright.scheduler.cli.display.live_table import LiveTable, Status
+from tilewright.scheduler.cli.display.notebook import NotebookDisplay, is_notebook
 from tilewright.scheduler.cli.display.plain_lines import PlainLines
-from tilewright.scheduler.cli.display.progress import Status
+from tilewright.scheduler.cli.display.suite_course import SuiteCourse
 from tilewright.scheduler.cli.display.suite_json import SuiteJson
-from tilewright.scheduler.cli.display.suite_lines import SuiteLines
-from tilewright.scheduler.cli.display.suite_table import SuiteTable
 from tilewright.scheduler.cli.options import Format
 from tilewright.scheduler.cli.output import can_redraw
 from tilewright.scheduler.suites.suite import Suite
@@ -61,14 +62,30 @@ def display(
     where several targets are tuned for at once; there is no table for them. ``status`` says what
     the workers of a cluster do, if there is one.
     """
-    as_json, as_table, as_lines = _OF_SUITE if isinstance(what, Suite) else _OF_WORKLOAD
     if format is Format.JSON:
-        return as_json(what, target, session)
+        if isinstance(what, Suite):
+            return SuiteJson(what, target, session)
+        return JsonLines(what, target, session)
+    course = _course(what, target, session, verbose)
     if can_redraw() and not (quiet or verbose or name):
-        return as_table(what, target, session, status)
-    return as_lines(what, target, session, quiet, verbose, name)
+        return LiveTable(course, status)
+    return PlainLines(course, quiet, name)
 
 
-_Kinds = tuple[Callable[..., Display], Callable[..., Display], Callable[..., Display]]
-_OF_WORKLOAD: _Kinds = (JsonLines, LiveTable, PlainLines)
-_OF_SUITE: _Kinds = (SuiteJson, SuiteTable, SuiteLines)
+def display_in_python(what: Workload | Suite, target: Target) -> Display:
+    """The display of a run that a Python program starts: one output in a notebook, and elsewhere
+    that of the command line."""
+    course = _course(what, target)
+    if isinstance(what, Workload):
+        course.comparison([Yardstick(what)])  # no peak is measured for it
+    if is_notebook():
+        return NotebookDisplay(course)
+    return LiveTable(course) if can_redraw() else PlainLines(course)
+
+
+def _course(
+    what: Workload | Suite, target: Target, session: str = "", verbose: bool = False
+) -> Course:
+    if isinstance(what, Suite):
+        return SuiteCourse(what, target, session, verbose)
+    return WorkloadCourse(what, target, session, verbose)

@@ -37,8 +37,8 @@ class Lines:
             self._watch.join()
 
     def say(self, text: str) -> None:
-        """Print one line."""
-        if self._quiet:
+        """Print one line, if there is something to say."""
+        if self._quiet or not text:
             return
         self._said = time.monotonic()
         put(f"{clock(self._said - self._begun)}  {plain(self._name + text)}")

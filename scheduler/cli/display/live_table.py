@@ -1,63 +1,81 @@
-"""A table on a terminal that goes on while candidates are built and run."""
+"""Lines on a terminal that stay, and below them a table that is redrawn until the run ends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Group
-from rich.table import Table
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
 
-from tilewright.scheduler.cli.display.progress import (
-    Status,
-    failures_of,
-    figures,
-    outcome,
-    phase_of,
-    trials_of,
-)
-from tilewright.scheduler.cli.display.redrawn import Redrawn
-from tilewright.scheduler.cli.output import facts
-from tilewright.scheduler.tuning.progress import Progress, TuningResult
+from tilewright.scheduler.cli.display.course import Course
+from tilewright.scheduler.cli.display.progress import remaining
+from tilewright.scheduler.cli.display.workers import workers_table
+from tilewright.scheduler.cli.output import clock, console
+from tilewright.scheduler.cli.text import plain
 from tilewright.scheduler.tuning.yardstick import Yardstick
-from tilewright.spaces.target import Target
-from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.measure.cluster.status import DriverStatus
+
+Status = Callable[[], "DriverStatus | None"]
+PER_SECOND = 2  # drawing takes time from the kernels that are being timed
 
 
-class LiveTable(Redrawn[Progress]):
-    """The state of the run of one workload, and of the workers if it has a cluster."""
+class LiveTable:
+    """The course of a run as lines, and its state in a table, which a thread of its own draws
+    again, so that its clock never stops. ``status`` says what the workers of its cluster do, if it
+    has one; the table shows that, too."""
 
-    def __init__(self, workload: Workload, target: Target, session: str, status: Status) -> None:
-        super().__init__(status)
-        self._workload, self._target, self._session = workload, target, session
-        self._yardstick = Yardstick(workload)
-        self._outcome: list[tuple[str, str]] = []
+    def __init__(self, course: Course, status: Status = lambda: None) -> None:
+        self._course, self._status = course, status
+        self._outcome: list[RenderableType] = []
+        self._begun = self._told = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._live = Live(
+            console=console(), get_renderable=self._drawn, refresh_per_second=PER_SECOND
+        )
+        self._live.start(refresh=True)
+        self._say(self._course.beginning())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
 
     def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """See :class:`scheduler.cli.display.choice.Display`."""
-        [self._yardstick] = yardsticks
+        """Say what the run is compared with, as far as there is something."""
+        self._say(self._course.comparison(yardsticks))
 
-    def result(self, result: TuningResult) -> None:
+    def progress(self, progress: Any) -> None:
+        """Say what has happened, if it is worth a line; the table shows the rest when it is drawn
+        next."""
+        self._told = time.monotonic() - progress.elapsed
+        self._say(self._course.news(progress))
+
+    def result(self, result: Any) -> None:
         """Show what was found, in the place of where the run stands."""
-        self._last()
-        self._outcome = outcome(result, self._yardstick, self._session)
+        self._live.refresh()  # the last state is drawn once
+        self._outcome = self._course.outcome(result)
 
-    def _drawn(self) -> Table | Group:
+    def _say(self, text: str) -> None:
+        """Print a line that stays above the table."""
+        if text:
+            passed = clock(time.monotonic() - self._begun)
+            self._live.console.print(Text(f"{passed}  {plain(text)}"))
+
+    def _drawn(self) -> Group:
         if self._outcome:
-            return facts(self._outcome)
-        return Group(self._table(), *self._workers())
+            return Group(*self._outcome)
+        status = self._status()
+        workers = [] if status is None else [workers_table(status.workers)]
+        return Group(*self._course.state(self._passed()), *workers)
 
-    def _table(self) -> Table:
-        progress = self._progress
-        rows = [("tuning", f"{self._workload} on {self._target.summary}")]
-        if progress is None:
-            return facts([*rows, ("phase", phase_of(None)), ("time", self._passed())])
-        return facts(
-            [
-                *rows,
-                ("phase", phase_of(progress)),
-                ("trials", trials_of(progress)),
-                ("failures", failures_of(progress)),
-                *figures(self._yardstick, progress.best.score if progress.best else None),
-                ("time", self._passed()),
-            ]
-        )
+    def _passed(self) -> str:
+        """The time since the run began, and what is known to be left of it."""
+        passed = clock(time.monotonic() - self._begun)
+        if (latest := self._course.latest) is None:
+            return passed
+        return f"{passed}, {remaining(latest, time.monotonic() - self._told)}"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from tilewright.measure.busy import why_busy
 from tilewright.measure.estimates import latency, over_rival, rival_seconds
 from tilewright.measure.records.measurement import NUMPY, Measurement
@@ -17,12 +14,6 @@ from tilewright.spaces.registry import note_on
 
 AnyProgress = Progress | SuiteProgress
 LIBRARY = "over NumPy's BLAS"
-
-
-if TYPE_CHECKING:
-    from tilewright.measure.cluster.status import DriverStatus
-
-Status = Callable[[], "DriverStatus | None"]
 
 
 def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tuple[str, str]]:
@@ -38,7 +29,7 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
         *([("note", note)] if note else []),
         *found(yardstick, best),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
-        ("session", session),
+        *([("session", session)] if session else []),
         ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
     ]
 
@@ -96,9 +87,9 @@ def failures_of(run: AnyProgress | TuningResult | SuiteResult) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "none"
 
 
-def standing(progress: AnyProgress | None) -> str:
-    """One line: the run's phase, its trials and its failures."""
-    where = phase_of(progress)
+def standing(progress: AnyProgress | None, begun: bool) -> str:
+    """One line: the run's phase, its trials and its failures. See :func:`phase_of`."""
+    where = phase_of(progress, begun)
     if progress is not None:
         where += f"; trials: {trials_of(progress)}, failures: {failures_of(progress)}"
     return where
@@ -116,10 +107,10 @@ def attempt_of(progress: AnyProgress, of: str = "") -> str:
     return f"{which}: {of}{latest.status}{took}  {latest.schedule}{why}"
 
 
-def phase_of(progress: AnyProgress | None) -> str:
-    """The run's phase in words. ``progress`` is None while the machine itself is measured."""
+def phase_of(progress: AnyProgress | None, begun: bool = True) -> str:
+    """The run's phase in words. Until it has ``begun`` the machine itself is measured."""
     if progress is None:
-        return "measuring the peak of this machine, and NumPy"
+        return "opening the database" if begun else "measuring the peak of this machine, and NumPy"
     many = counted(progress.pending, "candidate")
     if progress.phase == "final":
         return f"comparing the best again, {many} to go"

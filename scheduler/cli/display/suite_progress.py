@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Group
+from rich.console import RenderableType
 from rich.table import Table
 
 from tilewright.scheduler.cli.display.progress import failures_of
@@ -36,16 +36,16 @@ def tasks_table(states: SuiteStates) -> Table:
     return table(COLUMNS, (_row(task, max(1, states.trials)) for task in states.tasks))
 
 
-def outcome(result: SuiteResult, session: str) -> Group:
+def outcome(result: SuiteResult, session: str) -> list[RenderableType]:
     """The outcome of a suite's run: a list of facts, then a table of its workloads."""
     pairs = [
         ("target", result.target.summary),
         ("objective", objective_of(result)),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
-        ("session", session),
+        *([("session", session)] if session else []),
         ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
     ]
-    return Group(tasks_table(result), facts(pairs))
+    return [tasks_table(result), facts(pairs)]
 
 
 def _row(task: TaskState, trials: int) -> list[str]:

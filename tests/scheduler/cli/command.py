@@ -50,8 +50,16 @@ def finished(*arguments: str, cwd: Path) -> tuple[int, str, str]:
 
 def on_terminal(*arguments: str, cwd, term: str = "xterm") -> tuple[int, str]:
     """The exit code, and all that a command writes to a terminal, without colours and moves."""
+    code, written = written_to_terminal(*arguments, cwd=cwd, term=term)
+    return code, re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", written)
+
+
+def written_to_terminal(
+    *arguments: str, cwd, term: str = "xterm", columns: int = 120
+) -> tuple[int, str]:
+    """The exit code, and all that a command writes to a terminal of so many columns."""
     terminal, inside = pty.openpty()
-    environment = os.environ | {"PYTHONPATH": PATHS, "TERM": term, "COLUMNS": "120"}
+    environment = os.environ | {"PYTHONPATH": PATHS, "TERM": term, "COLUMNS": str(columns)}
     with subprocess.Popen(
         [*COMMAND, *arguments], env=environment, cwd=cwd, stdout=inside, stderr=inside
     ) as process:
@@ -63,7 +71,7 @@ def on_terminal(*arguments: str, cwd, term: str = "xterm") -> tuple[int, str]:
         except OSError:  # the other end is closed
             pass
     os.close(terminal)
-    return process.returncode, re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", shown.decode())
+    return process.returncode, shown.decode()
 
 
 def ask(capsys, *arguments: str) -> str:

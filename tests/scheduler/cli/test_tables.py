@@ -10,8 +10,9 @@ import pytest
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tilewright.measure.cluster.status import DriverStatus, WorkerStatus
 from tilewright.measure.database import Database
+from tilewright.scheduler.cli.display.course import WorkloadCourse
 from tilewright.scheduler.cli.display.live_table import LiveTable
-from tilewright.scheduler.cli.display.suite_table import SuiteTable
+from tilewright.scheduler.cli.display.suite_course import SuiteCourse
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.suites.tuner import SuiteTuner
@@ -33,7 +34,7 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def _no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are drawn when they are told to, and never by their own clock."""
-    monkeypatch.setattr("tilewright.scheduler.cli.display.redrawn.PER_SECOND", 1e-6)
+    monkeypatch.setattr("tilewright.scheduler.cli.display.live_table.PER_SECOND", 1e-6)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "160")
 
@@ -42,7 +43,7 @@ def blind(space: Space) -> RandomSearch:
     return RandomSearch(space, 0)
 
 
-def check(table: LiveTable | SuiteTable, tuner: Tuner | SuiteTuner) -> None:
+def check(table: LiveTable, tuner: Tuner | SuiteTuner) -> None:
     terminal = Terminal()
     with redirect_stdout(terminal), table:
         table.result(tuner.run(8, 60, on_progress=table.progress))
@@ -58,11 +59,11 @@ def test_the_last_state_of_a_run_is_drawn_before_its_result(database: Database) 
     space = hills()
     work, options = space.workload, {"search": blind(space), "space": space}
     tuner = Tuner(work, MACHINE, database, MadeUpMachine(), **options)
-    check(LiveTable(work, MACHINE, "session", lambda: DRIVER), tuner)
+    check(LiveTable(WorkloadCourse(work, MACHINE, "session"), lambda: DRIVER), tuner)
 
 
 def test_the_last_state_of_a_suite_is_drawn_before_its_result(database: Database) -> None:
     space = hills()
     suite, options = Suite("one", (Member(space.workload),)), {"spaces": [space]}
     tuner = SuiteTuner(suite, MACHINE, database, MadeUpMachine(), make_search=blind, **options)
-    check(SuiteTable(suite, MACHINE, "session", lambda: DRIVER), tuner)
+    check(LiveTable(SuiteCourse(suite, MACHINE, "session"), lambda: DRIVER), tuner)

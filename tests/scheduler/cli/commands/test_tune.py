@@ -23,11 +23,14 @@ from tests.scheduler.cli.command import (
     on_terminal,
     one_line,
     start,
+    written_to_terminal,
 )
+from tests.scheduler.screen import left_on_screen
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.cli.display import lines as cli_lines
+from tilewright.scheduler.cli.display.course import WorkloadCourse
 from tilewright.scheduler.cli.display.plain_lines import PlainLines
 from tilewright.scheduler.tuning.interrupt import Interrupt
 from tilewright.scheduler.tuning.progress import Progress
@@ -111,6 +114,20 @@ def test_a_terminal_shows_a_table_that_lives_while_a_slow_compiler_builds(tmp_pa
     assert len(set(clocks)) >= 3, shown
     for words in ("2 of 2", "failures", "GFLOP/s", "of measured peak", "over NumPy's BLAS", "left"):
         assert words in shown
+
+
+def test_a_terminal_keeps_the_course_of_a_run_and_its_end(tmp_path):
+    budget = ("--trials", "4", "--seconds", "100", "--db", "tuning.db")
+    code, written = written_to_terminal("tune", *SMALL, *budget, cwd=tmp_path, columns=80)
+    assert code == 0
+    kept = left_on_screen(written)
+    text = "\n".join(kept)
+    assert kept[0].startswith("0:00  tuning matmul m=64 n=64 k=64"), text
+    assert re.search(r"^\d+:\d\d  trial \d+: ", text, re.MULTILINE), text
+    assert re.search(r"^\d+:\d\d  comparing the best again, ", text, re.MULTILINE), text
+    assert "phase" not in text
+    assert "4, failures: " in text
+    assert max(map(len, kept)) <= 80
 
 
 def test_a_terminal_that_only_prints_gets_lines_while_the_run_goes_on(tmp_path):
@@ -198,7 +215,7 @@ def test_a_quiet_run_prints_its_result_alone(tmp_path, capsys):
 def test_silence_is_broken(monkeypatch, capsys):
     monkeypatch.setattr(cli_lines, "SILENCE_SECONDS", 0.05)
     work = workload("matmul", m=64, n=64, k=64)
-    with PlainLines(work, detect_target("cpu"), "5f2c91ab") as lines:
+    with PlainLines(WorkloadCourse(work, detect_target("cpu"), "5f2c91ab")) as lines:
         while "measuring the peak of this machine" not in (said := capsys.readouterr().out):
             time.sleep(0.01)
         schedule = Schedule("contraction", ())

@@ -1,0 +1,149 @@
+"""The course of a tuning run in words: its start, each gain, its final comparison, its outcome.
+
+A course prints nothing. Displays ask it for a line when something happened, and for its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from rich.console import RenderableType
+
+from tilewright.scheduler.cli.display.progress import (
+    AnyProgress,
+    attempt_of,
+    failures_of,
+    figures,
+    outcome,
+    phase_of,
+    standing,
+    trials_of,
+)
+from tilewright.scheduler.cli.output import facts, percent, seconds
+from tilewright.scheduler.tuning.progress import Progress, TuningResult
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
+
+LEAST_GAIN = 1.01  # times as fast as what was last said; smaller gains wait for the next line
+
+
+class Course(Protocol):
+    """The questions that displays ask of the course of a run, of a workload or of a suite."""
+
+    @property
+    def latest(self) -> AnyProgress | None:
+        """The progress that the run told last."""
+        ...
+
+    def beginning(self) -> str:
+        """The line that a run begins with."""
+        ...
+
+    def comparison(self, yardsticks: Sequence[Yardstick]) -> str:
+        """A line on what the run is compared with; empty if that is nothing."""
+        ...
+
+    def news(self, progress: Any) -> str:
+        """A line on what has happened; empty if that is not worth one."""
+        ...
+
+    def standing(self) -> str:
+        """One line: where the run stands now."""
+        ...
+
+    def state(self, passed: str) -> list[RenderableType]:
+        """The state of the run after the time ``passed``, as tables."""
+        ...
+
+    def outcome(self, result: Any) -> list[RenderableType]:
+        """The outcome as tables; none if no kernel was right."""
+        ...
+
+
+class WorkloadCourse:
+    """The course of the run of one workload. If ``verbose``, every trial is news. ``session`` is
+    the name that ``tilewright resume`` knows the run by, if it has one."""
+
+    def __init__(
+        self, workload: Workload, target: Target, session: str = "", verbose: bool = False
+    ) -> None:
+        self.latest: Progress | None = None
+        self._title, self._session = f"{workload} on {target.summary}", session
+        self._verbose = verbose
+        self._yardstick = Yardstick(workload)
+        self._begun = False
+        self._said: float | None = None  # the latency of the best that was last said
+
+    def beginning(self) -> str:
+        """See :class:`Course`."""
+        return beginning(self._title, self._session)
+
+    def comparison(self, yardsticks: Sequence[Yardstick]) -> str:
+        """See :class:`Course`."""
+        [yardstick] = yardsticks
+        self._yardstick, self._begun = yardstick, True
+        words = []
+        if yardstick.peak_gflops is not None:
+            words.append(f"peak of this machine: {yardstick.peak_gflops:.1f} GFLOP/s")
+        if yardstick.numpy_seconds is not None:
+            words.append(f"NumPy's product, timed once: {seconds(yardstick.numpy_seconds)}")
+        return "; ".join(words)
+
+    def news(self, progress: Progress) -> str:
+        """A gain, the start of the comparison, what is known from earlier runs."""
+        begins = self.latest is None or progress.phase != self.latest.phase
+        self.latest = progress
+        if begins and progress.phase == "final":
+            return phase_of(progress)
+        if begins and progress.resumed:
+            return f"known from earlier runs: {progress.resumed} schedules"
+        if self._verbose and progress.latest is not None:
+            return attempt_of(progress)
+        if self._gains(progress):
+            which = f"trial {progress.trials}" if progress.trials else "best of earlier runs"
+            return f"{which}: {self._best(progress)}"
+        return ""
+
+    def standing(self) -> str:
+        """See :class:`Course`."""
+        where = standing(self.latest, self._begun)
+        return where if self.latest is None else f"{where}; best: {self._best(self.latest)}"
+
+    def state(self, passed: str) -> list[RenderableType]:
+        """See :class:`Course`."""
+        progress = self.latest
+        rows = [("phase", phase_of(progress, self._begun))]
+        if progress is not None:
+            rows += [
+                ("trials", trials_of(progress)),
+                ("failures", failures_of(progress)),
+                *figures(self._yardstick, progress.best.score if progress.best else None),
+            ]
+        return [facts([*rows, ("time", passed)])]
+
+    def outcome(self, result: TuningResult) -> list[RenderableType]:
+        """See :class:`Course`."""
+        found = outcome(result, self._yardstick, self._session)
+        return [facts(found)] if found else []
+
+    def _gains(self, progress: Progress) -> bool:
+        if progress.best is None or progress.best.score is None or progress.phase == "final":
+            return False
+        return self._said is None or self._said > LEAST_GAIN * progress.best.score
+
+    def _best(self, progress: Progress) -> str:
+        score = progress.best.score if progress.best else None
+        if score is None:
+            return "no right kernel yet"
+        self._said = score
+        words = [seconds(score), self._yardstick.rate(score)]
+        if (share := self._yardstick.of_peak(score)) is not None:
+            words.append(f"{percent(share)} of peak")
+        return ", ".join(words)
+
+
+def beginning(title: str, session: str) -> str:
+    """The line that a run with this title begins with."""
+    return f"tuning {title}" + (f"; session {session}" if session else "")

@@ -1,0 +1,59 @@
+"""Show the course of a run that a Python program starts, if it asks for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Self
+
+from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.scheduler.cli.display.choice import Display
+
+
+class Unseen:
+    """The display of a run that nobody watches."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing was begun."""
+
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+        """Say nothing."""
+
+    def progress(self, progress: Any) -> None:
+        """Say nothing."""
+
+    def result(self, result: Any) -> None:
+        """Say nothing."""
+
+
+def watching(
+    what: Workload | Suite, target: Target, asked: bool
+) -> AbstractContextManager[Display]:
+    """The display of a run: that of the command line or of a notebook, if it is ``asked`` for."""
+    if not asked:
+        return Unseen()
+    from tilewright.scheduler.cli.display.choice import display_in_python  # takes a while
+
+    return display_in_python(what, target)
+
+
+def each_of(
+    first: Callable[[Any], None], second: Callable[[Any], None] | None
+) -> Callable[[Any], None]:
+    """A function that hands what it is told to both."""
+    if second is None:
+        return first
+
+    def tell(progress: Any) -> None:
+        first(progress)
+        second(progress)
+
+    return tell
