@@ -55,6 +55,13 @@ def test_the_workflow_runs_what_developers_run():
     assert workflow["permissions"] == {"contents": "read"}
 
 
+def test_the_workflow_runs_every_python_that_metadata_names():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    named = [word.rpartition(" ")[2] for word in METADATA["classifiers"] if "Python :: 3." in word]
+    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == named
+    assert METADATA["requires-python"] == f">={named[0]}"
+
+
 def test_the_changelog_stays_small():
     first, *sections = re.split(r"^## ", CHANGELOG, flags=re.MULTILINE)
     assert "changelog.d/" in first
