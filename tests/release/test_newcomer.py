@@ -1,4 +1,4 @@
-"""A wheel in an environment of its own, far from the checkout: what a newcomer and mypy make of it."""
+"""A wheel in an environment of its own: what a newcomer and mypy make of it."""
 
 from __future__ import annotations
 
