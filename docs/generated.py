@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from tilewright import __version__
@@ -139,14 +141,13 @@ def _type(column: Any) -> str:
     return ", ".join(words)
 
 
-def _migrations() -> list[tuple[str, str]]:
-    """The revisions with the first sentence of each, oldest first."""
-    from alembic.script import ScriptDirectory
+def _migrations() -> Iterator[tuple[str, str]]:
+    """The revisions with the first line of each, oldest first."""
+    from tilewright.measure.tables.migrations import versions
 
-    from tilewright.measure.tables import migrations
-
-    scripts = ScriptDirectory(str(Path(str(migrations.__file__)).parent))
-    return [(f"`{r.revision}`", r.doc) for r in scripts.walk_revisions()][::-1]
+    for module in iter_modules(versions.__path__):
+        made = import_module(f"{versions.__name__}.{module.name}")
+        yield f"`{made.revision}`", str(made.__doc__).partition("\n")[0]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
