@@ -145,7 +145,10 @@ def emulate(
     def judge(group: Sequence[Schedule]) -> list[Verdict]:
         kernels = [space.lower(schedule) for schedule in group]
         emulator.build(kernels)
-        results = [verify(emulator, space.workload, kernel, orders, seed) for kernel in kernels]
+        results = [
+            verify(emulator, space.workload, kernel, orders, seed, space.numerics_of(schedule))
+            for kernel, schedule in zip(kernels, group, strict=True)
+        ]
         return [
             Verdict(schedule, result.error_kind, result.error_text)
             for schedule, result in zip(group, results, strict=True)

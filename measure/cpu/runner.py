@@ -38,6 +38,7 @@ from tilewright.measure.timing import (
 )
 from tilewright.measure.unpacking import unpacked
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.workload import Workload
 
 MEMORY_BYTES = 512 << 20  # memory a candidate may allocate beside its buffers
@@ -111,19 +112,33 @@ class CRunner:
         """
         protocol = self._protocol or protocol_for(self._clock, job.final)
         records = self._serve(job, group, protocol)
-        for number, other in enumerate(self._others(job), 1):
-            right = [i for i, record in enumerate(records) if record.error_kind is None]
+        if job.thorough and has_others(job.workload):
+            kept = [b.candidate.numerics for b in group]
+            for numerics in dict.fromkeys(kept):
+                own = [i for i, each in enumerate(kept) if each is numerics]
+                self._judge_on_others(job, group, records, own, numerics)
+        return records
+
+    def _judge_on_others(
+        self,
+        job: Job,
+        group: Sequence[Built],
+        records: Sequence[Record],
+        own: Sequence[int],
+        numerics: Numerics,
+    ) -> None:
+        """Add to the records of a group's ``own`` candidates, which keep the promise of
+        ``numerics``, what is wrong of them on other inputs. The memory of the first ones is free
+        once the server has its inputs.
+        """
+        draws = with_others(self._draw(job.workload, job.final), numerics=numerics)
+        for number, other in enumerate(draws, 1):
+            right = [i for i in own if records[i].error_kind is None]
             if not right:
                 break
             found = self._serve(job, [group[i] for i in right], VERIFICATION, other)
             for i, record in zip(right, found, strict=True):
                 records[i].add_verdict(record, other.name or f"other inputs {number}")
-        return records
-
-    def _others(self, job: Job) -> Iterator[Draw]:
-        """Yield another draw. The first draw's memory is free once the server has its inputs."""
-        if job.thorough and has_others(job.workload):
-            yield from with_others(self._draw(job.workload, job.final))
 
     def _serve(
         self,

@@ -21,11 +21,12 @@ from tilewright.measure.cuda.trusted.products import expect
 from tilewright.measure.cuda.trusted.programs import fits
 from tilewright.measure.drawing.draw import are_for, fresh_inputs
 from tilewright.measure.drawing.interfaces import Bounds, Draw
-from tilewright.measure.drawing.others import with_others
+from tilewright.measure.drawing.others import has_others, with_others
 from tilewright.measure.drawing.product_telling import is_telling, telling
 from tilewright.measure.drawing.products import ATTEMPTS
 from tilewright.measure.drawing.programs import Points, ProgramDraw, ProgramInputs
 from tilewright.measure.drawing.tables import SHARE
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.contraction import Contraction
@@ -42,6 +43,52 @@ class Check:
 
     operand: Array
     call: Prepared
+
+
+@dataclass
+class Problem:
+    """A problem in device memory. ``draw`` is None if the device made it, which ``again`` repeats.
+    The calls of ``unchanged`` tell whether the inputs are as they were.
+    """
+
+    buffers: Buffers
+    workload: Workload
+    host: HostDraws
+    draw: Draw | None
+    unchanged: Sequence[Check]
+    again: Callable[[], None] = lambda: None
+
+    def others(self, numerics: Numerics) -> Iterator[str]:
+        """The names of other problems, on which kernels of ``numerics`` are right. Each takes the
+        place of the first one; that is back after the last. Inputs that the device has drawn are
+        not held to copies meanwhile: kernels that write to their inputs failed before.
+        """
+        if not has_others(self.workload):
+            return
+        unchanged = self.unchanged
+        before = first = self.draw or self._read()
+        for number, draw in enumerate(_others(first, numerics), 1):
+            self._turn_to(draw, before)
+            before = draw
+            yield draw.name or f"other inputs {number}"
+        if self.draw is None:
+            self.again()
+            self.unchanged = unchanged
+        else:
+            self._turn_to(first, before)
+
+    def _read(self) -> Draw:
+        """Read what the device has drawn."""
+        self.unchanged = ()
+        inputs = {operand.name: self.buffers.read(operand) for operand in self.workload.inputs}
+        return ProgramDraw(self.workload, inputs, pause=self.host.pause)
+
+    def _turn_to(self, draw: Draw, before: Draw) -> None:
+        """Put a problem in the place of the one ``before``, which differs in some arrays."""
+        given, old = draw.inputs, before.inputs
+        changed = [o for o in self.workload.inputs if given[o.name] is not old[o.name]]
+        _upload(self.buffers, draw, changed, copied=self.draw is not None)
+        _allow(self.buffers, draw, self.host)
 
 
 class HostDraws:
@@ -82,14 +129,13 @@ def _fresh(workload: Workload, seed: int, pause: Callable[[], None], final: bool
 
 def set_up(
     buffers: Buffers, workload: Workload, seed: int, final: bool, host: HostDraws
-) -> tuple[Draw | None, list[Check]]:
+) -> Problem:
     """Put a problem of ``workload`` into new ``buffers``: its operands, and the allowed bounds of
-    each output. Returns the problem, if the host has drawn it, and calls that tell whether the
-    inputs are unchanged.
+    each output.
     """
     buffers.add(*workload.operands, *map(oracle.allowed_operand, workload.outputs))
     if isinstance(workload, Contraction) and not isinstance(product_of(workload), str):
-        return None, list(_drawn_there(buffers, workload, seed))
+        return _drawn_there(buffers, workload, seed, host)
     draw, is_new = host.of(workload, seed, final)
     buffers.add(*map(_copy, workload.inputs))
     _upload(buffers, draw, workload.inputs)
@@ -97,34 +143,28 @@ def set_up(
     if is_new and _is_evaluated_there(draw):
         hold_to_the_host(buffers, draw)
     calls = [buffers.bound(oracle.differing(o, buffers.blocks)) for o in workload.inputs]
-    return draw, [Check(o, call) for o, call in zip(workload.inputs, calls, strict=True)]
+    checks = [Check(o, call) for o, call in zip(workload.inputs, calls, strict=True)]
+    return Problem(buffers, workload, host, draw, checks)
 
 
-def other_problems(draw: Draw) -> Iterator[Draw]:
+def _others(draw: Draw, numerics: Numerics) -> Iterator[Draw]:
     """The same problem with other inputs, see :mod:`measure.drawing.others`."""
     if _is_evaluated_there(draw):
-        return with_others(draw, POINTS.final // SHARE, POINTS.one_axis)
-    return with_others(draw)
-
-
-def turn_to(buffers: Buffers, draw: Draw, before: Draw, host: HostDraws) -> None:
-    """Put a problem in the place of the one ``before``, which differs in some arrays."""
-    given, old = draw.inputs, before.inputs
-    _upload(buffers, draw, [o for o in draw.workload.inputs if given[o.name] is not old[o.name]])
-    _allow(buffers, draw, host)
+        return with_others(draw, POINTS.final // SHARE, POINTS.one_axis, numerics)
+    return with_others(draw, numerics=numerics)
 
 
 def _is_evaluated_there(draw: Draw) -> TypeGuard[ProgramDraw]:
-    return isinstance(draw, ProgramDraw) and fits(draw.workload.program)
+    return isinstance(draw, ProgramDraw) and fits(draw.program)
 
 
 def _copy(operand: Array) -> Array:
     return replace(operand, name=oracle.copy_name(operand))
 
 
-def _upload(buffers: Buffers, draw: Draw, operands: Sequence[Array]) -> None:
+def _upload(buffers: Buffers, draw: Draw, operands: Sequence[Array], copied: bool = True) -> None:
     for operand in operands:
-        for array in (operand, _copy(operand)):
+        for array in (operand, _copy(operand)) if copied else (operand,):
             buffers.write(array, draw.inputs[operand.name])
 
 
@@ -137,7 +177,7 @@ def _allow(buffers: Buffers, draw: Draw, host: HostDraws) -> None:
         buffers.write(oracle.allowed_operand(output), np.stack(bounds))
 
 
-def _drawn_there(buffers: Buffers, workload: Contraction, seed: int) -> Iterator[Check]:
+def _drawn_there(buffers: Buffers, workload: Contraction, seed: int, host: HostDraws) -> Problem:
     """Inputs of a seed from ``seed`` on that makes them telling."""
     how, blocks = telling(workload), buffers.blocks
     scales = {operand.name: 1.0 for operand in workload.inputs}
@@ -154,6 +194,15 @@ def _drawn_there(buffers: Buffers, workload: Contraction, seed: int) -> Iterator
         inputs = {operand.name: buffers.read(operand) for operand in workload.inputs}
         if is_telling(workload, inputs, how.scale):
             break
-    buffers.bound(expect(workload, how.scale))()
-    for operand in workload.inputs:
-        yield Check(operand, buffers.bound(oracle.changed(operand, blocks, scales[operand.name])))
+    calls = [*fills, buffers.bound(expect(workload, how.scale))]
+    calls[-1]()
+    checks = [
+        Check(operand, buffers.bound(oracle.changed(operand, blocks, scales[operand.name])))
+        for operand in workload.inputs
+    ]
+
+    def again() -> None:
+        for call in calls:
+            call()
+
+    return Problem(buffers, workload, host, None, checks, again)

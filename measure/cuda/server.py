@@ -31,6 +31,7 @@ from tilewright.measure.cuda.session import Session, Trial, check_oracle
 from tilewright.measure.interfaces import Built
 from tilewright.measure.records.measurement import Job
 from tilewright.measure.timing import TimingProtocol
+from tilewright.spaces.numerics.mode import as_numerics
 from tilewright.spaces.operators import workload_from_json
 from tilewright.spaces.workloads.workload import Workload
 
@@ -116,14 +117,15 @@ def _right_on_other_inputs(session: Session, trials: Sequence[Trial]) -> bool:
     """Tell whether all candidates that are right so far are right on other inputs, too. The first
     that is not is reported.
     """
-    for name in session.other_inputs():
-        for i, trial in enumerate(trials):
-            if trial.error_kind is None and not trial.slow:
-                _say(event="run", index=i)
-                if not session.judge_once(trial, name):
-                    _tell(i, trial)
-                    return False
-        _say(event="draw")
+    for numerics in dict.fromkeys(trial.numerics for trial in trials):
+        for name in session.other_inputs(numerics):
+            for i, trial in enumerate(trials):
+                if trial.numerics is numerics and trial.error_kind is None and not trial.slow:
+                    _say(event="run", index=i)
+                    if not session.judge_once(trial, name):
+                        _tell(i, trial)
+                        return False
+            _say(event="draw")
     return True
 
 
@@ -145,11 +147,17 @@ def _say(**event: Any) -> None:
 
 def _described(built: Built) -> dict[str, Any]:
     """A kernel without its text: that is in its binary, a file."""
-    return {"path": str(built.binary), "call": call_to_json(built.candidate.kernel.call)}
+    candidate = built.candidate
+    return {
+        "path": str(built.binary),
+        "call": call_to_json(candidate.kernel.call),
+        "numerics": str(candidate.numerics),
+    }
 
 
 def _trial(fields: Mapping[str, Any], workload: Workload) -> Trial:
-    return Trial(call_from_json(fields["call"], workload), Path(fields["path"]))
+    call = call_from_json(fields["call"], workload)
+    return Trial(call, Path(fields["path"]), as_numerics(fields["numerics"]))
 
 
 if __name__ == "__main__":

@@ -20,13 +20,13 @@ from tilewright.measure.cuda.device import (
     MemoryShortError,
     Prepared,
 )
-from tilewright.measure.cuda.problems import HostDraws, other_problems, set_up, turn_to
+from tilewright.measure.cuda.problems import HostDraws, set_up
 from tilewright.measure.cuda.trusted import oracle
-from tilewright.measure.drawing.others import has_others
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.measure.timing import TimingProtocol
 from tilewright.spaces.kernel import WORKSPACE, Call
 from tilewright.spaces.numerics.allowance import allowed
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.matmul import matmul
 from tilewright.spaces.workloads.workload import Workload
@@ -42,10 +42,11 @@ CHECKED = matmul(67, 45, 33, b="col")
 class Trial:
     """One candidate and what has become known of it: its ``call``, which was ``prepared`` from its
     ``binary`` and has its ``workspace`` at that address, 0 if it takes none; ``samples`` are
-    seconds of one call."""
+    seconds of one call. It keeps the promise of ``numerics``."""
 
     call: Call
     binary: Path
+    numerics: Numerics = Numerics.STRICT
     prepared: Prepared | None = None
     workspace: int = 0
     judged: float = 0.0  # seconds of the last call while it was judged
@@ -77,9 +78,8 @@ class Session:
         host: HostDraws | None = None,
     ) -> None:
         self._device, self._workload = device, workload
-        self._host = host or HostDraws()
         self._buffers = Buffers(device, BLOCKS * device.multiprocessors)
-        self._draw, self._unchanged = set_up(self._buffers, workload, seed, final, self._host)
+        self._problem = set_up(self._buffers, workload, seed, final, host or HostDraws())
         self._compare = [
             (output, self._buffers.bound(oracle.compare(output, self._buffers.blocks)))
             for output in workload.outputs
@@ -135,17 +135,10 @@ class Session:
             if last:
                 return
 
-    def other_inputs(self) -> Iterator[str]:
-        """The names of other problems, each of which takes the place of the first one; that is
-        back after the last."""
-        if self._draw is None or not has_others(self._workload):
-            return
-        before = self._draw
-        for number, draw in enumerate(other_problems(self._draw), 1):
-            turn_to(self._buffers, draw, before, self._host)
-            before = draw
-            yield draw.name or f"other inputs {number}"
-        turn_to(self._buffers, self._draw, before, self._host)
+    def other_inputs(self, numerics: Numerics = Numerics.STRICT) -> Iterator[str]:
+        """The names of other problems, on which kernels of ``numerics`` are right. Each takes the
+        place of the first one; that is back after the last."""
+        return self._problem.others(numerics)
 
     def judge_once(self, trial: Trial, name: str) -> bool:
         """Run the candidate on a poisoned output; whether what it left is right."""
@@ -222,7 +215,7 @@ class Session:
     def _fault(self, trial: Trial, name: str) -> tuple[ErrorKind, str] | None:
         if wrong := self._wrong(trial, name):
             return wrong
-        for check in self._unchanged:
+        for check in self._problem.unchanged:
             check.call()
             if self._buffers.report()[0]:
                 text = f"the kernel writes to its input {check.operand.name}"

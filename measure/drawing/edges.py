@@ -28,16 +28,20 @@ from tilewright.measure.drawing.masks import masked_operands
 from tilewright.measure.drawing.program_telling import telling
 from tilewright.measure.drawing.programs import ProgramDraw
 from tilewright.measure.drawing.sampling import sample
+from tilewright.measure.drawing.scores import scores_of
 from tilewright.measure.drawing.shifts import Shift, cancelling_operands, shifts
 from tilewright.measure.drawing.slices import Kind, Slices, slices, turns
 from tilewright.spaces.derivation.algebra import factors
+from tilewright.spaces.derivation.rounding.reads import places_read
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import Call
+from tilewright.spaces.numerics.mode import Numerics
 
 Inputs = Mapping[str, np.ndarray]
 Change = Callable[[ProgramDraw, np.random.Generator], Inputs]
 """Makes other values of some of a draw's inputs, which is judged at its rows."""
+POINTS = 1 << 16
 POINTS = 1 << 16
 """Points of the largest stage at which an edge is judged."""
 EQUAL = 0.1
@@ -53,12 +57,17 @@ class Edge:
     change: Change
 
 
-def with_edges(draw: Draw, most: int = POINTS, one_axis: bool = False) -> Iterator[Draw]:
+def with_edges(
+    draw: Draw,
+    most: int = POINTS,
+    one_axis: bool = False,
+    numerics: Numerics = Numerics.STRICT,
+) -> Iterator[Draw]:
     """The same problem with inputs of each kind, judged at so many points at ``most``; along one
-    axis alone where that is wanted."""
+    axis alone where that is wanted. Kernels of ``numerics`` are right on them."""
     if isinstance(draw, ProgramDraw):
-        program = draw.workload.program
-        for number, edge in enumerate(edges(program)):
+        program = draw.program
+        for number, edge in enumerate(edges(program, numerics)):
             generator = np.random.default_rng(number)
             rows = sample(program, most, generator, one_axis)
             judged = replace(draw, rows=rows, name=edge.name)
@@ -66,12 +75,19 @@ def with_edges(draw: Draw, most: int = POINTS, one_axis: bool = False) -> Iterat
             yield replace(judged, inputs={**draw.inputs, **given})
 
 
-def edges(program: Program) -> list[Edge]:
-    """List the edges that make sense for a program's operands."""
-    return [*_shifted(program), *_hidden(program), *_masked(program), *_valued(program)]
+def edges(program: Program, numerics: Numerics = Numerics.STRICT) -> list[Edge]:
+    """List the edges that make sense for a program's operands. Where ``FAST`` algorithms are to be
+    right, there are no large means, and all values of a row are of one size and finite.
+    """
+    if numerics is Numerics.FAST:
+        return [*_hidden(program), *_masked(program), *_valued(program, _even_values)]
+    valued = _valued(program, _values)
+    return [*_shifted(program), *_hidden(program), *_masked(program), *valued]
 
 
 def _shifted(program: Program) -> Iterator[Edge]:
+    if scores_of(program) is None and not cancelling_operands(program):
+        return
     how = telling(program)
     for shift in shifts(program, how.spread, how.steep):
         yield Edge(shift.name, partial(_with_shift, shift))
@@ -88,7 +104,7 @@ def _hidden(program: Program) -> Iterator[Edge]:
 
 
 def _with_hidden(value: float, draw: ProgramDraw, generator: np.random.Generator) -> Inputs:
-    program = draw.workload.program
+    program = draw.program
     where, given = hidden(program, draw.inputs, draw.rows), {}
     for operand in program.operands:
         if has(operand.element, value) and where[operand.name].any():
@@ -106,8 +122,8 @@ def _masked(program: Program) -> Iterator[Edge]:
             yield Edge(f"{own.operand.name} as a mask", partial(_in_slices, {own: kinds}, turn))
 
 
-def _valued(program: Program) -> Iterator[Edge]:
-    every = {own: _values(program, own.operand) for own in slices(program)}
+def _valued(program: Program, kinds: Callable[[Program, Operand], list[Kind]]) -> Iterator[Edge]:
+    every = {own: kinds(program, own.operand) for own in slices(program, whole=True)}
     if every:
         fewest = min(own.count for own in every)
         for turn in range(turns(fewest, max(map(len, every.values())))):
@@ -120,13 +136,13 @@ def _in_slices(
     draw: ProgramDraw,
     generator: np.random.Generator,
 ) -> Inputs:
-    """Operands in slices, each of which has its kinds in turn."""
-    return {
-        own.operand.name: own.changed(
-            draw.inputs[own.operand.name], kinds, turn * own.count + place, generator
-        )
-        for place, (own, kinds) in enumerate(every.items())
-    }
+    """Operands in slices, each of which has its kinds in turn, where judged rows read them."""
+    read = places_read(draw.program, draw.rows) if draw.rows else {}
+    given = {}
+    for place, (own, kinds) in enumerate(every.items()):
+        name, first = own.operand.name, turn * own.count + place
+        given[name] = own.changed(draw.inputs[name], kinds, first, generator, read.get(name))
+    return given
 
 
 def has(element: DType, value: float) -> bool:
@@ -177,23 +193,18 @@ def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
             yield stage, [read.name for factor in found for read in factor.value_reads]
 
 
-def _with_nan(program: Program) -> set[str]:
-    """Operands that may have NaN. Factors have none of sums whose terms are left out in some rows
-    alone, by borders, conditions or tables: kernels may multiply them by zero for these rows, side
-    by side with rows that have them."""
+def _with_infinity(program: Program) -> set[str]:
+    """Operands that may have NaN and infinities. Factors have none of sums whose terms are left out
+    in some rows alone, by borders or conditions: kernels may leave out these terms, or multiply
+    them by the zeros that stand for what is beyond borders. What is read across these may."""
     found = {operand.name for operand in program.operands}
     for stage, names in _factors(program):
-        every = stage.body.reads
-        chosen = any(index.reads for read in every for index in read.indices)
-        borders = any(read.outside is not None for read in every)
-        if program.bounding(stage) or chosen or borders:
+        across = {read.name for read in stage.body.reads if read.outside is not None}
+        if program.bounding(stage):
             found -= set(names)
+        elif across:
+            found -= set(names) - across
     return found
-
-
-def _with_infinity(program: Program) -> set[str]:
-    """Operands that may be infinite: no factors, for tiles are filled up with zeros."""
-    return _with_nan(program).difference(*(names for _, names in _factors(program)))
 
 
 def _with_huge(program: Program) -> set[str]:
@@ -209,24 +220,60 @@ def _with_huge(program: Program) -> set[str]:
 def _values(program: Program, operand: Operand) -> list[Kind]:
     """Rows out of the ordinary, those first that matter most."""
     element, name = operand.element, operand.name
+    if element.is_integer:
+        return _whole_values(element)
     most, huge = largest(element), operand.name in _with_huge(program)
-    tiny = max(1e-37 if huge else 1e-30, 256 * least(element))  # sums of halves underflow below
     kinds: list[Kind] = [
         _as_ever,
         lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
-        lambda rows, _: np.full_like(rows, EQUAL),
-        lambda rows, _: rows * tiny,
+        *_even(element, 1e-37 if huge else 1e-30),
         lambda rows, _: rows + min(1e4, most / 8),
     ]
     if huge:
         kinds.append(lambda rows, _: rows * min(1e38, most / 4))
-    values = [nan] if name in _with_nan(program) else []
-    values += [inf, -inf] if name in _with_infinity(program) else []
+    values = [nan, inf, -inf] if name in _with_infinity(program) else []
+    if any(name in names for _, names in _factors(program)):
+        kinds.append(lambda rows, _: rows * 0)
     return [*kinds, *(_set(value) for value in values if has(element, value))]
+
+
+def _even_values(program: Program, operand: Operand) -> list[Kind]:
+    """Rows of values of one size."""
+    element = operand.element
+    if element.is_integer:
+        return _whole_values(element)
+    large = min(1e12, largest(element) / 8)
+    return [_as_ever, *_even(element, 1e-30), lambda rows, _: rows * large]
+
+
+def _even(element: DType, tiny: float) -> list[Kind]:
+    """Rows of equal values, and of tiny ones, of which sums of halves do not underflow."""
+    small = max(tiny, 256 * least(element))
+    return [
+        lambda rows, _: np.full_like(rows, EQUAL),
+        lambda rows, _: _normal(rows * small, element),
+    ]
+
+
+def _whole_values(element: DType) -> list[Kind]:
+    """Rows of the least and the greatest whole numbers of a type, one among others, and zeros."""
+    limits = np.iinfo(element.numpy)
+    return [
+        _as_ever,
+        lambda rows, _: np.full_like(rows, limits.min),
+        lambda rows, _: np.full_like(rows, limits.max),
+        lambda rows, generator: _one(rows, np.full_like(rows, limits.min), generator),
+        lambda rows, _: rows * 0,
+    ]
 
 
 def _set(value: float) -> Kind:
     return lambda rows, generator: _one(rows, np.full_like(rows, value), generator)
+
+
+def _normal(rows: np.ndarray, element: DType) -> np.ndarray:
+    """Zeros for subnormal numbers, which some instructions take for zero."""
+    return np.where(abs(rows) < least(element), 0.0, rows)
 
 
 def _as_ever(rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -41,7 +41,7 @@ def with_few_terms(
     """
     if not isinstance(draw, ProgramDraw):
         return
-    program = draw.workload.program
+    program = draw.program
     if quiet := quiet_operands(program):
         rows = sample(program, most, np.random.default_rng(0), one_axis)
         given = {name: own.applied(program, draw.inputs[name]) for name, own in quiet.items()}

@@ -7,27 +7,43 @@ from collections.abc import Iterator
 from tilewright.measure.drawing.edges import edges, with_edges
 from tilewright.measure.drawing.few_terms import quiet_operands, with_few_terms
 from tilewright.measure.drawing.interfaces import Draw
-from tilewright.measure.drawing.programs import FINAL_POINTS
+from tilewright.measure.drawing.programs import FINAL_POINTS, ProgramDraw
 from tilewright.measure.drawing.tables import SHARE, tables_of, with_other_tables
-from tilewright.spaces.language.program import Program
-from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.loops.programs import program_of
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.workload import Workload
+
+EDGE_SHARE = 16
+"""Times that fewer points are judged of an edge than of another table."""
 
 
 def with_others(
-    draw: Draw, most: int = FINAL_POINTS // SHARE, one_axis: bool = False
+    draw: Draw,
+    most: int = FINAL_POINTS // SHARE,
+    one_axis: bool = False,
+    numerics: Numerics = Numerics.STRICT,
 ) -> Iterator[Draw]:
-    """The same problem with other tables, with few terms in its sums, and with edge inputs."""
+    """The same problem with other tables, with few terms in its sums, and with edge inputs on which
+    kernels of ``numerics`` are right."""
+    if not has_others(draw.workload):
+        return
+    if not isinstance(draw, ProgramDraw):
+        draw = ProgramDraw(draw.workload, draw.inputs)
     yield from with_other_tables(draw, most, one_axis)
     yield from with_few_terms(draw, most, one_axis)
-    yield from with_edges(draw, one_axis=one_axis)
+    yield from with_edges(draw, most // EDGE_SHARE, one_axis, numerics)
 
 
 def has_others(workload: Workload) -> bool:
     """Tell whether a workload has other problems than its first."""
-    return isinstance(workload, Computation) and count(workload.program) > 0
+    return count(workload) > 0
 
 
-def count(program: Program) -> int:
-    """Count the further problems of a program."""
+def count(workload: Workload) -> int:
+    """Count the further problems of a workload. There are none where sums are in float16, whose
+    errors on edge inputs are not known.
+    """
+    if workload.accumulator == "float16":
+        return 0
+    program = program_of(workload)
     return tables_of(program) + bool(quiet_operands(program)) + len(edges(program))

@@ -28,8 +28,10 @@ from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, row_axis
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Program
+from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import bounds_dtype
 from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
 
 SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 24
 """Points of the largest stage that the host evaluates for a draw, and for a final comparison."""
@@ -50,17 +52,23 @@ BETWEEN = 128 << 20
 @dataclass(frozen=True)
 class ProgramDraw:
     """Inputs by operand name, and a ``name`` of what is special about them; outputs are judged at
-    ``rows``, at all of them if that is None."""
+    ``rows``, at all of them if that is None. The ``workload`` is of any kind: its program counts.
+    """
 
-    workload: Computation
+    workload: Workload
     inputs: Mapping[str, np.ndarray]
     rows: Rows | None = None
     pause: Callable[[], None] = lambda: None
     name: str = ""
 
+    @property
+    def program(self) -> Program:
+        """The program that the workload computes."""
+        return program_of(self.workload)
+
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
         """The least and greatest values of each output; infinite where anything may be."""
-        program, out = self.workload.program, dict(out or {})
+        program, out = self.program, dict(out or {})
         for output in self.workload.outputs:
             kind = bounds_dtype(output).numpy
             low, high = out.setdefault(
@@ -78,7 +86,7 @@ class ProgramDraw:
 
     def _pieces(self) -> Iterator[Rows]:
         """The rows in parts of :data:`PIECE` points."""
-        program = self.workload.program
+        program = self.program
         sizes = sizes_of_rows(program, PIECE, row_axes(program), kept=1)
         which = {axis: np.arange(program.extent[axis]) for axis in row_axes(program)}
         which |= self.rows.which if self.rows else {}

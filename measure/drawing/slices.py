@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from tilewright.spaces.derivation.rounding.rows import reads, row_axes
+from tilewright.spaces.derivation.rounding.rows import Places, reads, row_axes
 from tilewright.spaces.language.program import Operand, Program
 from tilewright.spaces.language.tree import AxisValue
 
@@ -21,7 +21,7 @@ TURNS = 3
 
 @dataclass(frozen=True)
 class Slices:
-    """An operand of floating point, and its dimensions ``along`` which slices lie."""
+    """An operand, and its dimensions ``along`` which slices lie."""
 
     operand: Operand
     along: tuple[int, ...]
@@ -32,34 +32,50 @@ class Slices:
         return prod(self.operand.shape[d] for d in self.along)
 
     def changed(
-        self, values: np.ndarray, kinds: Sequence[Kind], first: int, generator: np.random.Generator
+        self,
+        values: np.ndarray,
+        kinds: Sequence[Kind],
+        first: int,
+        generator: np.random.Generator,
+        places: Places | None = None,
     ) -> np.ndarray:
         """The operand's ``values`` with a kind for each slice, in turn from the ``first`` on; when
-        all have had their turn, in another order."""
-        others = [d for d in range(values.ndim) if d not in self.along]
+        all have had their turn, in another order. Slices that lie at none of the ``places`` are
+        left as they are.
+        """
+        others = tuple(d for d in range(values.ndim) if d not in self.along)
         order = (*self.along, *others)
-        wide = values.astype(np.float64).transpose(order)
-        flat = wide.reshape(self.count, -1).copy()
-        number = np.arange(self.count)
+        known = [(places or {}).get(d, np.arange(values.shape[d])) for d in self.along]
+        chosen = np.ix_(*known)
+        found = self.operand.array(values.copy())
+        wide = found.transpose(order)[chosen].astype(np.float64)
+        flat = wide.reshape(prod(map(len, known)), -1)
+        number = np.arange(len(flat))
         number = (number + number // len(kinds) * (first + 1) + first) % len(kinds)
         with np.errstate(all="ignore"):
             for place, kind in enumerate(kinds):
                 if (number == place).any():
                     flat[number == place] = kind(flat[number == place], generator)
-            return self.operand.array(flat.reshape(wide.shape).transpose(np.argsort(order)))
+            found.transpose(order)[chosen] = self.operand.element.cast(flat.reshape(wide.shape))
+        return found
 
 
-def slices(program: Program) -> list[Slices]:
-    """List the slices of all operands of floating point: along axes of rows that no stage
-    reduces.
+def slices(program: Program, whole: bool = False) -> list[Slices]:
+    """List the slices of all operands of floating point, along axes of rows that no stage reduces;
+    and of ``whole`` numbers of one byte, if they are wanted.
     """
     reduced = {axis for stage in program.stages for axis in stage.over}
     rows = set(row_axes(program)) - reduced
     return [
         Slices(operand, _along(program, operand, rows))
         for operand in program.operands
-        if not operand.element.is_integer
+        if not operand.element.is_integer or (whole and _is_small(operand))
     ]
+
+
+def _is_small(operand: Operand) -> bool:
+    """Tell whether an operand has whole numbers of one byte, which are no indices."""
+    return operand.element.bytes == 1 and operand.drawn is None
 
 
 def turns(count: int, kinds: int) -> int:

@@ -50,7 +50,7 @@ def with_other_tables(
     """
     if not isinstance(draw, ProgramDraw):
         return
-    program = draw.workload.program
+    program = draw.program
     kinds = _kinds_of_tables(program)
     for number in range(_most(kinds)):
         given = {

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.registry import numerics_of
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 
@@ -82,6 +84,11 @@ class Candidate:
     job: Job
     schedule: Schedule
     kernel: Kernel
+
+    @property
+    def numerics(self) -> Numerics:
+        """The promise about errors that the schedule's template keeps."""
+        return numerics_of(self.schedule.template, self.job.workload, self.job.target)
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,7 @@ SETUP_TERM_SECONDS = 1 / 10e9  # per product summed up in float64
 CHECK_SECONDS = 12e-9  # per output element: poisoned, written and compared, three times each
 CUDA_SETUP_SECONDS = 0.2  # the device makes inputs and reference, most of it whatever their size
 CUDA_DRAW_SECONDS = 25e-9  # per element that the host draws and uploads
+CUDA_MOVE_SECONDS = 4e-9  # per element that the host reads, changes and uploads
 CUDA_TERM_SECONDS = 1 / 5e11  # per operation of a program that is evaluated in float64
 CUDA_CALLS = 25  # kernel calls per candidate: each timed call of a long one follows another
 
@@ -134,17 +135,24 @@ class Pacing:
 def _on_cpu(workload: Workload, call: float) -> Expected:
     written = sum(output.size for output in workload.outputs)
     writing, check = SETUP_SECONDS * written, CHECK_SECONDS * written
-    if not isinstance(workload, Computation):
-        return Expected(call, writing + SETUP_TERM_SECONDS * workload.work / 2, check)
-    from tilewright.measure.drawing.others import count
-    from tilewright.measure.drawing.programs import FINAL_POINTS, SEARCH_POINTS, evaluation_seconds
+    from tilewright.measure.drawing.others import EDGE_SHARE, count
+    from tilewright.measure.drawing.programs import (
+        FINAL_POINTS,
+        POINT_SECONDS,
+        SEARCH_POINTS,
+        evaluation_seconds,
+    )
     from tilewright.measure.drawing.tables import SHARE
 
+    if not isinstance(workload, Computation):
+        other = POINT_SECONDS * FINAL_POINTS / SHARE / EDGE_SHARE
+        product = SETUP_TERM_SECONDS * workload.work / 2
+        return Expected(call, writing + product, check, 0.0, count(workload), writing + other)
     usual, last, other = (
         evaluation_seconds(workload.program, most)
         for most in (SEARCH_POINTS, FINAL_POINTS, FINAL_POINTS // SHARE)
     )
-    others = count(workload.program)
+    others = count(workload)
     return Expected(call, writing + usual, check, last - usual, others, writing + other)
 
 
@@ -153,14 +161,15 @@ def _on_cuda(workload: Workload, call: float) -> Expected:
 
     Inputs are drawn on the host, once for all batches and once more at the end.
     """
-    check = (CUDA_CALLS - CALLS) * call
-    if not isinstance(workload, Computation):
-        return Expected(call, CUDA_SETUP_SECONDS, check)
     from tilewright.measure.drawing.others import count
 
-    drawn = sum(operand.size for operand in workload.inputs)
+    check = (CUDA_CALLS - CALLS) * call
+    drawn, others = sum(operand.size for operand in workload.inputs), count(workload)
+    if not isinstance(workload, Computation):
+        moves = CUDA_MOVE_SECONDS * drawn
+        return Expected(call, CUDA_SETUP_SECONDS, check, 0.0, others, moves)
     evaluation = CUDA_TERM_SECONDS * workload.work
-    last, others = CUDA_DRAW_SECONDS * drawn + evaluation, count(workload.program)
+    last = CUDA_DRAW_SECONDS * drawn + evaluation
     return Expected(call, CUDA_SETUP_SECONDS, check, last, others, evaluation)
 
 

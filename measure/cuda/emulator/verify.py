@@ -18,6 +18,7 @@ from tilewright.measure.drawing.others import with_others
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -27,17 +28,18 @@ def verify(
     kernel: Kernel,
     interleavings: Sequence[Interleaving] = INTERLEAVINGS,
     seed: int = 0,
+    numerics: Numerics = Numerics.STRICT,
 ) -> Emulated:
     """Run ``kernel`` on telling random inputs in each interleaving and compare with the reference.
 
-    Programs with tables of indices or long sums also run with other inputs
-    (:mod:`measure.drawing.others`), in the last interleaving. Returns the first fault, its text
-    ending with the interleaving that showed it, or the last outputs if all are as
-    :mod:`measure.drawing.draw` allows.
+    It also runs with other inputs (:mod:`measure.drawing.others`), on which kernels of ``numerics``
+    are right, in the last interleaving. Returns the first fault, its text ending with the
+    interleaving that showed it, or the last outputs if all are as :mod:`measure.drawing.draw`
+    allows.
     """
     draw = one_draw(workload, seed)
     result = judged(emulator, kernel, draw, interleavings)
-    for other in with_others(draw):
+    for other in with_others(draw, numerics=numerics):
         if result.error_kind is not None:
             break
         result = judged(emulator, kernel, other, interleavings[-1:])

@@ -27,7 +27,7 @@ def evaluate(buffers: Buffers, draw: ProgramDraw, pause: Callable[[], None]) -> 
 
     ``pause`` is called before each piece, and may raise to end the work.
     """
-    program = draw.workload.program
+    program = draw.program
     axis, piece = row_axis(program), rows_of_a_piece(program)
     if axis is None or (piece is None and draw.rows is None):
         with buffers.working(expect_program(program)) as call:
@@ -49,7 +49,7 @@ def evaluate(buffers: Buffers, draw: ProgramDraw, pause: Callable[[], None]) -> 
 
 def hold_to_the_host(buffers: Buffers, draw: ProgramDraw) -> None:
     """:class:`DeviceError` if the host comes to other bounds in some rows of the draw."""
-    program = draw.workload.program
+    program = draw.program
     axis, rows = row_axis(program), draw.rows
     if points(program) // (program.extent[axis] if axis else 1) > MOST_HELD:
         return
@@ -71,5 +71,5 @@ def hold_to_the_host(buffers: Buffers, draw: ProgramDraw) -> None:
 
 
 def _rows(draw: ProgramDraw, axis: str) -> np.ndarray:
-    extent = draw.workload.program.extent[axis]
+    extent = draw.program.extent[axis]
     return np.arange(extent) if draw.rows is None else draw.rows.which[axis]

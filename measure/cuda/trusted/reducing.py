@@ -71,13 +71,17 @@ def _sum(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], F
 
     every = (terms.values, terms.sizes, *terms.off, terms.squares)
     states = [added(parts) for parts in every if parts]
+    if terms.sizes:
+        size = text(reduce(mul, terms.sizes))
+        states.append(State(DOUBLE, "0", "+", f"({size} < ex_infinity() ? {size} : 0.0)"))
 
     def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
         value, *others = found
         if not others:
             return Approximate(value)
+        finite = others.pop()
         off, squares = others[1 : 1 + len(terms.off)], others[1 + len(terms.off) :]
-        sums = Terms([value], [others[0]], off, squares, terms.alike, terms.apart)
+        sums = Terms([value], [others[0]], off, squares, terms.alike, terms.apart, finite)
         return sum_of_terms(program, stage, meaning, sums)
 
     return states, finish

@@ -37,13 +37,15 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
     value = added(terms.values)
     if not terms.sizes:
         return Approximate(value)
+    size = added(terms.sizes)
     sums = Terms(
         [value],
-        [added(terms.sizes)],
+        [size],
         [added(part) for part in terms.off],
         [added(terms.squares)] if terms.squares else (),
         terms.alike,
         terms.apart,
+        size if np.isfinite(size).all() else added([_finite(part) for part in terms.sizes]),
     )
     return sum_of_terms(program, stage, meaning.kept(stage), sums)
 
@@ -99,6 +101,10 @@ def _added(
     shape = [axis.size for axis in meaning.axes.values()]
     product = np.where(mask, reduce(np.multiply, terms), 0)
     return np.broadcast_to(product, shape).sum(axis=tuple(range(len(stage.axes), len(shape))))
+
+
+def _finite(sizes: np.ndarray) -> np.ndarray:
+    return np.where(sizes < np.inf, sizes, 0.0)
 
 
 def _identity(value: float, kind: np.dtype) -> float:

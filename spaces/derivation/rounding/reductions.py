@@ -47,7 +47,7 @@ _NONE = (0.0, False)
 @dataclass(frozen=True)
 class Terms:
     """The quantities to add up for a sum: the factors of the terms' ``values``, of their ``sizes``,
-    and of several parts of their errors, ``off``.
+    and of several parts of their errors, ``off``. Callers add up ``finite`` sizes alone as well.
 
     If some factors may be rounded to fewer bits, ``squares`` are the factors of squared terms. The
     sum is then off by the share ``alike`` of itself, and by the share ``apart`` of the root of all
@@ -60,6 +60,7 @@ class Terms:
     squares: Sequence[Any] = ()
     alike: float = 0.0
     apart: float = 0.0
+    finite: Any = 0.0
 
 
 def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Terms:
@@ -141,7 +142,7 @@ def sum_of_terms(
     lost = Arithmetic.of(kind).least * (1 + 2 * min(terms, PARTS))
     found = within(meaning, value, error + off + lost)
     times = _taken_out(program, stage, meaning, sums)
-    found = _with_overflow(meaning, found, size, times, off)
+    found = _with_overflow(meaning, found, size, sums.finite, times, off)
     return _unless_taken_out(program, stage, meaning, found)
 
 
@@ -165,20 +166,22 @@ def _taken_out(program: Program, stage: Stage, meaning: Approximation, sums: Ter
 
 
 def _with_overflow(
-    meaning: Approximation, found: Approximate, size: Any, times: Any, off: Any
+    meaning: Approximation, found: Approximate, size: Any, rest: Any, times: Any, off: Any
 ) -> Approximate:
     """A sum, whose positive terms alone may be too large for the type, or its negative ones: the
     sum of some terms is infinite then, and NaN may come of both. ``size`` is the sum of
     magnitudes; a kernel forms one that is so many ``times`` as large.
-    Anything may come, too, where the sum is infinite by a factor that stands beside one which may
-    be zero, for its error is not known: that makes ``off`` infinite."""
+    Where terms are infinite, so may the sum of the ``rest`` be, and of the other sign. Anything may
+    come, too, where the sum is infinite by a factor that stands beside one which may be zero, for
+    its error is not known: that makes ``off`` infinite."""
     assert found.interval is not None
     numbers, b = meaning.numbers, found.interval
     infinite, largest = numbers.constant(float("inf")), Arithmetic.of(meaning.rules.kind).largest
     finite = size < infinite
     up = finite & ((size + found.value) / 2 * times > largest)
     down = finite & ((size - found.value) / 2 * times > largest)
-    doubtful = (numbers.call("abs", [found.value]) >= infinite) & ~(off < infinite)
+    beside = ~(off < infinite) | (rest * times > largest)
+    doubtful = (numbers.call("abs", [found.value]) >= infinite) & beside
     low = numbers.select(down, -infinite, b.low)
     high = numbers.select(up, infinite, b.high)
     return Approximate(found.value, Interval(low, high, b.free | (up & down) | doubtful))

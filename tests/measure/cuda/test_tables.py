@@ -14,6 +14,7 @@ from tilewright.measure.cuda.nvrtc import NvrtcBuilder
 from tilewright.measure.cuda.runner import CudaRunner
 from tilewright.measure.cuda.session import Session
 from tilewright.measure.cuda.trusted import oracle
+from tilewright.measure.drawing.programs import ProgramDraw
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.spaces.operators import workload
 
@@ -107,3 +108,24 @@ def test_long_sums_have_other_inputs_too():
             assert ((low <= exact) & (exact <= high)).all()
         after = session.array(x), session.array(bounds)
         assert all(map(np.array_equal, before, after))
+
+
+def test_products_that_the_device_draws_have_edges():
+    """They are made on the host from what the device has drawn, which is back in the end."""
+    work = workload("matmul m=45 n=33 k=20 dtype=float16 b=col epilogue=relu(x)")
+    bounds = oracle.allowed_operand(work.output)
+    with Session(EmulatedDevice(), work, 1, pulse_steps=1) as session:
+        arrays = (*work.inputs, bounds)
+        before = [session.array(array) for array in arrays]
+        names = []
+        for name in session.other_inputs():
+            names.append(name)
+            found = [session.array(array) for array in arrays]
+            draw = ProgramDraw(work, dict(zip(("A", "B"), found, strict=False)))
+            (right,) = draw.allowed().values()
+            judged = ~np.isinf(found[2]) | np.isnan(found[2])
+            assert judged.mean() > 0.5
+            assert np.allclose(found[2][judged], np.stack(right)[judged], 1e-5, equal_nan=True)
+            assert np.isnan(found[2]).any()
+        assert names == ["values out of the ordinary"]
+        assert all(map(np.array_equal, before, [session.array(array) for array in arrays]))

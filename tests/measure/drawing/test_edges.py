@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tilewright.measure.drawing.draw import one_draw
-from tilewright.measure.drawing.edges import edges, with_edges
+from tilewright.measure.drawing.edges import with_edges
 from tilewright.measure.drawing.others import count, with_others
 from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import agrees
+from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.operators import workload
 
 WORKLOADS = [
@@ -26,17 +28,27 @@ WORKLOADS = [
     '"s[r] = max[c](z[r,c]); y[r] = sum[c](x[r,c] * s[r])" r=40 c=64',
     '"y[r] = sum[c](select(x[r,c] > 0.5, 1, x[r,c] * z[r,c]))" r=40 c=64',
     "max_pool2d n=2 c=8 h=10 w=10 r=3 stride=2 padding=1",
+    "conv2d n=4 c=8 h=10 w=10 o=12 r=3 s=3 padding=1 layout=NHWC",
+    "grouped_matmul t=70 n=24 k=20 experts=5",
+]
+PRODUCTS = [
+    "matmul m=30 n=40 k=50",
+    'matmul m=30 n=40 k=50 dtype=float16 epilogue="relu(x + bias[n]) * scale[m]"',
+    "matmul m=30 n=40 k=50 dtype=float8_e4m3fn b=col out=bfloat16",
+    "matmul m=30 n=40 k=50 dtype=int8 b=col",
+    "matmul m=3 n=40 k=300 dtype=bfloat16",
+    "bmm batch=4 m=5 n=6 k=7",
 ]
 
 
-@pytest.mark.parametrize("text", WORKLOADS)
+@pytest.mark.parametrize("text", WORKLOADS + PRODUCTS)
 def test_what_is_right_of_an_edge_is_what_float64_makes_of_it(text):
     work = workload(text)
     draw = one_draw(work, 0)
     seen = set()
-    for edge in with_edges(draw):
+    for edge in with_others(draw):
         seen.add(edge.name)
-        exact = evaluate(work.program, edge.inputs)
+        exact = evaluate(program_of(work), edge.inputs)
         for output in work.outputs:
             low, high = edge.allowed()[output.name]
             with np.errstate(all="ignore"):
@@ -44,9 +56,49 @@ def test_what_is_right_of_an_edge_is_what_float64_makes_of_it(text):
             assert agrees(found, low, high).all()
             anything = (low == -np.inf) & (high == np.inf)
             assert np.mean(anything) < 0.9, edge.name
-    assert len(seen) >= 1
-    assert len(edges(work.program)) <= count(work.program)
-    assert {other.name for other in with_others(draw)} >= seen
+    assert seen - {""}
+    assert len(list(with_others(draw))) == count(work)
+
+
+@pytest.mark.parametrize("text", [text for text in PRODUCTS if "int8" not in text])
+def test_products_have_values_of_every_kind(text):
+    """Of outputs some must be NaN, others infinite, and many finite."""
+    work = workload(text)
+    nan = infinite = finite = 0
+    for edge in with_others(one_draw(work, 0)):
+        for low, high in edge.allowed().values():
+            nan += np.isnan(low).sum()
+            infinite += (np.isinf(low) & (low == high)).sum()
+            finite += (np.isfinite(low) & np.isfinite(high)).sum()
+    assert nan > 0
+    assert finite > work.output.size / 8
+    assert infinite > 0 or "float8_e4m3fn" in text  # which has no infinity
+
+
+def test_zero_times_infinity_is_drawn():
+    work = workload(PRODUCTS[0])
+    (edge,) = with_others(one_draw(work, 0))
+    left, right = (np.asarray(edge.inputs[name], np.float64) for name in "AB")
+    with np.errstate(invalid="ignore"):
+        terms = left[:, :, None] * right[None]
+    defined = ~np.isnan(left).any(axis=1)[:, None] & ~np.isnan(right).any(axis=0)
+    assert (np.isnan(terms).any(axis=1) & defined).any()
+
+
+def test_fast_kernels_are_judged_by_what_their_bounds_are_written_for():
+    """Winograd's error is relative to the largest element of a tile, so no row has an outlier."""
+    work = workload("conv2d n=8 c=8 h=10 w=10 o=12 r=3 s=3 padding=1 layout=NHWC")
+    draws = list(with_others(one_draw(work, 0), numerics=Numerics.FAST))
+    assert draws
+    for draw in draws:
+        for values in draw.inputs.values():
+            for one in values.reshape(len(values), -1).astype(np.float64):
+                assert np.isfinite(one).all()
+                assert abs(one).max() <= 1e3 * abs(one).std() or one.std() <= 1e-6 * one.mean()
+
+
+def test_sums_in_float16_have_no_edges():
+    assert count(workload("matmul m=30 n=40 k=50 dtype=float16 accumulator=float16")) == 0
 
 
 def test_the_same_edges_come_of_the_same_draw():

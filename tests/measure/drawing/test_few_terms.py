@@ -9,8 +9,10 @@ import pytest
 
 from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.few_terms import quiet_operands, with_few_terms
-from tilewright.measure.drawing.others import has_others, with_others
+from tilewright.measure.drawing.others import with_others
 from tilewright.measure.drawing.tables import tables_of
+from tilewright.spaces.loops.programs import program_of
+from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.operators import workload
 
 LONG = 1 << 17
@@ -65,7 +67,19 @@ def test_sums_that_would_be_no_better_are_left_alone(text):
 
 def test_short_sums_tell_by_themselves():
     assert not quiet_operands(made(TOLD["a sum"][0], 1 << 13).program)
-    assert not has_others(workload("matmul m=3 n=3 k=131072"))
+    assert not quiet_operands(program_of(workload("matmul m=3 n=3 k=8192")))
+
+
+def test_long_products_of_matrices_have_few_terms_too():
+    first = one_draw(workload("matmul m=3 n=3 k=131072"), 0)
+    other = next(iter(with_others(first)))
+    left, right = (other.inputs[name] for name in "AB")
+    assert 0 < np.mean(left != 0) < 1 / 4
+    low, high = other.allowed()["C"]
+    for lost in (1, 2, 5):
+        sums = left[:, :-lost].astype(np.float64) @ right[:-lost]
+        assert not agrees(sums, low, high).all()
+    assert agrees(left.astype(np.float64) @ right, low, high).all()
 
 
 @pytest.mark.parametrize("lost", [1, 2, 5, 31])
