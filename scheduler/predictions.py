@@ -35,7 +35,7 @@ class Memory:
         self._known: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable, find: Callable[[], Any]) -> Any:
-        """What ``find`` found for this key, now or before. It runs without the lock."""
+        """Return what ``find`` found for this key, now or before. It runs without the lock."""
         if key not in self._known:
             found = find()
             with self._lock:

@@ -1,4 +1,4 @@
-"""Connections to databases: what is set up for each, and what drivers complain about."""
+"""Connect to databases: set up each connection, and turn errors of drivers into our own."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.validation.text import spelled_out
 
 CONNECT_SECONDS = 30
-"""How long a server has to answer."""
+"""Seconds that a server may take to accept a connection."""
 
 
 @contextmanager
 def usable(engine: Engine) -> Iterator[None]:
-    """Turns what a database driver complains about into an :class:`InputError` of one line, an
-    :class:`UnavailableError` where it may pass."""
+    """Turn a driver's error into an :class:`InputError` of one line. It is an
+    :class:`UnavailableError` if waiting may help."""
     try:
         yield
     except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error, UnicodeDecodeError) as error:
@@ -62,8 +62,9 @@ def _kind(engine: Engine, error: BaseException) -> type[InputError]:
 
 
 def _is_outage(error: BaseException) -> bool:
-    """Tell whether a PostgreSQL server does not answer at present. An ended session has an error
-    code; a refused connection is told by the server's words, if there are any.
+    """Tell whether a PostgreSQL server is out of reach for the moment.
+
+    The error of an ended session has a code; that of a refused connection has at most a message.
     """
     code = getattr(error, "sqlstate", None)
     if code is not None:
@@ -76,7 +77,7 @@ def _is_outage(error: BaseException) -> bool:
 
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
-    """A connection, committed at the end; :class:`InputError` for what a driver complains about."""
+    """Open a connection and commit at the end; :class:`InputError` for an error of the driver."""
     with usable(engine), engine.begin() as connection:
         yield connection
 
@@ -91,25 +92,27 @@ def name(engine: Engine) -> str:
 
 
 def for_writing(engine: Engine) -> Engine:
-    """The same database, for transactions that write.
+    """Return the engine with the option for transactions that write.
 
-    SQLite must take the write lock at their start: a reader that turns writer while another
-    process writes is refused at once instead of waiting.
+    Such a transaction takes SQLite's write lock at its start. SQLite would refuse a reader that
+    begins to write while another process writes, instead of letting it wait.
     """
     return engine.execution_options(writes=True)
 
 
 def for_one_query(engine: Engine) -> Engine:
-    """The same database, for transactions of a single query: PostgreSQL does without the two
-    further exchanges that begin and end one."""
+    """Return the engine with the option for transactions of a single query. It saves PostgreSQL the
+    two messages that begin and end a transaction."""
     if engine.dialect.name != "postgresql":
         return engine
     return engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
 def url_of(location: str | Path) -> URL:
-    """The URL of a path or of another spelling; :class:`InputError` if it is none, or of a database
-    that there is no support for."""
+    """Parse a path or a URL.
+
+    :class:`InputError` if it is neither, or names a database system that is not supported.
+    """
     if not isinstance(location, str | Path):
         raise InputError(f"{shown(location)} is no database; allowed: a path or a URL")
     if "://" not in str(location):
@@ -125,10 +128,10 @@ def url_of(location: str | Path) -> URL:
     return url
 
 
-_POOL = {"max_overflow": -1}  # whoever waits for a database holds up nobody else
+_POOL = {"max_overflow": -1}  # a thread that waits for the database blocks no other thread
 _SERVER_POOL: dict[str, Any] = {
     **_POOL,
-    "pool_pre_ping": True,  # a server that starts again closes what is in the pool
+    "pool_pre_ping": True,  # a server that restarts closes the connections of the pool
     "connect_args": {"connect_timeout": CONNECT_SECONDS},
 }
 _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
@@ -140,11 +143,11 @@ _LASTING = ("resolve host", "translate host name", "password", "certificate", "a
 
 
 class _Engines:
-    """The engines of this process, one a database, shared by all who have it open.
+    """The engines of this process: one for each database, shared by all its users.
 
-    Whoever opens a database again gets its engine, which knows the statements that it has compiled.
-    Its connections are closed when nobody has it open any more: what is in use when a pool is
-    disposed of stays open until the garbage collector finds it.
+    A database that is opened again gets the engine that is there, with its compiled statements.
+    The last user's release closes the connections. Earlier would not do: a connection in use
+    stays open after its pool was disposed of, until it is garbage.
     """
 
     def __init__(self) -> None:
@@ -153,7 +156,7 @@ class _Engines:
         self._inherited: list[Pool] = []
 
     def take(self, url: URL, mode: str = "") -> Engine:
-        """The engine of a database, in use until it is released; ``mode`` holds the parameters of
+        """Return the engine of a database and count one more user. ``mode`` holds the parameters of
         SQLite's file URI."""
         with self._lock:
             engine = _made(url, mode, _file(url))
@@ -161,14 +164,14 @@ class _Engines:
         return engine
 
     def release(self, engine: Engine) -> None:
-        """Close its connections if nobody else has it in use."""
+        """Count one user less, and close the connections after the last."""
         with self._lock:
             self._users[engine] -= 1
             if not self._users[engine]:
                 engine.dispose()
 
     def begin_child(self) -> None:
-        """In a forked child: use none of the parent's connections, and close none of them."""
+        """Forget the parent's connections in a forked child, without closing them."""
         self._lock = Lock()
         _made.cache_clear()
         for engine in self._users:
@@ -181,7 +184,7 @@ os.register_at_fork(after_in_child=engines.begin_child)
 
 
 def _file(url: URL) -> tuple[str, int]:
-    """Identify the file at a path: another may replace it, and relative paths move."""
+    """Identify the file at a path by its absolute path and inode, since another may replace it."""
     path = os.path.abspath(url.database or "")
     try:
         return path, os.stat(path).st_ino
@@ -217,7 +220,7 @@ def _postgresql(url: URL) -> Engine:
 
 
 def _set_up_postgresql(connection: Any, _record: object) -> None:
-    """Plan each statement once: planning takes longer than what is asked of the indexes."""
+    """Let the server plan each statement once: planning takes longer than our look-ups do."""
     connection.execute("SET plan_cache_mode = force_generic_plan")
     connection.commit()
 

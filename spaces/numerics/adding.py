@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from tilewright.spaces.dtypes import dtype
 
 IN_ONE, IN_ONE_OF_PRODUCTS, IN_ONE_OF_TENSOR_CORES = 1 << 10, 1 << 15, 1 << 18
-"""Terms that a right kernel adds to one accumulator at most: longer sums are in blocks. Products
-have a matrix of accumulators, which fills the registers, and take more before it is emptied; most
-of all where tensor cores keep it, whose error is less than that of what they multiply."""
+"""The most terms that a right kernel adds to one accumulator; longer sums are split into blocks.
+
+Products keep a matrix of accumulators in registers and add more terms before they empty it. Tensor
+cores add the most: rounding their factors costs more than adding."""
 TRUNCATED = frozenset({"float16", "bfloat16", "tfloat32"})
 """Dtypes whose products tensor cores may add up."""
 
@@ -27,11 +28,12 @@ def in_one_accumulator(terms: int, factors: Sequence[str]) -> int:
 
 
 def drift_of_sum(terms: int, kind: str, factors: Sequence[str]) -> float:
-    """The further error allowed, relative to its value, of a sum whose terms may be alike.
+    """Bound the additional error of a sum whose terms may be equal, relative to its value.
 
-    Equal terms are all rounded the same way as long as their sum has one exponent: by a quarter of
-    a unit of the largest sum each, on average over what terms may be. Of .1, n of them are off by
-    n / 12 units. Blocks that are added up exactly are off by no more than each of them.
+    Adding equal terms rounds the same way each time, as long as the sum keeps its exponent. One
+    addition rounds by a quarter of a unit of the largest sum, on average over all terms. For
+    example, the sum of n terms of 0.1 is off by n / 12 units. Blocks that are added exactly are
+    off by no more than each block, relative to its value.
     """
     return dtype(kind).epsilon * in_one_accumulator(terms, factors) / 8.0
 
@@ -39,24 +41,26 @@ def drift_of_sum(terms: int, kind: str, factors: Sequence[str]) -> float:
 def error_of_sum(
     terms: int, kind: str, factors: Sequence[str], grown: float, few: float
 ) -> tuple[float, float]:
-    """The error allowed of a sum in the dtype ``kind``, relative to its value and absolute, the two
-    added. The sum of any of its terms grows to ``grown``, that of two or three to ``few``: neither
-    to more than the sum of all magnitudes. ``factors`` are the dtypes of the arrays that terms are
-    products of.
+    """Bound the error of a sum in the dtype ``kind``: a relative and an absolute part, to be added.
 
-    Adding one term to the n before in one accumulator rounds their sum by half a unit at most. As
-    random errors these add up, where all sums are as large as the last, to a standard deviation of
-    sqrt(n) / 6 units of it (Higham and Mary, A new approach to probabilistic rounding error
-    analysis, SISC 41, 2019): so sqrt(n) are beyond what is ever seen of long sums, in any order,
-    and 8 units of short ones. An accumulator has no more terms than :func:`in_one_accumulator`
-    says: the blocks of longer sums are added up with less error than one of them has. So the error
-    of a kernel that adds up all of a long sum in one is more.
-    Tensor cores truncate, always towards zero, once for 16 products or more often (Fasi, Higham,
-    Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ CS 7, 2021): up to a unit
-    of the sum each time (28,672 products on an H200 went up to 2.1 units a product astray). Sums of
-    float8 products are kept with 14 bits, truncated, on some tensor cores (DeepSeek-AI, DeepSeek-V3
-    Technical Report, 2024, section 3.3.2): half a unit of 2**-13 for each term. From 16,384 terms
-    on that is as much as one product, so one that is left out is not seen there.
+    ``grown`` bounds the partial sums of any terms, ``few`` those of two or three terms; neither
+    exceeds the sum of all magnitudes. ``factors`` are the dtypes of the arrays whose products are
+    the terms.
+
+    Adding a term to n others in one accumulator rounds by at most half a unit of their sum. Such
+    errors behave as random ones. If all partial sums are as large as the last, their standard
+    deviation is sqrt(n) / 6 units of it (Higham and Mary, A new approach to probabilistic rounding
+    error analysis, SISC 41, 2019). The bound allows sqrt(n) units for long sums in any order, and
+    8 units for short ones. One accumulator adds at most :func:`in_one_accumulator` terms, and
+    adding blocks costs less than adding within one. So a kernel that adds all terms of a long sum
+    to one accumulator exceeds the bound.
+
+    Tensor cores truncate towards zero at least once per 16 products (Fasi, Higham, Mikaitis and
+    Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ CS 7, 2021). Each truncation costs up
+    to a unit of the sum; 28,672 products on an H200 erred by up to 2.1 units a product. Some tensor
+    cores keep sums of float8 products with 14 truncated bits, half a unit of 2**-13 per term
+    (DeepSeek-AI, DeepSeek-V3 Technical Report, 2024, section 3.3.2). From 16,384 terms on that
+    bound is as large as one product: a missing product is not detected there.
     """
     unit = dtype(kind).epsilon
     if adds_float8(factors):

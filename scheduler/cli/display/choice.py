@@ -26,7 +26,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 class Display(Protocol):
-    """Somebody who watches a tuning run. Entered when it begins, left when it ends."""
+    """Watches a tuning run. The run enters it at its begin and leaves it at its end."""
 
     def __enter__(self) -> Self: ...
 
@@ -55,11 +55,10 @@ def display(
     name: str = "",
     status: Status = lambda: None,
 ) -> Display:
-    """The display for standard output as it is: a terminal, a file or a pipe. Those of a suite have
-    a table of its workloads.
+    """Choose the display that fits standard output: a terminal, a file or a pipe.
 
-    ``quiet`` shows the result only, ``verbose`` a line for each trial. ``name`` stands in each line
-    where several targets are tuned for at once; there is no table for them. ``status`` says what
+    ``quiet`` prints the result only, ``verbose`` also a line for each trial. Runs for several
+    targets have no table; each line then begins with ``name``, the target. ``status`` returns what
     the workers of a cluster do, if there is one.
     """
     if format is Format.JSON:
@@ -73,8 +72,8 @@ def display(
 
 
 def display_in_python(what: Workload | Suite, target: Target) -> Display:
-    """The display of a run that a Python program starts: one output in a notebook, and elsewhere
-    that of the command line."""
+    """Choose the display of a run that a Python program starts: one output in a notebook, and the
+    display of the command line elsewhere."""
     course = _course(what, target)
     if isinstance(what, Workload):
         course.comparison([Yardstick(what)])  # no peak is measured for it

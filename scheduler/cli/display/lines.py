@@ -13,9 +13,9 @@ SILENCE_SECONDS = 30.0  # silence after which a line says where the run stands
 
 
 class Lines:
-    """Prints lines, none of which is rewritten; nothing if ``quiet``. Each bears the ``name`` of
-    what it is about, if that has one. From :meth:`begin` to :meth:`end` a thread says ``where`` the
-    run stands when all was silent."""
+    """Prints lines that are never rewritten, or nothing if ``quiet``. Each line begins with
+    ``name``, if there is one. From :meth:`begin` to :meth:`end` a thread prints ``where`` the run
+    stands after each silence."""
 
     def __init__(self, where: Callable[[], str], quiet: bool = False, name: str = "") -> None:
         self._where, self._quiet = where, quiet
@@ -25,13 +25,13 @@ class Lines:
         self._watch = threading.Thread(target=self._break_silence, daemon=True)
 
     def begin(self) -> None:
-        """Start the clock, and break silences from now on."""
+        """Start the clock and the thread."""
         self._begun = self._said = time.monotonic()
         if not self._quiet:
             self._watch.start()
 
     def end(self) -> None:
-        """Break no silence any more. Idempotent."""
+        """End the thread. Idempotent."""
         self._ended.set()
         if self._watch.is_alive():
             self._watch.join()

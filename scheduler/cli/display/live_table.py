@@ -25,9 +25,11 @@ PER_SECOND = 2  # drawing takes time from the kernels that are being timed
 
 
 class LiveTable:
-    """The course of a run as lines, and its state in a table, which a thread of its own draws
-    again, so that its clock never stops. ``status`` says what the workers of its cluster do, if it
-    has one; the table shows that, too."""
+    """Prints the course of a run as lines and draws its state in a table below them.
+
+    A thread redraws the table, so that its clock never stops. ``status`` returns what the workers
+    of a cluster do, if there is one; the table shows that, too.
+    """
 
     def __init__(self, course: Course, status: Status = lambda: None) -> None:
         self._course, self._status = course, status
@@ -46,17 +48,17 @@ class LiveTable:
         self._live.stop()
 
     def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """Say what the run is compared with, as far as there is something."""
+        """Print what the run is compared with, if there is something."""
         self._say(self._course.comparison(yardsticks))
 
     def progress(self, progress: Any) -> None:
-        """Say what has happened, if it is worth a line; the table shows the rest when it is drawn
-        next."""
+        """Print what has happened, if it is worth a line. The table shows the rest when it is
+        redrawn."""
         self._told = time.monotonic() - progress.elapsed
         self._say(self._course.news(progress))
 
     def result(self, result: Any) -> None:
-        """Show what was found, in the place of where the run stands."""
+        """Replace the table by the outcome."""
         self._live.refresh()  # the last state is drawn once
         self._outcome = self._course.outcome(result)
 

@@ -30,7 +30,7 @@ def is_notebook() -> bool:
 
 
 class NotebookDisplay:
-    """The course of a run and below it its state, in one output that is updated."""
+    """Shows the course of a run, and its state below, in one output that is updated."""
 
     def __init__(self, course: Course) -> None:
         self._course = course
@@ -47,7 +47,7 @@ class NotebookDisplay:
         """Nothing is left to do: the output stays as it is."""
 
     def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """Show what the run is compared with, as far as there is something."""
+        """Show what the run is compared with, if there is something."""
         self._note(self._course.comparison(yardsticks))
 
     def progress(self, progress: Any) -> None:
@@ -58,7 +58,7 @@ class NotebookDisplay:
             self._show(self._course.state(passed))
 
     def result(self, result: Any) -> None:
-        """Show what was found, in the place of where the run stands."""
+        """Replace the state by the outcome."""
         self._show(self._course.outcome(result))
 
     def _note(self, text: str) -> None:

@@ -12,9 +12,9 @@ from tilewright.scheduler.tuning.yardstick import Yardstick
 
 
 class PlainLines:
-    """Few lines: none is rewritten. A thread says where the run stands when all was silent.
+    """Prints few lines, and rewrites none. A thread prints where the run stands after each silence.
 
-    If ``quiet`` the result is printed only. Each line bears ``name``, if that is given.
+    If ``quiet``, only the result is printed. Each line begins with ``name``, if there is one.
     """
 
     def __init__(self, course: Course, quiet: bool = False, name: str = "") -> None:
@@ -30,15 +30,15 @@ class PlainLines:
         self._lines.end()
 
     def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """Say what the run is compared with, as far as there is something."""
+        """Print what the run is compared with, if there is something."""
         self._lines.say(self._course.comparison(yardsticks))
 
     def progress(self, progress: Any) -> None:
-        """Say what has happened, if it is worth a line."""
+        """Print what has happened, if it is worth a line."""
         self._lines.say(self._course.news(progress))
 
     def result(self, result: Any) -> None:
-        """Say what was found."""
+        """Print the outcome."""
         self._lines.end()
         for made in self._course.outcome(result):
             show(made)

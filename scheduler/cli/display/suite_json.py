@@ -13,9 +13,13 @@ from tilewright.spaces.target import Target
 
 
 class SuiteJson:
-    """``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the
-    end, ``result``. Each names its target by ``target_key``, its fingerprint; the start and the
-    result describe it. ``task`` counts the suite's workloads from 0; times are in seconds."""
+    """Prints an event for the start, each trial and the result of a suite's run.
+
+    ``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the end,
+    ``result``. Each event has the fingerprint of its target as ``target_key``; the start and the
+    result also describe the target. ``task`` counts the suite's workloads from 0. Times are in
+    seconds.
+    """
 
     def __init__(self, suite: Suite, target: Target, session: str) -> None:
         self._suite, self._target, self._session = suite, target, session
@@ -38,7 +42,7 @@ class SuiteJson:
         pass
 
     def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """The result has it."""
+        """Print nothing: the result has the comparison."""
 
     def progress(self, progress: SuiteProgress) -> None:
         """Print one trial; the start of a phase is none."""

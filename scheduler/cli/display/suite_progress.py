@@ -32,7 +32,7 @@ def objective_of(states: SuiteStates) -> str:
 
 
 def tasks_table(states: SuiteStates) -> Table:
-    """The workloads, a line each: of the trials so far the share that each got."""
+    """The workloads as rows, each with its share of the trials so far."""
     return table(COLUMNS, (_row(task, max(1, states.trials)) for task in states.tasks))
 
 

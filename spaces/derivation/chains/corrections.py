@@ -1,26 +1,28 @@
-"""Corrections of a reduction whose summand reads results that are not final yet.
+"""Derive how to correct a reduction whose summand reads results that are not final yet.
 
-To compute dependent reductions of one row in one pass, a later one starts from results ``r`` of
-what has been seen so far, and is corrected when they become ``r'``. A correction H exists if
+Dependent reductions of one row can share one pass over it. The later reduction then reads partial
+results ``r`` of the earlier ones. It is corrected when these become ``r'``. A correction H exists
+if
 
     f(x, r') = H[r -> r'](f(x, r))   and   H(a (+) b) = H(a) (+) H(b)
 
-so H is an endomorphism of the reducer (+): of ``sum`` the linear maps, of ``max`` and ``min`` the
-shifts and the positive scales. Then
+so H is an endomorphism of the reducer (+). The endomorphisms of ``sum`` are the linear maps, those
+of ``max`` and ``min`` are shifts and positive scales. Then
 
     merge(A, B):  r = rA (+) rB,  t = H[rA -> r](tA) (+) H[rB -> r](tB)
 
-is associative, and one derivation serves the next tile of a loop (B is the tile), the lanes of a
-vector, warps, the blocks of a cluster and the parts of a row that is divided.
+is associative. One derivation therefore serves all merges: with a loop's next tile (B is the tile),
+of vector lanes, of warps, of the blocks of a cluster, and of the parts of a divided row.
 
-How H is found, with the summand separated into what is of the row and what is of the element
-(:mod:`spaces.derivation.chains.separation`):
+H is found from the summand. Its factors and terms are separated into those that are constant along
+the row and those that vary from element to element (:mod:`spaces.derivation.chains.separation`):
 
-- a factor of the row without exponentials leaves the sum and multiplies the final state;
-- a factor ``exp(u(r))`` stays, for the sake of range, and H multiplies by ``exp(u(r') - u(r))``;
-- a polynomial of a result has a finite Taylor series about it, see
-  :mod:`spaces.derivation.chains.taylor`;
-- of ``max`` and ``min``, a term of the row leaves the reduction, and so does a positive factor.
+- A constant factor without exponentials is taken out of the sum and multiplies the final state.
+- A constant factor ``exp(u(r))`` stays in the sum, which would overflow without it. H multiplies by
+  ``exp(u(r') - u(r))``.
+- A polynomial of a result is expanded into a finite Taylor series about that result, see
+  :mod:`spaces.derivation.chains.taylor`.
+- Constant terms and positive constant factors are taken out of ``max`` and ``min``.
 """
 
 from __future__ import annotations
@@ -45,14 +47,14 @@ from tilewright.spaces.language.tree import Binary, Call, Expression, Number
 class Derivation:
     """Derives the reductions of one pass, one after the other, from their summands.
 
-    ``over`` are the axes that the pass runs along, ``count`` the number of elements of every row,
-    None if conditions leave some out. ``found`` has the reductions so far by name, and
-    grows by those that only corrections need, such as a count.
+    ``over`` names the axes that the pass runs along. ``count`` is the number of elements in each
+    row, None if conditions exclude some. ``found`` maps names to the reductions so far. It also
+    receives those that only corrections need, such as a count.
 
-    Two corrections are less right than what is written, for some inputs: a factor that leaves a sum
-    which overflows without it, and moments about a mean that is large beside the spread. A
-    ``strict`` derivation has neither; moments of shifted elements
-    (:mod:`spaces.derivation.chains.shifting`) are right.
+    Two corrections are less accurate than the program for some inputs. A sum may overflow once a
+    factor is taken out of it, and moments about a mean lose digits if the mean is much larger than
+    the spread. A ``strict`` derivation refuses both. It uses moments of shifted elements, which
+    are accurate (:mod:`spaces.derivation.chains.shifting`).
     """
 
     over: frozenset[str]
@@ -69,7 +71,7 @@ class Derivation:
         return any(read.name in self.found for read in f.reads)
 
     def derive(self, name: str, reducer: str, axes: tuple[str, ...], summand: Expression) -> None:
-        """Add a reduction; :class:`UnderivableError` says why it cannot be of this pass."""
+        """Add a reduction to the pass; :class:`UnderivableError` says why it cannot join."""
         own = ChainReduction(name, reducer, axes, summand, None, state(name, axes))
         if not self.depends(summand):
             self.found[name] = own
@@ -85,7 +87,7 @@ class Derivation:
             function, u, q = groups.pop()
             correction = None if function is None or u == ZERO else Scaling(function, u)
             self._check_leaving(own, q, scaled=correction is not None)
-            # A factor that stays is as the program has it: of a difference it is not of both sides.
+            # A factor that stays multiplies a whole difference, as written, and not both sides.
             total = own.element if q == ONE else _total(map(element, terms))
             return replace(own, element=total, correction=correction, result=times(own.state, q))
         if any(t.function for t in terms):
@@ -95,8 +97,8 @@ class Derivation:
         return about_result(self, own)
 
     def _check_leaving(self, own: ChainReduction, q: Expression, scaled: bool) -> None:
-        """Refuse a factor ``q`` without which the sum may overflow: of elements that are ``scaled``
-        to one at most, the reciprocal of what they add up to is none."""
+        """Refuse to take a factor ``q`` out of a sum that may overflow without it. The division of
+        elements that are ``scaled`` to at most one may be left to the end."""
         normalises = scaled and isinstance(q, Binary) and q.operator == "/"
         if self.strict and constant(q) is None and not normalises:
             raise UnderivableError(f"{own.element} may overflow without its factor {q}")
