@@ -1,7 +1,7 @@
 """Sums along kept axes that are added up in blocks, so that their error does not grow.
 
 A thread adds so many terms to an accumulator ``s[j]``; then ``tw_add_block``
-(:mod:`spaces.cuda.rows.long_sums`) adds that to ``before[j]``. Where many parts of other threads or
+(:mod:`spaces.cuda.block_sums`) adds that to ``before[j]``. Where many parts of other threads or
 blocks are merged, it adds each of these.
 """
 
@@ -13,9 +13,9 @@ from math import prod
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.block_sums import BLOCK
 from tilewright.spaces.cuda.kept.sizes import KeptSizes
 from tilewright.spaces.cuda.kept.thread import Thread
-from tilewright.spaces.cuda.rows.long_sums import BLOCK
 
 
 @dataclass(frozen=True)

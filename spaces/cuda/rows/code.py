@@ -17,17 +17,17 @@ from itertools import chain, islice
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda import scalar_math
 from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.rows.beside import Beside
 from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.long_sums import per_row
 from tilewright.spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins
 from tilewright.spaces.cuda.rows.outputs import ElementOutputs, row_outputs
 from tilewright.spaces.cuda.rows.reducers import States, helpers
-from tilewright.spaces.cuda.rows.source import ENTRY, number_of
+from tilewright.spaces.cuda.rows.source import ENTRY
 from tilewright.spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared_by_rows
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.rows.passes import Pass
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
-from tilewright.spaces.language.tree import Read
 
 
 @dataclass(frozen=True)
@@ -172,16 +172,19 @@ class RowsCode:
         ahead, buffers = self._number("stages") - 1, self.context.buffers
         before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
         further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
+        beside = self._beside.come(stride, self.tiles)
         if self.context.values["hold"] == "registers":  # which free the buffer for the next one
-            body = self._tile([f"tw::cp_async_wait<{ahead - 1}>();"], further)
+            body = self._work([f"tw::cp_async_wait<{ahead - 1}>();"], further)
         else:
-            body = self._tile([*further, f"tw::cp_async_wait<{ahead}>();"])
-        again += [f"buffer = (buffer + 1) % {buffers};"]
-        return [*before, *common, "int buffer = 0;", head, *indented([*body, *again]), "}"]
+            body = self._work([*further, f"tw::cp_async_wait<{ahead}>();"])
+        body = [*self._place(), *beside, *body, *again]
+        body += [f"buffer = (buffer + 1) % {buffers};"]
+        before += [*common, *self._beside.before(first), "int buffer = 0;"]
+        return [*before, head, *indented(body), "}"]
 
     def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
         """Start to copy the tile at this distance to a buffer, if there is one, as one group."""
-        lines = [*self._place("next"), *self._beside(places=True), *self._pointers()]
+        lines = [*self._place("next"), *self._beside.places(), *self._pointers()]
         lines += copies(self.context, buffer)
         return [
             f"if (const int next = {tile} + {distance}; next < {self.tiles}) {{",
@@ -190,16 +193,17 @@ class RowsCode:
             "tw::cp_async_commit();",
         ]
 
-    def _tile(self, arrived: Sequence[str] = (), further: Sequence[str] = ()) -> list[str]:
-        """The rows of a tile from their first read to their last output. ``arrived`` waits for what
-        is copied, while what is the same along a row comes, too; ``further`` comes when registers
-        hold what they are to."""
+    def _tile(self) -> list[str]:
+        """The rows of a tile that is read when it is worked on."""
+        return [*self._place(), *self._beside.read(), *self._work()]
+
+    def _work(self, arrived: Sequence[str] = (), further: Sequence[str] = ()) -> list[str]:
+        """The rows of a tile from their first element to their last output. ``arrived`` waits for
+        what is copied; ``further`` comes when registers hold what they are to."""
         context = self.context
         passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
         elements = ElementOutputs(context)
         return [
-            *self._place(),
-            *self._beside(),
             *self._pointers(),
             *arrived,
             *hold(context, self._prefetches),
@@ -227,23 +231,9 @@ class RowsCode:
             *per_row(context.at_once, [f"row[k] = {inside if context.valid else row};"]),
         ]
 
-    def _gathered(self) -> dict[Read, str]:
-        return {read: f"r{self.context.name(read)}[k]" for read in self.context.beside}
-
-    def _beside(self, places: bool = False) -> list[str]:
-        """Read what is the same along a row, or of that the ``places`` of others alone."""
-        context, lines = self.context, []
-        for read in context.beside:
-            if places and not context.is_whole(read):
-                continue
-            access, n = context.access(read), context.name(read)
-            start = access.start("row[k]", self._gathered())
-            entry = f"tw::load_global({access.argument} + {start})"
-            value = number_of(entry, access.array, context.real)
-            kind = "int" if access.array.element.is_integer else context.real
-            lines.append(f"{kind} r{n}[{context.at_once}];")
-            lines += per_row(context.at_once, [f"r{n}[k] = {value};"])
-        return lines
+    @property
+    def _beside(self) -> Beside:
+        return Beside(self.context, self._place)
 
     def _pointers(self) -> list[str]:
         """Where rows of operands start."""
@@ -252,7 +242,7 @@ class RowsCode:
             if read in context.common:
                 continue
             name, count = f"from{context.name(read)}", context.rows_of(read)
-            start = access.start("row[k]", self._gathered())
+            start = self._beside.start(access)
             lines.append(f"const {C_TYPES[access.array.dtype]} *{name}[{count}];")
             lines += per_row(count, [f"{name}[k] = {access.argument} + {start};"])
         return lines

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index
-from tilewright.spaces.cuda.rows.long_sums import BLOCK
+from tilewright.spaces.cuda.block_sums import BLOCK
 from tilewright.spaces.cuda.rows.source import Access, digits
 from tilewright.spaces.cuda.rows.tile import RowTile
 from tilewright.spaces.cuda.rows.values import Scope, computed_in

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from tilewright.spaces.cuda import block_sums
 from tilewright.spaces.cuda.reducers import NOWHERE, joined, place_helpers, taken, typed
-from tilewright.spaces.cuda.rows import long_sums
+from tilewright.spaces.cuda.rows.long_sums import LongSums
 from tilewright.spaces.cuda.rows.values import Scope
 from tilewright.spaces.cuda.scalar_code import Value
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -31,7 +32,7 @@ EXTREMES = ("max", "min")
 
 def helpers(real: str) -> str:
     """The functions that states need, on ``real``."""
-    return place_helpers(real) + typed(HELPERS + long_sums.HELPER, real)
+    return place_helpers(real) + typed(HELPERS + block_sums.HELPER, real)
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ class States:
 
     ``scope`` says how anything but a state is written. Where every thread has so many ``elements``
     in each of its ``steps``, sums of a constant are known and have no variables. Sums of a thread
-    are added up in blocks of ``block_steps`` steps, if that is not 0: ``s0[k]`` is of a block then,
-    ``sum0[k]`` of the blocks before, and ``excess0[k]`` what that is too great by.
+    are added up in blocks of ``block_steps`` steps, if that is not 0: ``s0[k]`` is of a block then.
     """
 
     pass_: Sequence[ChainReduction]
@@ -92,8 +92,7 @@ class States:
             if self.is_argument(r):
                 lines.append(f"int p{n}[{self.rows}] = {_all(NOWHERE, self.rows)};")
             if self.is_long(r):
-                names = (f"{name}[{self.rows}] = {{}}" for name in (f"sum{n}", f"excess{n}"))
-                lines.append(f"{self.scope.real} {', '.join(names)};")
+                lines.append(self._sums.declared(self.scope.real, n))
         return lines
 
     def _nothing(self, r: ChainReduction) -> str:
@@ -107,16 +106,20 @@ class States:
         return self.block_steps > 0 and r.reducer == "sum" and not self.is_known(r)
 
     @property
+    def _sums(self) -> LongSums:
+        return LongSums(self.rows, self.steps, self.block_steps)
+
+    @property
     def _long(self) -> list[int]:
         return [n for n, r in enumerate(self.pass_) if self.is_long(r)]
 
     def step_ends(self) -> list[str]:
         """The end of a ``step``: every so many of them a block ends."""
-        return long_sums.step_ends(self._long, self.rows, self.block_steps)
+        return self._sums.step_ends(self._long)
 
     def blocks_joined(self) -> list[str]:
         """All blocks of a thread as one."""
-        return long_sums.joined(self._long, self.rows)
+        return self._sums.joined(self._long)
 
     @property
     def levels(self) -> list[list[ChainReduction]]:
@@ -147,7 +150,7 @@ class States:
                 if self.is_known(r):
                     return Value(self._known(r, prefix, threads))
                 if self.is_long(r) and prefix == "s" and threads is None:
-                    return Value(long_sums.whole(self.number[node.name]))
+                    return Value(self._sums.whole(self.number[node.name]))
                 state = f"{prefix}{self.number[node.name]}{'[k]' if prefix == 's' else ''}"
                 if reference and r.reducer in EXTREMES:
                     state = f"tw_reference({state}, {self._nothing(r)})"
@@ -187,7 +190,7 @@ class States:
         """Remember all states as ``old0[k]``, ``old1[k]``, ..., all blocks of them."""
         real, names = self.scope.real, self._varying
         long = self._long
-        copies = [f"old{n}[k] = {long_sums.whole(n) if n in long else f's{n}[k]'};" for n in names]
+        copies = [f"old{n}[k] = {self._sums.whole(n) if n in long else f's{n}[k]'};" for n in names]
         return [
             *(f"{real} old{n}[{self.rows}];" for n in names),
             "#pragma unroll",
@@ -210,7 +213,7 @@ class States:
             factor = self._factor(r.correction, self.within("a"), self.within("s"))
             return [
                 f"const {self.scope.real} moved{n} = {factor};",
-                *(f"{name}{n}[k] *= moved{n};" for name in ("s", "sum", "excess")),
+                *(f"{name}[k] *= moved{n};" for name in (f"s{n}", *self._sums.variables(n))),
             ]
         return [f"s{n}[k] = {self._moved(r, 'a')};"] if r.correction else []
 

@@ -130,6 +130,13 @@ def right_cases() -> dict[str, Case]:
         "layernorm, read again": named("layernorm", few | ONLINE | AGAIN, r=5, c=94, **all_),
         "rmsnorm": named("rmsnorm", BLOCK | {"stores": "stream", "loads": "stream"}, r=3, c=768),
         "labels": named("cross_entropy", WARPS | single | ONLINE | AGAIN, r=5, c=101),
+        "labels, read ahead": named("cross_entropy", BLOCK | AHEAD | single, r=300, c=101),
+        "labels, read ahead of registers": named(
+            "cross_entropy",
+            WARPS | AHEAD | single | {"hold": "registers", "stages": 3},
+            r=900,
+            c=72,
+        ),
         "places along two axes": named(
             "argmax", few | {"hold": "memory"}, shape="4x5x30", over="0,2"
         ),

@@ -60,6 +60,11 @@ BUGS = {
         "tw::cp_async_wait<2>();",
     ),
     "copies over what is in work": ("ahead", r"\(\(buffer \+ 1\) % 2\)", "(buffer)"),
+    "reads labels of its own tile ahead": (
+        "labels ahead",
+        r"(later1\[k\];\n(?:.*\n)*?.*)tile \+ 132",
+        r"\1tile + 0",
+    ),
     "sends before others have begun": ("cluster", r"tw::cluster_wait\(\);", "tw::sync_block();"),
     "does not wait for other blocks": ("cluster", r"tw::mbarrier_wait_cluster\([^;]*;", ""),
     "waits for less than others send": (
@@ -95,6 +100,7 @@ BROKEN = {
     "norm, cluster": named("rmsnorm", CLUSTER, r=3, c=256),
     "across": named("mean", ACROSS, shape="37x50", over="0"),
     "ahead": named("rmsnorm", BLOCK | AHEAD, r=300, c=256),
+    "labels ahead": named("cross_entropy", BLOCK | AHEAD, r=300, c=256),
     "copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=256),
     "to registers": named(
         "rmsnorm", BLOCK | AHEAD | {"hold": "registers", "stages": 3}, r=600, c=256

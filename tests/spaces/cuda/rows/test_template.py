@@ -72,6 +72,35 @@ def test_elements_far_along_a_column_are_counted_in_64_bits(rows, kind):
     assert f"const {kind} column = " in kernel.source.body
 
 
+PLAIN = {
+    "vector": 8, "lanes": "columns", "row_threads": 32, "block_rows": 8, "thread_rows": 1,
+    "cluster": 1, "hold": "shared", "unpack": "once", "passes": "plain", "ahead": 0, "unroll": 4,
+    "loads": "cached", "stores": "cached", "residency": 3, "grid": "persistent", "stages": 1,
+    "common": "again", "spared": 0,
+}  # fmt: skip
+
+
+def body(operator: str, values: dict, **parameters) -> str:
+    work = workload(operator, dtype="bfloat16", **parameters)
+    return CudaRows(work, H200).lower(Schedule("rows", tuple(values.items()))).source.body
+
+
+@pytest.mark.parametrize("hold", ["shared", "registers"])
+def test_no_tile_that_was_copied_ahead_waits_for_what_is_the_same_along_its_rows(hold):
+    """What a layernorm's elements are shifted by turns into a number a tile after it was read."""
+    values = PLAIN | {"hold": hold, "stages": 3, "block_rows": 1, "row_threads": 64, "unroll": 1}
+    text = body("layernorm", values, r=8192, c=512)
+    assert "later1[k] = tw::load_global(in0" in text
+    assert "tw::to_float(tw::load_global(in0" not in text
+
+
+@pytest.mark.parametrize(("columns", "many"), [(4096, False), (65536, True)])
+def test_few_blocks_of_a_long_sum_are_added_without_what_rounding_lost(columns, many):
+    text = body("rmsnorm", PLAIN | {"hold": "memory"}, r=4096, c=columns)
+    assert "sum0[k]" in text
+    assert ("excess0[k]" in text) == many
+
+
 def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
     first = program("y[r, c] = softmax[c](x[r, c])", dtype="bfloat16", r=64, c=512)
     second = program("a[i, j] = softmax[j](if_[i, j])", dtype="bfloat16", i=64, j=512)
