@@ -10,14 +10,13 @@ from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained_hopper.ending import Ending
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
-from tilewright.spaces.cuda.chained_hopper.products import Products
+from tilewright.spaces.cuda.chained_hopper.products import VALUES_ARE_THERE, Products
 from tilewright.spaces.cuda.chained_hopper.rows import GroupRows
 from tilewright.spaces.cuda.chained_hopper.walk import Walk
 from tilewright.spaces.cuda.warpgroups import GROUP
 
 ALL, STATES = 1, 2
 """What must run ``beside`` sums, of a tile's chain: all, or its first loop, which finds states."""
-_VALUES_ARE_THERE = "tw::mbarrier_wait(values_full + 8 * stage, phase);"
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,15 @@ class Multiplying:
             *self.rows.lines(),
             "tw::mbarrier_wait(rows_full + 8 * at, rows_phase);",
             *self._products.hold_rows(),
-            *self._all_keys([*first, *self._key_loop(loop), *self._last_sums()]),
+            *self._all_keys(
+                [
+                    *first,
+                    *self._products.without_last("j"),
+                    *self._key_loop(loop),
+                    *self._products.without_first("(j + 1)"),
+                    *self._last_sums(),
+                ]
+            ),
             *finish,
         ]
 
@@ -159,7 +166,7 @@ class Multiplying:
         A second wait for the same barrier ends nothing but a block of instructions, past which the
         compiler moves none: without, it puts off maxima and exponentials until the sums have ended.
         """
-        beside, end = self.plan.values["beside"], [_VALUES_ARE_THERE]
+        beside, end = self.plan.values["beside"], [VALUES_ARE_THERE]
         weighed = self.rows.weigh(end if beside == STATES else ())
         return [
             "u32 next = stage + 1, after = phase;",

@@ -12,6 +12,8 @@ from tilewright.spaces.cuda.warpgroups import GROUP
 _STEPS = PANEL_BYTES // TERM_BYTES
 CHUNKS = PANEL_BYTES // 16
 """Pieces of a row of a panel that are written at a time."""
+VALUES_ARE_THERE = "tw::mbarrier_wait(values_full + 8 * stage, phase);"
+"""C statement that waits for the values of the stage in turn."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,7 @@ class Products:
             steps, leading = f"i / {_STEPS} * {plan.sizes.width * PANEL_BYTES} + {inside}", 16
         right = _step("values", steps)
         return [
-            "tw::mbarrier_wait(values_full + 8 * stage, phase);",
-            *self._without_hidden(values),
+            VALUES_ARE_THERE,
             "{",
             f"  const u64 values = {_descriptor(values, leading)};",
             "  tw::wgmma_fence();",
@@ -77,20 +78,37 @@ class Products:
             "}",
         ]
 
-    def _without_hidden(self, values: str) -> list[str]:
-        """Zeros for the keys of tile ``j + 1`` that no row of the block sees, which may be
-        anything. Each warpgroup writes them all: none waits for another."""
+    def without_last(self, tile: str) -> list[str]:
+        """Zeros for the keys of a tile, that of the stage in turn, from the last on that some row
+        of the block sees."""
+        n = self.plan.keys
+        return self._without(tile, f"({tile} + 1) * {n} > end_key", "key >= end_key", 1)
+
+    def without_first(self, tile: str) -> list[str]:
+        """Zeros for those before the first that some row of the block sees."""
+        return self._without(tile, f"{tile} * {self.plan.keys} < first_key", "key < first_key", 0)
+
+    def _without(self, tile: str, some: str, hidden: str, end: int) -> list[str]:
+        """Zeros for the hidden keys of a tile, which may be anything, if there are any.
+
+        Each warpgroup writes them all, so that none waits for another. One that is behind may write
+        while another's products read: zeros over zeros, for the other had written them before, both
+        after the copy that brought the tile. The next copy waits for all warpgroups' products.
+        """
         plan, n = self.plan, self.plan.keys
-        if not plan.chained.bounds or plan.sizes.has_bytes:
+        bounded = plan.chained.bounds and plan.spans.ends(n)[end]
+        if not bounded or plan.sizes.has_bytes:
             return []
         chunks = plan.boxes["values"].panels * CHUNKS
+        values = f"shared + {plan.values_at} + stage * {plan.value_bytes}"
         place = f"i % {chunks} / {CHUNKS} * {n * PANEL_BYTES} + i / {chunks} * {PANEL_BYTES}"
         return [
-            f"if ((j + 1) * {n} < first_key || (j + 2) * {n} > end_key) {{",
+            f"if ({some}) {{",
+            f"  {VALUES_ARE_THERE}",
             "  const u32 none[4] = {};",
             f"  for (i32 i = thread; i < {n * chunks}; i += {GROUP}) {{",
-            f"    const i32 key = (j + 1) * {n} + i / {chunks};",
-            "    if (key < first_key || key >= end_key)",
+            f"    const i32 key = {tile} * {n} + i / {chunks};",
+            f"    if ({hidden})",
             f"      tw::store_shared<4>({values} + {place} + i % {CHUNKS} * 16, none);",
             "  }",
             "  tw::fence_async();",
