@@ -208,6 +208,11 @@ class FragmentChain:
         scalars = enumerate(self.chained.scalars)
         return tuple(k for k, r in scalars if r.name in self._read)
 
+    @cached_property
+    def free(self) -> tuple[int, ...]:
+        """The states that lag behind themselves, and need no base."""
+        return tuple(k for k in self.lagging if k not in self.based)
+
     def is_shared(self, r: ChainReduction) -> bool:
         """Whether all four lanes of a row must know a state in each tile."""
         return r.name in self._read or isinstance(r.correction, Series)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tilewright.spaces.cuda.chains.lanes import ROWS
-from tilewright.spaces.cuda.chains.scopes import POWERS, RowScope
+from tilewright.spaces.cuda.chains.lanes import REFERENCES, ROWS
+from tilewright.spaces.cuda.chains.scopes import NEAR, POWERS, RowScope, Terms
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from tilewright.spaces.derivation.scopes import series
 
@@ -28,12 +28,13 @@ of float16."""
 @dataclass
 class Corrections:
     """Those of one tile of ``chain``: ``old`` knows the states before it, and ``found`` those
-    after. ``factors`` are the arrays that have them, and ``arrays`` all others that are written on
-    the way."""
+    after; ``raw``, too, but may have an infinity of nothing. ``factors`` are the arrays that have
+    them, and ``arrays`` all others that are written on the way."""
 
     chain: FragmentChain
     old: RowScope
     found: RowScope
+    raw: RowScope
     arrays: list[str]
     factors: dict[Scaling, str] = field(default_factory=dict)
 
@@ -61,7 +62,9 @@ class Corrections:
         return self.factors[correction]
 
     def compare(self) -> None:
-        """Write by how many powers of two results are from the base, and whether any is ``far``."""
+        """Write by how many powers of two results are from the base, whether any is ``far`` from
+        it, and whether any is ``wide`` of zero: the base is, too, unless results are far from
+        it."""
         for i, correction in enumerate(self.chain.scalings):
             before = self.old.text(correction.exponent)
             after = self.found.text(correction.exponent)
@@ -70,16 +73,38 @@ class Corrections:
                 f"change{i}[h] = ({after} - {before}) * {scale!r}f;",
                 f"far |= !(change{i}[h] >= -{LATE}f && change{i}[h] <= {LATE}f);",
             ]
+            self.found.lines.append(f"wide |= {self.wide(correction, NEAR - LATE)};")
             self.arrays.append(f"change{i}")
             self.factors[correction] = f"factor{i}"
+        for k in self.chain.free:
+            reducer = self.chain.chained.scalars[k].reducer
+            reference = REFERENCES.get(reducer, "{}").format(f"next{k}[h]")
+            self.found.lines.append(f"reference{k}[h] = {reference};")
+            self.arrays.append(f"reference{k}")
+
+    def wide(self, correction: Scaling, near: float = NEAR) -> str:
+        """C text of whether an exponent is finite, and farther from zero than so many powers of
+        two."""
+        size = f"fabsf({self.raw.text(correction.exponent)})"
+        limit = near / POWERS[correction.function]
+        return f"!({size} <= {limit!r}f) && {size} < TW_INFINITY"
+
+    def measuring(self, terms: Terms) -> Scaling | None:
+        """The correction whose exponent is such a sum, in powers of two."""
+        unwritten = self.chain.states("next{}[h]", "t", [])
+        for correction in self.chain.scalings:
+            own = unwritten.scaled_terms(correction.exponent)
+            if [(POWERS[correction.function] * c, atom) for c, atom in own] == terms:
+                return correction
+        return None
 
     def catch_up(self) -> None:
         """Write the factors, and the base that totals have from here on: the results of all rows if
         ``moved`` holds, or else the one they had."""
         for i in range(len(self.chain.scalings)):
             self.found.lines.append(f"factor{i}[h] = moved ? tw::exp2_approx(change{i}[h]) : 1.0f;")
-        for k in set(self.chain.lagging) - set(self.chain.based):
-            self.found.lines.append(f"if (!moved) next{k}[h] = state{k}[r];")
+        for k in self.chain.free:
+            self.found.lines.append(f"if (!moved) next{k}[h] = reference{k}[h] = state{k}[r];")
         for k in self.chain.based:
             self.found.lines += [
                 f"chosen{k}[h] = moved ? next{k}[h] : base{k}[r];",

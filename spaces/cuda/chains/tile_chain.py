@@ -63,9 +63,16 @@ class TileChain:
         forms = {} if chain.lagging else FINITE
         self.old = scope("o", chain.state_leaf("state{}[r]", "base{}[r]", forms))
         self.found = scope("c", chain.state_leaf("next{}[h]"))
-        self.new = scope("n", chain.state_leaf("next{}[h]", "chosen{}[h]", REFERENCES))
+        self.raw = scope("w", chain.state_leaf("next{}[h]", forms={}))
+        self.new = scope("n", self._references())
         self.parts = Parts(chain, self.new)
-        self.corrections = Corrections(chain, self.old, self.found, self.arrays)
+        self.corrections = Corrections(chain, self.old, self.found, self.raw, self.arrays)
+
+    def _references(self) -> Leaf:
+        """What elements are measured from."""
+        leaf = self.chain.state_leaf("next{}[h]", "chosen{}[h]", REFERENCES)
+        free = {self.chain.chained.scalars[k].name: f"reference{k}[h]" for k in self.chain.free}
+        return lambda node: free.get(getattr(node, "name", "")) or leaf(node)
 
     def hiding(self, apart: bool) -> tuple[list[str], list[list[str]], Written]:
         """The lines before keys are hidden, those that hide them, and all after; ``apart`` those
@@ -134,7 +141,7 @@ class TileChain:
         factors = [corrections.factor(c) if isinstance(c, Scaling) else None for c in scalings]
         self._remember()
         self._flush()
-        scopes = (self.old, self.found, self.new)
+        scopes = (self.old, self.found, self.raw, self.new)
         names = [*self.arrays, *(n for s in scopes for n in s.declared)]
         names += corrections.factors.values()
         declared = [f"float {name}[{ROWS}];" for name in dict.fromkeys(names)]
@@ -144,10 +151,10 @@ class TileChain:
 
     def _catch_up(self) -> None:
         """Catch up with the results if some row's are far from the base of its totals."""
-        self.lines.append("bool far = false;")
+        self.lines.append("bool far = false, wide = false;")
         self.corrections.compare()
         self._flush()
-        self.lines.append("const bool moved = tw::any_lane(far);")
+        self.lines.append("const bool moved = tw::any_lane(far), shifted = tw::any_lane(wide);")
         self.corrections.catch_up()
 
     # -- rows --------------------------------------------------------------------------------------
@@ -210,10 +217,15 @@ class TileChain:
     def _near_or_far(self, level: int, near: ThreadScope, held: Expression | None) -> list[str]:
         """The loop of ``near`` for lanes whose references all are near zero, and what others do:
         their elements' differences first, and then the same; or a loop of their own."""
-        far = " || ".join(f"!(fabsf({text}) <= {NEAR}f)" for text in near.references)
-        self.lines.append(f"bool far{level} = false;")
-        self.waiting.append(f"far{level} |= {far};")
-        head = f"if (__builtin_expect(far{level}, 0)) {{"
+        measuring = [self.corrections.measuring(rest) for _, rest in near.references.values()]
+        test = "shifted"
+        if None in measuring or not self.chain.lagging:
+            test = f"tw::any_lane(far{level})"
+            known = zip(measuring, near.references, strict=True)
+            far = (self.corrections.wide(c) if c else f"!(fabsf({t}) <= {NEAR}f)" for c, t in known)
+            self.lines.append(f"bool far{level} = false;")
+            self.waiting += [f"far{level} |= {one};" for one in far]
+        head = f"if (__builtin_expect({test}, 0)) {{"
         loop = self._elements(near.lines)
 
         def scope() -> ExactScope:
