@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tilewright.spaces.corrected import CorrectedTemplate
 from tilewright.spaces.cpu.abi import FLOAT, c_kernel
 from tilewright.spaces.cpu.chained.blocks import (
     COPIED,
@@ -35,14 +36,12 @@ from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chained.meetings import Meetings
 from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
-from tilewright.spaces.derivation.chains.chain import is_weak
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.magnitude import magnitudes
-from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
@@ -55,7 +54,7 @@ MOST_SPLITS = 4
 VALUE_VECTORS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
-class ChainedTemplate(Template):
+class ChainedTemplate(CorrectedTemplate):
     """One pass over the keys, tile by tile, for every block of rows, in float32."""
 
     name: ClassVar[str] = "chained"
@@ -74,12 +73,6 @@ class ChainedTemplate(Template):
         self.lanes = target.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = chained_rules(self)
-
-    @classmethod
-    def numerics_of(cls, workload: Workload) -> Numerics:
-        """``FAST`` if the chain has a correction that a strict one has not."""
-        weak = isinstance(workload, Computation) and is_weak(workload.program)
-        return Numerics.FAST if weak else Numerics.STRICT
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.corrected import CorrectedTemplate
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained.code import ChainedCode
 from tilewright.spaces.cuda.chained.rules import chained_rules, why_no_room
@@ -31,12 +32,10 @@ from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGE
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
-from tilewright.spaces.derivation.chains.chain import is_weak
 from tilewright.spaces.kernel import Kernel, arguments
-from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Rule, Template
+from tilewright.spaces.template import Columns, Decision, Rule
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
@@ -46,7 +45,7 @@ TENSOR_CORES = 4
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128)
 
 
-class CudaChained(Template):
+class CudaChained(CorrectedTemplate):
     """One pass over the keys for every block of rows."""
 
     name: ClassVar[str] = "chained"
@@ -63,12 +62,6 @@ class CudaChained(Template):
         self.sizes = self._sizes(found)
         self.decisions = self._decisions()
         self.rules = self._rules()
-
-    @classmethod
-    def numerics_of(cls, workload: Workload) -> Numerics:
-        """``FAST`` if the chain has a correction that a strict one has not."""
-        weak = isinstance(workload, Computation) and is_weak(workload.program)
-        return Numerics.FAST if weak else Numerics.STRICT
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

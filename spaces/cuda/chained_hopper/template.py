@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tilewright.spaces.corrected import CorrectedTemplate
 from tilewright.spaces.cuda.chained_hopper.code import ChainedHopperCode
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import tiled
 from tilewright.spaces.cuda.chained_hopper.multiplying import ALL, STATES
@@ -36,12 +37,10 @@ from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, EARLY, MERGE
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.chained.levels import Levels
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
-from tilewright.spaces.derivation.chains.chain import is_weak
 from tilewright.spaces.kernel import Kernel, arguments
-from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
-from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
@@ -49,7 +48,7 @@ MOST_SECTION = 64
 SPLITS = (1, 2, 4, 8, 16, 32, 64)
 
 
-class ChainedHopper(Template):
+class ChainedHopper(CorrectedTemplate):
     """One pass over the keys for 64 rows a warpgroup, in float32 between products of fewer bits."""
 
     name: ClassVar[str] = "chained_hopper"
@@ -66,12 +65,6 @@ class ChainedHopper(Template):
         self.sizes = ChainedSizes(tiled(found))
         self.decisions = _decisions(self.sizes)
         self.rules = chained_rules(self.sizes, target, self.decisions)
-
-    @classmethod
-    def numerics_of(cls, workload: Workload) -> Numerics:
-        """``FAST`` if the chain has a correction that a strict one has not."""
-        weak = isinstance(workload, Computation) and is_weak(workload.program)
-        return Numerics.FAST if weak else Numerics.STRICT
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
