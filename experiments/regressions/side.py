@@ -18,6 +18,8 @@ import numpy as np
 
 PREFIX = "tilewright." if util.find_spec("tilewright.spaces") else ""
 """Where the packages are: checkouts before 0.1.0 have them at the top level."""
+TRIED = 16
+"""Schedules that are built at most."""
 
 
 def module(name: str) -> Any:
@@ -36,10 +38,10 @@ def built(kind: str, text: str, schedule: Any) -> tuple[Any, list[Any]]:
     if template:
         space = type(space)(work, space.target, [space.templates[template]])
     if schedule is None:
-        chosen = predicted(space)
+        made = first_built(function, space)
     else:
         chosen = module("spaces.schedule").Schedule.from_json(schedule)
-    made = function(space, space.ordered(chosen), "measured", False)
+        made = function(space, space.ordered(chosen), "measured", False)
     inputs = [work.make_inputs(seed=1)[array.name] for array in work.inputs]
     if kind == "cuda":
         import torch
@@ -48,11 +50,18 @@ def built(kind: str, text: str, schedule: Any) -> tuple[Any, list[Any]]:
     return made, inputs
 
 
-def predicted(space: Any) -> Any:
-    """The schedule of a random sample that the roofline holds for the fastest."""
+def first_built(function: Any, space: Any) -> Any:
+    """Of a random sample, the first that builds in the order in which the roofline holds them for
+    fast: some spill registers, which it does not know."""
     rows = space.sample(np.random.default_rng(0), 4096)
     latency = module("scheduler.machine").roofline(space.target).latency(space, rows)
-    return space.schedule(rows[np.nanargmin(latency)])
+    refusal: Exception = ValueError("no schedule")
+    for row in rows[np.argsort(latency)[:TRIED]]:
+        try:
+            return function(space, space.schedule(row), "measured", False)
+        except Exception as error:  # refused by the compiler, as each checkout calls it
+            refusal = error
+    raise refusal
 
 
 def as_tensor(torch: Any, array: Any) -> Any:
