@@ -124,24 +124,30 @@ class Yardstick:
         """By the error of NumPy's."""
         (name,) = (output.name for output in program.outputs)
         exact = evaluate(program, inputs)[name].astype(np.float64)
-        kept = program.stage[name].axes
-        last = [_terms_last(inputs[o.name], o.name, program, kept) for o in program.operands]
-        plain = reduction.plain(*last)
+        plain = reduction.plain(*terms_last(program, inputs))
         error = float(np.max(np.abs(plain - exact) / np.abs(exact)))
         return Yardstick(exact, TIMES * max(error, FLOOR))
 
+    def off(self, found: np.ndarray) -> float:
+        """By how much a result is off, relative to what is exact."""
+        return float(np.max(np.abs(found - self.exact) / np.abs(self.exact)))
+
     def complaint(self, found: np.ndarray) -> str:
         """What is wrong with a result; nothing if the text is empty."""
-        error = float(np.max(np.abs(found - self.exact) / np.abs(self.exact)))
+        error = self.off(found)
         if error <= self.error:
             return ""
         return f"off by {error / ULP:.3g} units of the result, of {self.error / ULP:.3g} allowed"
 
 
-def _terms_last(
-    array: np.ndarray, name: str, program: Program, kept: tuple[str, ...]
-) -> np.ndarray:
-    """The array with its kept axis first, and all others as one."""
+def terms_last(program: Program, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The inputs with the kept axis first, and all others as one."""
+    (output,) = program.outputs
+    kept = program.stage[output.name].axes
+    return [_last(inputs[o.name], o.name, program, kept) for o in program.operands]
+
+
+def _last(array: np.ndarray, name: str, program: Program, kept: tuple[str, ...]) -> np.ndarray:
     read = next(r for s in program.stages for r in s.body.reads if r.name == name)
     axis = next(d for d, index in enumerate(read.indices) if str(index) in kept)
     return np.ascontiguousarray(np.moveaxis(array, axis, 0)).reshape(array.shape[axis], -1)

@@ -3,97 +3,18 @@ what is allowed elsewhere, and never outside of their arrays."""
 
 from __future__ import annotations
 
-import dataclasses
-import tempfile
-from collections.abc import Sequence
-from itertools import product
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from tests.kernels import planted
-from tests.spaces.cpu.fenced import Beginning, Ending, apart
-from tests.spaces.cpu.native import Guarded, Run, compile_apart, here, outcome
-from tests.spaces.edge_inputs import edge_inputs, in_single, wrong
-from tests.spaces.edge_programs import Case, cases
-from tilewright.spaces.cpu.target import detect_cpu
-from tilewright.spaces.derivation.rounding.allowance import allowed
-from tilewright.spaces.errors import InputError
+from tests.spaces.cpu.edges import BETWEEN_WALLS, TARGET, TRAPPED, TRAPS, complaints
+from tests.spaces.cpu.native import compile_apart, outcome
+from tests.spaces.edge_inputs import edge_inputs
+from tests.spaces.edge_programs import cases
 from tilewright.spaces.kernel import Kernel
-from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
-from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.contraction import Contraction
-from tilewright.spaces.workloads.served import names_in_matmul
-
-TARGET = dataclasses.replace(detect_cpu(), threads=3, cores=3)
-
-
-def lying_in(values: np.ndarray, array: Array) -> np.ndarray:
-    """The elements of a dense array as those of another of as many, where memory is the same."""
-    ordered = values.reshape([array.shape[d] for d in array.order])
-    return ordered.transpose(np.argsort(array.order))
-
-
-def lying_as(values: np.ndarray, array: Array, shape: tuple[int, ...]) -> np.ndarray:
-    """The same the other way round."""
-    return values.transpose(array.order).reshape(shape)
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """How kernels are compiled, where their arrays lie, and who calls them."""
-
-    flags: tuple[str, ...] = ()
-    memory: type[Guarded] = Guarded
-    run: Run = here
-
-
-HERE = Place()
-TRAPS = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-Wno-maybe-uninitialized")
-"""Flags with which code that has no meaning in C ends its process."""
-BETWEEN_WALLS = tuple(Place((), memory, apart) for memory in (Ending, Beginning))
-TRAPPED = tuple(dataclasses.replace(place, flags=TRAPS) for place in BETWEEN_WALLS)
-
-
-def complaints(case: Case, schedules: int, places: Sequence[Place] = (HERE,)) -> list[str]:
-    """What is wrong with kernels of a case in any of the ``places``, which have the same flags; of
-    one that no template serves nothing is."""
-    text, extents, fills, seed = case
-    w = workload(text, **extents)
-    try:
-        space = space_for(w, TARGET)
-    except InputError:
-        return []
-    names = names_in_matmul(w.program) if isinstance(w, Contraction) else {}
-    rows = np.unique(space.sample(np.random.default_rng(seed), schedules), axis=0)
-    chosen = [space.schedule(row) for row in rows]
-    kernels = [space.lower(schedule) for schedule in chosen]
-    inputs = edge_inputs(w.program, fills, seed)
-    own = {name: inputs[names.get(name, name)] for name in (o.name for o in w.inputs)}
-    given = {o.name: lying_in(own[o.name], o) for o in w.inputs} if names else inputs
-    exact, single = evaluate(w.program, inputs), in_single(w.program, inputs)
-    bounds = allowed(w.program, inputs)
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        libraries = compile_apart(kernels, TARGET, Path(folder), *places[0].flags)
-        built = zip(chosen, kernels, libraries, strict=True)
-        for (schedule, kernel, library), place in product(built, places):
-            failed, results = outcome(kernel, library, given, 1, place.memory, place.run)
-            for name, output in zip(exact, w.outputs, strict=True) if not failed else ():
-                values = results[output.name]
-                values = lying_as(values, output, exact[name].shape) if names else values
-                bad = wrong(values, exact[name], single[name], *bounds[name])
-                if bad.any():
-                    at = tuple(np.argwhere(bad)[0].tolist())
-                    value, meant = values[at], exact[name][at]
-                    failed = f"{bad.sum()} of {name} wrong; at {at} {value} for {meant}"
-            found += [f"{schedule}: {failed}"] * bool(failed)
-    return found
-
 
 KNOWN = {
     "a temperature, and nothing but -inf at first": (

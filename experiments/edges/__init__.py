@@ -1,0 +1,1 @@
+"""Random programs, random schedules and long sums at the edges of what inputs can be."""
