@@ -169,9 +169,19 @@ def kernel_library(source: Source, target: CpuTarget) -> ctypes.CDLL:
     return _kernel_library(source.text, (*target.compiler_flags, *SHARED), target.fingerprint)
 
 
+def is_built(source: Source, target: CpuTarget) -> bool:
+    """Tell whether a kernel's binary is there, so that loading it needs no compiler."""
+    flags = (*target.compiler_flags, *SHARED)
+    return _kernel(source.text, flags, target.fingerprint).file.read() is not None
+
+
 @cache
 def _kernel_library(text: str, flags: tuple[str, ...], host: str) -> ctypes.CDLL:
-    return Build("kernel", {"kernel.c": text}, flags, host).load(ctypes.CDLL)
+    return _kernel(text, flags, host).load(ctypes.CDLL)
+
+
+def _kernel(text: str, flags: tuple[str, ...], host: str) -> Build:
+    return Build("kernel", {"kernel.c": text}, flags, host)
 
 
 def _sources(*modules: str) -> dict[str, str]:

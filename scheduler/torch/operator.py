@@ -2,15 +2,16 @@
 
 A graph holds the key of a workload (:func:`operator_functions.key_of`), never a schedule: the
 process that runs it asks its database for a kernel at the first call, for as many threads as torch
-uses then. ``run`` gives one tensor, and has a variant that writes ``out``; ``run_several`` gives
+uses then. ``run`` gives one tensor, and has variants that write ``out``; ``run_several`` gives
 those of a workload with several outputs. Operands are the workload's inputs, dense or strided as
-its text declares them. A call with operands that do not fit raises :class:`RuntimeError`. Importing
-this module defines them.
+its text declares them: a list, or plain tensors (``run.of2(a, b, key)``), as Inductor wants them
+where it plans the memory of ``out``. A call with operands that do not fit raises
+:class:`RuntimeError`. Importing this module defines the operators.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -22,34 +23,60 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
 
-SCHEMAS = {
-    "run": "(Tensor[] operands, str key) -> Tensor",
-    "run.out": "(Tensor[] operands, str key, *, Tensor(a!) out) -> Tensor(a!)",
-    "run_several": "(Tensor[] operands, str key) -> Tensor[]",
-}
+MOST_PLAIN = 16
+"""Operands that are plain tensors, at most; more of them are a list."""
+
 _torch: Any = torch  # some of its functions have no types
 _library = _torch.library.Library("tilewright", "DEF")
 
 
+def overload(count: int) -> Any:
+    """The operator of so many plain operands; of a list where there are none or too many."""
+    name = f"of{count}" if 1 <= count <= MOST_PLAIN else "default"
+    return getattr(torch.ops.tilewright.run, name)
+
+
 def _install() -> bool:
     """Define the operators; whether the CPU's are those in C++."""
-    exact = torch.Tag.needs_exact_strides
-    out = getattr(torch.Tag, "out", None)  # by which Inductor finds the variant, from torch 2.12 on
-    for name, schema in SCHEMAS.items():
-        is_out = name.endswith(".out") and out is not None
-        _library.define(name + schema, tags=(exact, out) if is_out else (exact,))
-    for name, kernel in (("run", _run), ("run.out", _run_out), ("run_several", _run_several)):
-        _library.impl(name, kernel, "CUDA")
-    _library.impl("run_several", _run_several, "CPU")
-    in_c = operator_native.register(_resolve)
-    if not in_c:
-        _library.impl("run", _run, "CPU")
-        _library.impl("run.out", _run_out, "CPU")
-    for name, fake in (("run", _fake), ("run.out", _fake_out), ("run_several", _fake_several)):
-        _torch.library.register_fake(f"tilewright::{name}", fake, lib=_library)
-    for name in ("run", "run_several"):
+    _define("run_several", "Tensor[] operands", "Tensor[]", _fake_several)
+    _define("run", "Tensor[] operands", "Tensor", _fake)
+    _define("run.out", "Tensor[] operands", "", _fake_out)
+    for count in range(1, MOST_PLAIN + 1):
+        operands = ", ".join(f"Tensor x{place}" for place in range(count))
+        _define(f"run.of{count}", operands, "Tensor", _plain(_fake))
+        _define(f"run.of{count}_out", operands, "", _plain(_fake_out))
+    in_cpp = operator_native.register(_resolve, MOST_PLAIN)
+    for device in ("CUDA",) if in_cpp else ("CUDA", "CPU"):
+        _library.impl("run", _run, device)
+        _library.impl("run.out", _run_out, device)
+        for count in range(1, MOST_PLAIN + 1):
+            _library.impl(f"run.of{count}", _plain(_run), device)
+            _library.impl(f"run.of{count}_out", _plain(_run_out), device)
+    for device in ("CUDA", "CPU"):
+        _library.impl("run_several", _run_several, device)
+    return in_cpp
+
+
+def _define(name: str, operands: str, result: str, fake: Callable[..., Any]) -> None:
+    """Define an operator, or one that writes ``out`` where it has no ``result``."""
+    exact = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
+    tags = [exact]
+    if not result and hasattr(torch.Tag, "out"):  # by which Inductor finds the variant
+        tags.append(torch.Tag.out)
+    out = "" if result else ", *, Tensor(a!) out"
+    _library.define(f"{name}({operands}, str key{out}) -> {result or 'Tensor(a!)'}", tags=tags)
+    _torch.library.register_fake(f"tilewright::{name}", fake, lib=_library)
+    if result:
         _torch.library.register_autograd(f"tilewright::{name}", _backward, lib=_library)
-    return in_c
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of plain operands and a key, by one of a list."""
+
+    def called(*given: Any, **named: Any) -> Any:
+        return function(given[:-1], given[-1], **named)
+
+    return called
 
 
 def put(key: str, kind: str, threads: int, function: Any) -> None:
@@ -62,6 +89,9 @@ def put(key: str, kind: str, threads: int, function: Any) -> None:
 def _resolve(key: str, threads: int) -> None:
     """Hand C++ the function of a key that it has not met with so many threads."""
     operator_native.put(key, threads, functions.get(key, "cpu", threads))
+
+
+# -- in Python -----------------------------------------------------------------------------------
 
 
 def _function(operands: Sequence[Tensor], key: str) -> Any:

@@ -49,8 +49,7 @@ class Functions:
 
     def get(self, key: str, kind: str, threads: int) -> Any:
         """The function of a key for a ``kind`` of target; a GPU's has 0 threads."""
-        found = self._made.get((key, kind, threads))
-        if found is not None:
+        if (found := self.known(key, kind, threads)) is not None:
             return found
         with self._lock:
             if (key, kind, threads) not in self._made:
@@ -58,6 +57,10 @@ class Functions:
                 made = function_for(workload_of(key), target, self.database)
                 self._made[key, kind, threads] = made
         return self._made[key, kind, threads]
+
+    def known(self, key: str, kind: str, threads: int) -> Any:
+        """The function that was made already, or None."""
+        return self._made.get((key, kind, threads))
 
     def put(self, key: str, kind: str, threads: int, function: Any) -> None:
         """Let calls of a key run this function from now on."""

@@ -1,4 +1,4 @@
-/* The operator `tilewright::run` on the CPU in C++: `operator_native.py` says what it is for. It calls
+/* The operators `tilewright::run` on the CPU in C++: `operator_native.py` says what it is for. It calls
    torch through the C functions of its stable ABI (torch 2.10 and later), which it finds in the library
    that is loaded, so that it needs none of torch's headers and is built once for all its versions. */
 #define PY_SSIZE_T_CLEAN
@@ -24,7 +24,7 @@ constexpr size_t kLine = 64;
 
 typedef uint64_t Value; /* StableIValue */
 typedef void *Handle;   /* of a tensor, a list, a text or a library */
-typedef void (*Boxed)(Value *stack, uint64_t arguments, uint64_t results);
+typedef void (*Boxed)(Value *stack, uint64_t arguments, uint64_t results); /* an operator */
 
 /* The functions of the stable ABI that are used; each returns 0 if it succeeds. */
 #define TORCH_FUNCTIONS(X)                                                                          \
@@ -239,27 +239,23 @@ Plan &plan_of(const std::string &key) {
   throw std::runtime_error("tilewright: " + trouble);
 }
 
-/* run(Tensor[] operands, str key) -> Tensor */
-void run(Value *stack, uint64_t, uint64_t) {
-  Tensors given, made;
-  std::string key = taken_text((Handle)stack[1]);
-  given.take_list((Handle)stack[0]);
+/* The operators: the operands are a list or plain tensors, the key follows, and then `out`, if there
+   is one. The stack is ours: it holds the result at the end. */
+template <bool is_list, bool has_out>
+void run(Value *stack, uint64_t arguments, uint64_t) {
+  Tensors given, out;
+  uint64_t last = arguments - 1;
+  if (has_out) out.take((Handle)stack[last--]);
+  std::string key = taken_text((Handle)stack[last]);
+  if (is_list)
+    given.take_list((Handle)stack[0]);
+  else
+    for (uint64_t i = 0; i < last; i++) given.take((Handle)stack[i]);
   Plan &plan = plan_of(key);
   if (plan.demands.size() != plan.inputs + 1)
     throw std::runtime_error("tilewright: a workload of several outputs; allowed: run_several");
-  made.take(plan.new_output(plan.inputs));
-  plan.run(given.all, made.all);
-  stack[0] = (Value)made.all.back();
-  made.all.clear();
-}
-
-/* run.out(Tensor[] operands, str key, *, Tensor(a!) out) -> Tensor(a!) */
-void run_out(Value *stack, uint64_t, uint64_t) {
-  Tensors given, out;
-  std::string key = taken_text((Handle)stack[1]);
-  out.take((Handle)stack[2]);
-  given.take_list((Handle)stack[0]);
-  plan_of(key).run(given.all, out.all);
+  if (!has_out) out.take(plan.new_output(plan.inputs));
+  plan.run(given.all, out.all);
   stack[0] = (Value)out.all.back();
   out.all.clear();
 }
@@ -311,11 +307,13 @@ PyObject *put(PyObject *, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-/* registered(path, resolve): whether torch's library at a path, which is loaded, takes the operators. */
+/* registered(path, resolve, most): whether torch's library at a path, which is loaded, takes the
+   operators, those of up to so many plain tensors among them. */
 PyObject *registered(PyObject *, PyObject *given) {
   const char *path;
   PyObject *function;
-  if (!PyArg_ParseTuple(given, "sO", &path, &function)) return NULL;
+  int most;
+  if (!PyArg_ParseTuple(given, "sOi", &path, &function, &most)) return NULL;
   library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
   if (!library) Py_RETURN_FALSE;
 #define FIND(name, parameters)                            \
@@ -328,9 +326,15 @@ PyObject *registered(PyObject *, PyObject *given) {
   resolve = Py_NewRef(function);
   Handle owner = nullptr; /* kept for ever: to give it up would withdraw the operators */
   if (torch.aoti_torch_library_init_impl("tilewright", "CPU", __FILE__, __LINE__, &owner) ||
-      torch.torch_library_impl(owner, "run", run, kAbi) ||
-      torch.torch_library_impl(owner, "run.out", run_out, kAbi))
+      torch.torch_library_impl(owner, "run", run<true, false>, kAbi) ||
+      torch.torch_library_impl(owner, "run.out", run<true, true>, kAbi))
     Py_RETURN_FALSE;
+  for (int count = 1; count <= most; count++) {
+    std::string name = "run.of" + std::to_string(count);
+    if (torch.torch_library_impl(owner, name.c_str(), run<false, false>, kAbi) ||
+        torch.torch_library_impl(owner, (name + "_out").c_str(), run<false, true>, kAbi))
+      Py_RETURN_FALSE;
+  }
   Py_RETURN_TRUE;
 }
 

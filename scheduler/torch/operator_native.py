@@ -33,11 +33,12 @@ def native() -> Any:
     return extension(SOURCE, beside=[header])
 
 
-def register(resolve: Callable[[str, int], None]) -> bool:
-    """Register the operators of C++ for the CPU; whether that succeeded. ``resolve`` is called with
-    a key and a number of threads whose plan is missing, and is to :func:`put` it."""
+def register(resolve: Callable[[str, int], None], most: int) -> bool:
+    """Register the operators of C++ for the CPU, those of up to ``most`` plain operands among them;
+    whether that succeeded. ``resolve`` is called with a key and a number of threads whose plan is
+    missing, and is to :func:`put` it."""
     module = native()
-    return module is not None and module.registered(str(LIBRARY), resolve)
+    return module is not None and module.registered(str(LIBRARY), resolve, most)
 
 
 def put(key: str, threads: int, function: Any) -> None:

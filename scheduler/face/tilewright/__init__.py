@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
     from tilewright.scheduler.suites.suite import Suite
     from tilewright.scheduler.suites.tune import tune_suite
+    from tilewright.scheduler.torch.explanation import Explanation, explain
     from tilewright.scheduler.tuning.progress import Progress, Stop, TuningResult
     from tilewright.scheduler.tuning.tuner import tune
     from tilewright.spaces.errors import InputError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Database",
+    "Explanation",
     "InputError",
     "Program",
     "Progress",
@@ -56,6 +58,7 @@ __all__ = [
     "__version__",
     "best",
     "detect_target",
+    "explain",
     "operator",
     "program",
     "query",
@@ -70,6 +73,7 @@ __version__ = VERSION
 _HOMES = {
     "Answer": "tilewright.scheduler.query",
     "Database": "tilewright.measure.database",
+    "Explanation": "tilewright.scheduler.torch.explanation",
     "InputError": "tilewright.spaces.errors",
     "Program": "tilewright.spaces.language",
     "Progress": "tilewright.scheduler.tuning.progress",
@@ -84,6 +88,7 @@ _HOMES = {
     "Workload": "tilewright.spaces.workloads.workload",
     "best": "tilewright.scheduler.best",
     "detect_target": "tilewright.spaces.target",
+    "explain": "tilewright.scheduler.torch.explanation",
     "operator": "tilewright.spaces.named",
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",

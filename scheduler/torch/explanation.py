@@ -1,0 +1,152 @@
+"""Reports on compiled graphs: who computes which region, why, and how fast."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.validation.text import brief
+
+OURS, TORCH = "tilewright", "torch"
+DYNAMO = "torch._dynamo.eval_frame"
+
+
+@dataclass
+class RegionReport:
+    """One region of a graph. ``by`` is who computes it and ``why`` the reason; ``places`` counts
+    equal regions. Times are of one call in seconds, None where nobody measured them."""
+
+    program: str
+    by: str
+    why: str
+    places: int = 1
+    provenance: str = ""
+    template: str = ""
+    ours_seconds: float | None = None
+    torch_seconds: float | None = None
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as fast as torch the kernel is."""
+        if self.ours_seconds is None or self.torch_seconds is None:
+            return None
+        return self.torch_seconds / self.ours_seconds
+
+
+@dataclass
+class GraphReport:
+    """One graph that Inductor compiled: of inference, or forward or backward in training.
+
+    ``by`` is ``tilewright`` if kernels compute some of its regions, and ``why`` the reason if
+    not. ``gain`` is how many times as fast the whole is as without kernels, None where that was
+    not measured. ``left`` counts the nodes that torch computes, by operator and reason.
+    """
+
+    kind: str
+    by: str = TORCH
+    why: str = ""
+    gain: float | None = None
+    seconds: float = 0.0
+    regions: list[RegionReport] = field(default_factory=list)
+    left: Mapping[tuple[str, str], int] = field(default_factory=Counter)
+
+    @property
+    def line(self) -> str:
+        """The graph in one line."""
+        own = [region.places for region in self.regions if region.by == OURS]
+        places = sum(region.places for region in self.regions)
+        gain = "" if self.gain is None else f", {self.gain:.2f} times as fast as torch alone"
+        why = f" ({self.why})" if self.why else ""
+        count = sum(own) if self.by == OURS else 0
+        return (
+            f"{self.kind}: kernels compute {count} of {places} regions{gain}{why}, "
+            f"in {self.seconds:.1f} s"
+        )
+
+
+@dataclass
+class Explanation:
+    """The graphs of a compiled model, in the order in which they were compiled; ``str()`` is a
+    text for people."""
+
+    graphs: list[GraphReport] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(line for graph in self.graphs for line in _lines(graph))
+
+    __repr__ = __str__
+
+
+def _lines(graph: GraphReport) -> Iterator[str]:
+    yield graph.line
+    for region in graph.regions:
+        times = region.gain
+        speed = "" if times is None else f", {times:.2f} x torch"
+        spent = "" if region.ours_seconds is None else f" {region.ours_seconds * 1e6:.1f} us"
+        yield f"  {region.places} x {brief(region.program, 1, 100)}"
+        yield f"      {region.by}: {region.why}{spent}{speed}"
+    for (name, why), count in sorted(graph.left.items()):
+        yield f"  left to torch: {count} x {name} ({brief(why, 1, 90)})"
+
+
+_known: WeakKeyDictionary[Any, Explanation] = WeakKeyDictionary()
+
+
+def explain(compiled: Any) -> Explanation:
+    """Say of a model that ``torch.compile(model, backend="tilewright")`` gave which regions kernels
+    compute, which torch does, and why.
+
+    Example::
+
+        fast = torch.compile(model, backend="tilewright")
+        fast(x)  # compiles
+        print(explain(fast))
+
+    Raises :class:`InputError` for what this backend has not compiled: nothing is before the first
+    call.
+    """
+    owner = _owner(compiled)
+    try:
+        return _known[owner]
+    except (KeyError, TypeError):
+        raise InputError(
+            f"{shown(compiled)} has no graph that this backend compiled; "
+            "allowed: a compiled model or function after its first call"
+        ) from None
+
+
+def explanation_of_caller() -> Explanation:
+    """The explanation of the model that is being compiled: the one whose call is on the stack."""
+    owner = _caller()
+    if owner is None:
+        return Explanation()
+    return _known.setdefault(owner, Explanation())
+
+
+def _caller() -> Any:
+    """The outermost compiled object of the innermost call by Dynamo; None if there is none."""
+    from torch._dynamo.eval_frame import OptimizedModule
+
+    frame, function = sys._getframe(), None
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_globals.get("__name__") != DYNAMO:
+            continue
+        given = frame.f_locals
+        if isinstance(given.get("self"), OptimizedModule):
+            return _owner(given["self"])
+        if function is None and frame.f_code.co_name in ("compile_wrapper", "_fn"):
+            function = given.get("fn")
+    return _owner(function)
+
+
+def _owner(compiled: Any) -> Any:
+    """Find what a compiled object was made from: the same for all that wrap it."""
+    found = getattr(compiled, "_orig_mod", compiled)
+    found = getattr(found, "_torchdynamo_orig_callable", found)
+    return getattr(found, "__self__", found)

@@ -1,0 +1,201 @@
+"""Who computes a region faster: the kernel, or torch compiled on the same nodes.
+
+Both are graphs that Inductor compiled, called in turns on the same tensors. These change from call
+to call, so that they are not in the last-level cache, as weights in a model are not. The database
+keeps what was found as a run of the workload, as it keeps the time of NumPy's product: the next
+compilation asks it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+
+from tilewright.measure.database import Database
+from tilewright.measure.records.run import Run
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
+
+GAIN = 1.02
+"""How many times as fast as torch a kernel must be to replace it."""
+SECONDS = 0.3
+ROUNDS = 7
+"""Rounds of calls at least, and as many more as there are seconds for."""
+LONG_ENOUGH = 2e-4
+"""Seconds that the calls between two looks at the clock should take."""
+MOST_BYTES = 1 << 29
+"""Memory of the tensors that calls take in turns, at most."""
+COMMAND = "torch.compile"
+
+Call = Callable[[Sequence[torch.Tensor]], Any]
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of a call of the kernel and of torch, measured in turns."""
+
+    ours: float
+    torch: float
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast as torch the kernel is."""
+        return self.torch / self.ours
+
+    @property
+    def wins(self) -> bool:
+        """True if the kernel is faster by more than a measurement may err."""
+        return self.gain >= GAIN
+
+
+@contextmanager
+def running() -> Iterator[None]:
+    """Run code on real tensors, as models do: not as what is being traced, or compiled, is."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with ExitStack() as stack:
+        stack.enter_context(_disable_current_modes())
+        if hasattr(torch._C, "_DisablePythonDispatcher"):
+            stack.enter_context(torch._C._DisablePythonDispatcher())
+        stack.enter_context(torch.no_grad())
+        yield
+
+
+def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> Times:
+    """Time two calls of the same tensors in turns; each call takes the next of ``inputs``.
+
+    The gain is the median over rounds, which a busy machine disturbs least: both calls of a round
+    meet the same disturbance.
+    """
+    for each in inputs[:2]:
+        ours(each)
+        rival(each)
+    calls = _calls(rival, inputs)
+    found: list[tuple[float, float]] = []
+    end = time.perf_counter() + SECONDS
+    place = 0
+    while len(found) < ROUNDS or time.perf_counter() < end:
+        turn = [inputs[(place + i) % len(inputs)] for i in range(calls)]
+        place += calls
+        found.append((_seconds(ours, turn), _seconds(rival, turn)))
+    theirs = median(rival for _, rival in found)
+    return Times(theirs / median(rival / own for own, rival in found), theirs)
+
+
+def _calls(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> int:
+    """How many calls take long enough for the clock."""
+    once = min(_seconds(call, [each]) for each in (inputs[0], inputs[-1]))
+    return max(1, min(1000, round(LONG_ENOUGH / max(once, 1e-7))))
+
+
+def _seconds(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> float:
+    """Seconds of one of these calls; a GPU is waited for."""
+    on_gpu = any(tensor.is_cuda for tensor in inputs[0])
+    if on_gpu:
+        torch.cuda.synchronize()
+    began = time.perf_counter()
+    for each in inputs:
+        call(each)
+    if on_gpu:
+        torch.cuda.synchronize()
+    return (time.perf_counter() - began) / len(inputs)
+
+
+def like(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Random tensors of these sizes, strides and types, which may be without values. Whole numbers
+    are 0, which is within all limits of indices."""
+    return [_like(tensor) for tensor in tensors]
+
+
+def _like(tensor: torch.Tensor) -> torch.Tensor:
+    shape, strides = tuple(map(int, tensor.shape)), tuple(map(int, tensor.stride()))
+    made = torch.empty_strided(shape, strides, dtype=tensor.dtype, device=tensor.device)
+    if tensor.dtype.is_floating_point and tensor.element_size() > 1:
+        return made.normal_()
+    return made.zero_()
+
+
+def rotation(tensors: Sequence[torch.Tensor], cache_bytes: int) -> list[list[torch.Tensor]]:
+    """So many sets of tensors like these that a set has left the cache when its turn comes."""
+    size = max(1, sum(tensor.numel() * tensor.element_size() for tensor in tensors))
+    count = min(1 + 2 * cache_bytes // size, MOST_BYTES // size, 1000)
+    return [like(tensors) for _ in range(max(2, count))]
+
+
+def cache_bytes(target: Target) -> int:
+    """Bytes of the last cache before memory."""
+    return int(getattr(target, "l3_bytes", 0) or getattr(target, "l2_bytes", 0))
+
+
+def close(ours: torch.Tensor, rival: torch.Tensor) -> bool:
+    """Tell whether two results differ by rounding alone, as sums in other orders do."""
+    if not ours.dtype.is_floating_point:
+        return torch.equal(ours, rival)
+    allowed = {torch.float64: 1e-9, torch.float32: 1e-4}.get(ours.dtype, 5e-2)
+    one, other = ours.double(), rival.double()
+    most = float(other.abs().max()) if other.numel() else 0.0
+    return bool(((one - other).abs() <= allowed * (most + 1e-30)).all())
+
+
+# -- what the database keeps -------------------------------------------------------------------
+
+
+def remembered(
+    database: Database,
+    workload: Workload,
+    target: Target,
+    schedule: Schedule,
+    operands: Sequence[torch.Tensor],
+) -> Times | None:
+    """The times of an earlier comparison of this very schedule with this version of torch."""
+    for run in reversed(list(database.runs(_session(workload, target, operands)))):
+        ours = run.configuration.get("ours_seconds")
+        same = run.configuration.get("schedule") == schedule.key
+        if same and isinstance(ours, float) and ours > 0 and run.library_seconds:
+            return Times(ours, run.library_seconds)
+    return None
+
+
+def remember(
+    database: Database,
+    workload: Workload,
+    target: Target,
+    schedule: Schedule,
+    operands: Sequence[torch.Tensor],
+    times: Times,
+) -> None:
+    """Keep a comparison, for compilations to come on machines like this one."""
+    session, now = _session(workload, target, operands), time.time()
+    configuration = {"schedule": schedule.key, "ours_seconds": times.ours, "rival": "torch"}
+    key = hashlib.sha256(f"{session} {now} {schedule.key}".encode()).hexdigest()
+    run = Run(
+        key=key,
+        workload=workload,
+        target=target,
+        session=session,
+        command=COMMAND,
+        configuration=configuration,
+        versions={"torch": torch.__version__},
+        started_at=now,
+        heartbeat=now,
+        ended_at=now,
+        reason="compared with torch",
+        library_seconds=times.torch,
+    )
+    database.begin_run(run)
+
+
+def _session(workload: Workload, target: Target, operands: Sequence[torch.Tensor]) -> str:
+    """The name of all comparisons that are about the same: the workload, the machine, the strides
+    of operands in the graph, and the version of torch."""
+    lie = [(tuple(map(int, each.shape)), tuple(map(int, each.stride()))) for each in operands]
+    words = (workload.key, target.fingerprint, torch.__version__, lie)
+    return "torch " + hashlib.sha256(repr(words).encode()).hexdigest()[:24]

@@ -1,0 +1,103 @@
+"""The options of ``torch.compile(model, backend="tilewright", options={...})``.
+
+``untuned``
+    What becomes of a region that nobody measured: it competes with a predicted kernel
+    (``"predict"``, the default), is left to torch (``"skip"``), or is tuned first (``"tune"``).
+``seconds``
+    How long tuning may take for all regions of a graph; a minute each if nothing is said.
+``db``
+    The database: a path, a URL, a :class:`~tilewright.Database`, or None for none.
+``build``
+    ``"wait"``, the default, builds kernels at compile time, side by side. With ``"background"``
+    regions whose kernels are not built are left to torch; they are built meanwhile, for the next
+    compilation.
+``judge``
+    ``"measure"``, the default, lets a kernel replace a region only if it is faster, and keeps
+    kernels in a graph only if the whole is not slower. ``"always"`` replaces each region that has
+    a kernel, and times nothing.
+
+All others are Inductor's, such as ``max_autotune`` or ``freezing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.settings import Default
+from tilewright.spaces.validation.nearest import suggestion
+
+ALLOWED = {
+    "untuned": ("predict", "skip", "tune"),
+    "build": ("wait", "background"),
+    "judge": ("measure", "always"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one compilation; ``others`` are Inductor's."""
+
+    untuned: str = "predict"
+    seconds: float | None = None
+    db: Any = Default.DATABASE
+    build: str = "wait"
+    judge: str = "measure"
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+
+OWN = tuple(option.name for option in fields(Options) if option.name != "others")
+
+
+def options_of(given: Mapping[str, Any] | None, mode: str | None = None) -> Options:
+    """The options as ``torch.compile`` passes them; :class:`InputError` for one that neither this
+    backend nor Inductor has, and for a value that is not allowed."""
+    asked = dict(given or {})
+    own = {name: asked.pop(name) for name in OWN if name in asked}
+    _check(own)
+    others = _of_mode(mode) | {name.replace("-", "_"): value for name, value in asked.items()}
+    _check_others(others)
+    return Options(**own, others=others)
+
+
+def _check(own: Mapping[str, Any]) -> None:
+    for name, allowed in ALLOWED.items():
+        if name in own and own[name] not in allowed:
+            raise InputError(f"{name}={shown(own[name])}; allowed: {', '.join(allowed)}")
+    seconds = own.get("seconds")
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and seconds > 0):
+        raise InputError(f"seconds={shown(seconds)}; allowed: a number above 0")
+    database = own.get("db")
+    if isinstance(database, bytes | int | float):
+        raise InputError(f"db={shown(database)}; allowed: a path, a URL, a Database or None")
+    if isinstance(database, Path | str) and not str(database):
+        raise InputError("db=''; allowed: a path, a URL, a Database or None")
+
+
+def _of_mode(mode: str | None) -> dict[str, Any]:
+    """Inductor's options of a mode, such as ``max-autotune``."""
+    if mode is None:
+        return {}
+    from torch._inductor import list_mode_options
+
+    known = list_mode_options()
+    if mode not in known:
+        raise InputError(f"mode={shown(mode)}; allowed: {', '.join(known)}")
+    return dict(known[mode])
+
+
+def _check_others(others: Mapping[str, Any]) -> None:
+    from torch._inductor import config
+
+    known = config.get_config_copy()
+    for name in others:
+        if name not in known:
+            near = suggestion(name, (*OWN, *known))
+            allowed = ", ".join(OWN)
+            raise InputError(
+                f"unknown option {shown(name)}; {near}allowed: {allowed}, and Inductor's"
+            )

@@ -1,0 +1,259 @@
+"""Compiled models give what they give without this backend."""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tests.scheduler.torch.models import Attention, Convolutions, Mlp
+from tilewright import Explanation, InputError, explain
+from tilewright.scheduler.torch import backend
+from tilewright.scheduler.torch.choosing import wait_for_builds
+
+ROOT = Path(__file__).parents[3]
+ALWAYS = {"judge": "always", "db": None}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quiet() -> Iterator[None]:
+    """One thread, and Inductor's files where the tests' are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def compiled(model: Callable[..., Any], options: dict[str, Any] = ALWAYS, **named: Any) -> Any:
+    return torch.compile(model, backend=backend.tilewright, options=options, **named)
+
+
+def by_kernels(found: Explanation) -> list[int]:
+    """How many regions kernels compute, graph by graph."""
+    return [sum(r.places for r in graph.regions if r.by == "tilewright") for graph in found.graphs]
+
+
+@pytest.fixture(scope="module")
+def mlp() -> tuple[nn.Module, Any]:
+    torch.manual_seed(0)
+    model = Mlp()
+    return model, compiled(model)
+
+
+def test_an_mlp_is_three_kernels(mlp) -> None:
+    model, fast = mlp
+    x = torch.randn(5, 32)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), model(x), rtol=1e-5, atol=1e-5)
+    (graph,) = explain(fast).graphs
+    assert (graph.kind, graph.by) == ("inference", "tilewright")
+    assert by_kernels(explain(fast)) == [3]
+    assert graph.left == {}
+
+
+def test_training_gives_the_gradients_of_torch(mlp) -> None:
+    model, fast = mlp
+    x, other = (torch.randn(5, 32, generator=torch.Generator().manual_seed(1)) for _ in range(2))
+    other.copy_(x)
+    x.requires_grad_()
+    other.requires_grad_()
+    fast(x).square().sum().backward()
+    ours = [x.grad, *(p.grad.clone() for p in model.parameters())]
+    model.zero_grad()
+    model(other).square().sum().backward()
+    rival = [other.grad, *(p.grad for p in model.parameters())]
+    torch.testing.assert_close(ours, rival, rtol=1e-4, atol=1e-5)
+    assert [g.kind for g in explain(fast).graphs][-2:] == ["forward", "backward"]
+    assert min(by_kernels(explain(fast))[-2:]) >= 2
+
+
+def test_attention_leaves_only_its_rotation_to_torch() -> None:
+    torch.manual_seed(0)
+    model = Attention().eval()
+    fast, x = compiled(model), torch.randn(2, 6, 32)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), model(x), rtol=1e-5, atol=1e-5)
+    (graph,) = explain(fast).graphs
+    assert by_kernels(explain(fast)) == [3]
+    heavy = {"mm", "addmm", "bmm", "_scaled_dot_product_flash_attention_for_cpu"}
+    assert not heavy & {name for name, _ in graph.left}
+
+
+def test_convolutions_are_kernels_in_any_layout() -> None:
+    torch.manual_seed(0)
+    model = Convolutions().eval()
+    x = torch.randn(1, 8, 6, 6)
+    for given in (x, x.contiguous(memory_format=torch.channels_last)):
+        torch._dynamo.reset()
+        fast = compiled(model)
+        with torch.no_grad():
+            found, wanted = fast(given), model(given)
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+        assert found.stride() == wanted.stride()
+        assert by_kernels(explain(fast))[-1] == 2
+
+
+def test_a_region_reads_what_another_kernel_wrote() -> None:
+    """If torch computed that once more, the result would be right and only time would show it."""
+    torch.manual_seed(0)
+    weights = [torch.randn(16, 16) for _ in range(3)]
+
+    def chain(x: torch.Tensor) -> torch.Tensor:
+        for weight in weights:
+            x = torch.relu(x @ weight) + 1
+        return x
+
+    fast, x = compiled(chain), torch.randn(4, 16)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), chain(x), rtol=1e-5, atol=1e-4)
+    (graph,) = explain(fast).graphs
+    assert by_kernels(explain(fast)) == [3]
+    assert graph.left == {}
+
+
+def test_sizes_may_change_and_rows_be_one_or_none(mlp) -> None:
+    model, _ = mlp
+    fast = compiled(model, dynamic=True)
+    with torch.no_grad():
+        for rows in (5, 3, 1, 0):
+            x = torch.randn(rows, 32)
+            torch.testing.assert_close(fast(x), model(x), rtol=1e-5, atol=1e-5)
+    reasons = {reason for graph in explain(fast).graphs for _, reason in graph.left}
+    assert "a dynamic size" in reasons
+
+
+def test_inputs_are_changed_in_place_and_outputs_may_be_aliases() -> None:
+    weight = torch.randn(8, 8)
+
+    def changing(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        y = x @ weight
+        x.add_(1)
+        return y, y.view(-1), y.t()
+
+    fast = compiled(changing)
+    one, other = torch.ones(4, 8), torch.ones(4, 8)
+    with torch.no_grad():
+        found, wanted = fast(one), changing(other)
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(one, other)
+    assert found[1].data_ptr() == found[0].data_ptr() == found[2].data_ptr()
+    assert by_kernels(explain(fast)) == [1]
+
+
+def test_a_database_that_cannot_be_opened_leaves_all_to_inductor(mlp, tmp_path: Path) -> None:
+    (tmp_path / "no.db").write_text("no database")
+    model, _ = mlp
+    fast, x = compiled(model, {"db": tmp_path / "no.db"}), torch.randn(2, 32)
+    with torch.no_grad(), pytest.warns(RuntimeWarning, match="leaves a graph to Inductor") as seen:
+        torch.testing.assert_close(fast(x), model(x), rtol=1e-5, atol=1e-5)
+    assert len([w for w in seen if "tilewright" in str(w.message)]) == 1
+    assert explain(fast).graphs[-1].by == "torch"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"untunned": "skip"}, "unknown option 'untunned'; did you mean untuned"),
+        ({"untuned": "maybe"}, "untuned='maybe'; allowed: predict, skip, tune"),
+        ({"seconds": 0}, "seconds=0; allowed: a number above 0"),
+        ({"judge": 3}, "judge=3; allowed: measure, always"),
+        ({"db": 7}, "db=7; allowed: a path"),
+    ],
+)
+def test_a_wrong_option_is_one_line(options: dict[str, Any], words: str) -> None:
+    fast = compiled(lambda x: x + 1, options)
+    with pytest.raises(InputError) as caught:
+        fast(torch.ones(3))
+    line = str(caught.value).splitlines()[0]
+    assert words in line
+    assert len(line) <= 200
+
+
+def test_inductor_gets_its_own_options() -> None:
+    given = {**ALWAYS, "epilogue_fusion": False, "max-autotune": False}
+    x = torch.randn(4, 8)
+    torch.testing.assert_close(compiled(lambda x: (x * 2).sum(), given)(x), (x * 2).sum())
+    with pytest.raises(InputError, match="unknown option 'max_autotune_"):
+        compiled(lambda x: x + 1, {"max_autotune_gem": True})(torch.ones(3))
+
+
+def test_nothing_known_is_left_to_torch_if_that_is_asked_for(mlp, caplog) -> None:
+    model, _ = mlp
+    torch._dynamo.reset()
+    fast, x = compiled(model, {"untuned": "skip", "db": None}), torch.randn(5, 32)
+    with torch.no_grad(), caplog.at_level(logging.INFO, "tilewright"):
+        torch.testing.assert_close(fast(x), model(x), rtol=1e-5, atol=1e-5)
+    graph = explain(fast).graphs[-1]
+    assert {region.why for region in graph.regions} == {"not tuned"}
+    (line,) = [r.getMessage() for r in caplog.records if r.name == "tilewright"]
+    assert "kernels compute 0 of 3 regions" in line
+
+
+def test_kernels_may_be_built_meanwhile() -> None:
+    weight = torch.randn(24, 24)
+    x = torch.randn(3, 24)
+    options = {**ALWAYS, "build": "background"}
+    for wanted in ("its kernel is being built", "asked for"):
+        torch._dynamo.reset()
+        fast = compiled(lambda x: torch.relu(x @ weight), options)
+        with torch.no_grad():
+            torch.testing.assert_close(fast(x), torch.relu(x @ weight))
+        assert [region.why for region in explain(fast).graphs[-1].regions] == [wanted]
+        wait_for_builds()
+
+
+def test_a_competition_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second compilation asks the database; it times nothing, whoever won."""
+    weight = torch.randn(40, 40)
+    x = torch.randn(6, 40)
+    options = {"db": tmp_path / "known.db"}
+    found = []
+    for _ in range(2):
+        torch._dynamo.reset()
+        fast = compiled(lambda x: torch.relu(x @ weight), options)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.testing.assert_close(fast(x), torch.relu(x @ weight))
+        found += explain(fast).graphs[-1].regions
+        monkeypatch.setattr(
+            "tilewright.scheduler.torch.choosing.Choosing._times", lambda *_: pytest.fail("timed")
+        )
+    assert found[0].gain is not None
+    assert found[0].gain == found[1].gain
+    assert found[0].why in ("faster", "torch is as fast")
+
+
+def test_a_slower_whole_is_torchs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilewright.scheduler.torch import judging
+
+    turns = iter([judging.Times(1.0, 2.0), judging.Times(2.0, 1.0)])
+    monkeypatch.setattr(judging, "in_turns", lambda *_: next(turns))
+    weight, x = torch.randn(40, 40), torch.randn(7, 40)
+    fast = compiled(lambda x: torch.relu(x @ weight), {"db": None})
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), torch.relu(x @ weight))
+    (graph,) = explain(fast).graphs
+    assert (graph.by, graph.gain) == ("torch", 0.5)
+    assert graph.why == "the whole graph is slower with kernels"
+    assert "slower with kernels" in str(explain(fast))
+
+
+def test_what_is_not_compiled_has_no_explanation() -> None:
+    for what in (nn.Linear(3, 3), compiled(nn.Linear(3, 3)), 7):
+        with pytest.raises(InputError, match="no graph that this backend compiled"):
+            explain(what)
+
+
+def test_torch_finds_the_backend_by_its_entry_point() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    place = project["entry-points"]["torch_dynamo_backends"]["tilewright"]
+    module, _, name = place.partition(":")
+    assert getattr(import_module(module), name) is backend.tilewright
