@@ -17,6 +17,7 @@ from tilewright.scheduler.cli.codes import NO_KERNEL, code_of
 from tilewright.scheduler.cli.display.choice import Display, display
 from tilewright.scheduler.cli.options import Format
 from tilewright.scheduler.cli.output import clock, put
+from tilewright.scheduler.cli.pasting import lines_to_paste
 from tilewright.scheduler.cli.place import Place, short_names
 from tilewright.scheduler.cli.several import Job, in_turn, side_by_side
 from tilewright.scheduler.cli.text import command_line, say, some, without_passwords
@@ -64,13 +65,14 @@ class Request:
 @dataclass(frozen=True)
 class Manner:
     """How requests are carried out: which database keeps results, which model leads the search,
-    and what is printed of it."""
+    what is printed of it, and the command that repeats it ``again``."""
 
     db: str
     model: Path | None
     format: Format
     quiet: bool
     verbose: bool
+    again: str = ""
 
     @property
     def tells(self) -> bool:
@@ -101,7 +103,7 @@ def carry_out(
         jobs.append((name, partial(_tune, request, manner, where, name, model, since)))
     code = in_turn(jobs) if where.cluster is None else side_by_side(jobs)
     if code == 0 and manner.tells:
-        put(f"kept in {without_passwords(manner.db)}, {_readers(requests)}")
+        put("\n".join(_kept(requests, manner)))
     return code
 
 
@@ -113,13 +115,12 @@ def _build_helpers(requests: Sequence[Request], manner: Manner) -> float:
     return took
 
 
-def _readers(requests: Sequence[Request]) -> str:
-    """Who finds what is kept, in words."""
-    names = dict.fromkeys(request.target.text for request in requests)
-    if all(name == request.target.kind for name in names for request in requests):
-        return "for tilewright query and best() in Python"
-    asked = ", ".join(names)
-    return f"for tilewright query --target {asked} and best(..., {asked!r}) in Python"
+def _kept(requests: Sequence[Request], manner: Manner) -> Iterator[str]:
+    """Lines on where results are kept, and lines to paste. A suite has many workloads, so that one
+    is enough of an example."""
+    yield f"kept in {without_passwords(manner.db)}, for tilewright query and best() in Python"
+    found = [(request.workloads[0], request.target, request.numerics) for request in requests]
+    yield from lines_to_paste(found, manner.db, manner.again)
 
 
 def _check(request: Request, where: Place, began: float | None) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import prod
+from math import exp, log, prod
+from statistics import fmean
 
 from tilewright.measure.estimates import pooled
 from tilewright.measure.records.measurement import Measurement, Status
@@ -41,6 +42,7 @@ class Halving:
         self._compared: set[Schedule] = set()
         self._decided: set[Schedule] = set()  # those right in a comparison that decides
         self._fails = False  # whether one failed in the latest comparison
+        self._scores: list[dict[Schedule, float]] = []  # of all schedules, by comparison
 
     def begin(self, schedules: Sequence[Schedule], decides: bool) -> bool:
         """Begin a comparison of these schedules; True if they must be checked thoroughly.
@@ -53,6 +55,7 @@ class Halving:
         new = not self._compared.issuperset(schedules)
         self._compared.update(schedules)
         self._fails = False
+        self._scores.append({})
         return new
 
     def take(self, measurements: Sequence[Measurement]) -> list[Measurement]:
@@ -62,8 +65,10 @@ class Halving:
         for m in measurements:
             if m.ok and m.score is not None:
                 self._known.setdefault(m.schedule, []).append(m)
+                self._scores[-1][m.schedule] = m.score
             else:
                 self._known.pop(m.schedule, None)
+                self._forget(m)
         if self._decides:
             self._decided.update(m.schedule for m in measurements if m.ok)
             return [self._by_all(m) for m in measurements]
@@ -72,6 +77,12 @@ class Halving:
             self._by_all(m) if m.schedule in first else replace(m, round=PRELIMINARY)
             for m in measurements
         ]
+
+    def _forget(self, failed: Measurement) -> None:
+        """Remove the scores of a schedule that proved wrong."""
+        if failed.status is Status.ERROR:
+            for scores in self._scores:
+                scores.pop(failed.schedule, None)
 
     def go_on(self) -> list[Schedule]:
         """The schedules to compare once more, now that all results are in; none if one has won."""
@@ -89,6 +100,15 @@ class Halving:
     def _by_all(self, latest: Measurement) -> Measurement:
         """Pool a result with all earlier comparisons of its schedule."""
         return pooled(self._known.get(latest.schedule, [])) if latest.ok else latest
+
+    def shares(self, best: Schedule) -> dict[Schedule, float]:
+        """The speeds of all schedules that were compared with ``best``, as shares of its speed:
+        geometric means over the comparisons of both."""
+        logarithms: dict[Schedule, list[float]] = {}
+        for scores in self._scores:
+            for schedule, score in scores.items() if best in scores else ():
+                logarithms.setdefault(schedule, []).append(log(scores[best] / score))
+        return {schedule: exp(fmean(known)) for schedule, known in logarithms.items()}
 
     def leaves_open(self, best: Schedule) -> bool:
         """True if ``best`` must still be compared, now that all results have come."""

@@ -8,8 +8,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from html import escape
+from typing import Any
 
 from tilewright.measure.records.measurement import Measurement
+from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.workload import Workload
@@ -52,6 +54,21 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Leader:
+    """One of the best schedules of a run. ``share`` is its speed as a share of the best one's, by
+    all comparisons of both; ``latency`` is the best one's divided by that, in seconds."""
+
+    schedule: Schedule
+    latency: float
+    share: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The leader as a JSON object."""
+        told = {"latency_s": self.latency, "of_best": self.share}
+        return {"schedule": self.schedule.to_json(), **told}
+
+
+@dataclass(frozen=True)
 class TuningResult:
     """The result of a tuning run, and how its ``seconds`` of wall time were spent.
 
@@ -59,7 +76,8 @@ class TuningResult:
     latency of each improvement. ``waiting_seconds`` were spent waiting for candidates to be built
     and run; search, lowering and database are the tuner's own work. Most of that is done while
     candidates are built and run; during ``idle_seconds`` of it none were. ``lacking`` names the
-    machine's failure, if it failed in the end.
+    machine's failure, if it failed in the end. ``leaders`` are the best few schedules, the best
+    first.
     """
 
     workload: Workload
@@ -79,6 +97,7 @@ class TuningResult:
     database_seconds: float
     idle_seconds: float
     before_seconds: float = 0.0
+    leaders: tuple[Leader, ...] = ()
 
     def __repr__(self) -> str:
         score = self.best.score if self.best else None

@@ -82,6 +82,13 @@ class Scoreboard:
         if measurements:
             self._ranking.withdraw(measurements)
 
+    def ranks(self) -> dict[Schedule, float]:
+        """The seconds that each schedule that may win ranks by, the best first."""
+        ranks: dict[Schedule, float] = {}
+        for ranked, measurement in self._ranking.standing:
+            ranks.setdefault(measurement.schedule, ranked)
+        return ranks
+
     def leaders(self, count: int) -> list[Schedule]:
         """Choose ``count`` finalists.
 

@@ -18,7 +18,7 @@ from tilewright.scheduler.tuning.claims import Claims
 from tilewright.scheduler.tuning.estimates import Estimates
 from tilewright.scheduler.tuning.halving import Halving
 from tilewright.scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Worth
-from tilewright.scheduler.tuning.progress import Ledger, Stop
+from tilewright.scheduler.tuning.progress import Leader, Ledger, Stop
 from tilewright.scheduler.tuning.runs.run_log import RunLog
 from tilewright.scheduler.tuning.scoreboard import Scoreboard
 from tilewright.spaces.schedule import Schedule
@@ -168,6 +168,19 @@ class Task:
         """
         count = self.estimates.finalists(left, late)
         return self.board.leaders(count) if self.comparable else []
+
+    def leaders(self, count: int) -> list[Leader]:
+        """The best few schedules: those that were compared with the best one, or, if it never was,
+        those that rank next."""
+        best = self.board.best
+        if best is None or best.score is None:
+            return []
+        shares = self.halving.shares(best.schedule)
+        if not shares:
+            ranks = self.board.ranks()
+            shares = {schedule: ranks[best.schedule] / rank for schedule, rank in ranks.items()}
+        ranked = sorted(shares, key=lambda schedule: -shares[schedule])
+        return [Leader(s, best.score / shares[s], shares[s]) for s in ranked[:count]]
 
     def affordable(self, left: float) -> int:
         """How many more candidates can be built and run in ``left`` seconds, with a comparison

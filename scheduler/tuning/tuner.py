@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tilewright.spaces.language import Program
 
 OnProgress = Callable[[Progress], None]
+LEADERS = 5  # schedules that a result lists
 
 
 class Tuner:
@@ -192,6 +193,7 @@ def _result(task: Task, stop: Stop, ledger: Ledger) -> TuningResult:
         database_seconds=ledger.spent("database"),
         idle_seconds=ledger.spent("idle"),
         before_seconds=ledger.before,
+        leaders=tuple(task.leaders(LEADERS)),
     )
 
 

@@ -33,6 +33,7 @@ from tilewright.scheduler.cli.place import (
     TargetNames,
     place,
 )
+from tilewright.scheduler.cli.text import command_line
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.suite import Suite, read_suite
 from tilewright.scheduler.tuning.budget import Budget, Effort, budget_for
@@ -106,7 +107,7 @@ def tune_command(
 
         how = (budget, seed, session, objective, search, numerics)
         requests = [Request(what, machine, *how) for machine in where.targets]
-        manner = Manner(db, model, format, quiet, verbose)
+        manner = Manner(db, model, format, quiet, verbose, command_line())
         raise typer.Exit(carry_out(requests, manner, where, context.obj))
 
 

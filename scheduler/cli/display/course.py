@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from rich.console import RenderableType
+from rich.text import Text
 
+from tilewright.scheduler.cli.display.leaders import leaders_table
 from tilewright.scheduler.cli.display.progress import (
     AnyProgress,
     attempt_of,
@@ -24,6 +26,7 @@ from tilewright.scheduler.cli.output import facts, percent, seconds
 from tilewright.scheduler.tuning.progress import Progress, TuningResult
 from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.spelling import short_text
 from tilewright.spaces.workloads.workload import Workload
 
 LEAST_GAIN = 1.01  # times as fast as what was last said; smaller gains wait for the next line
@@ -70,7 +73,7 @@ class WorkloadCourse:
         self, workload: Workload, target: Target, session: str = "", verbose: bool = False
     ) -> None:
         self.latest: Progress | None = None
-        self._title, self._session = f"{workload} on {target.summary}", session
+        self._title, self._session = f"{short_text(workload)} on {target.summary}", session
         self._verbose = verbose
         self._yardstick = Yardstick(workload)
         self._begun = False
@@ -126,7 +129,9 @@ class WorkloadCourse:
     def outcome(self, result: TuningResult) -> list[RenderableType]:
         """See :class:`Course`."""
         found = outcome(result, self._yardstick, self._session)
-        return [facts(found)] if found else []
+        if not found:
+            return []
+        return [facts(found), Text(), leaders_table(result.leaders)]
 
     def _gains(self, progress: Progress) -> bool:
         if progress.best is None or progress.best.score is None or progress.phase == "final":

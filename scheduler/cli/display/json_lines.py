@@ -64,6 +64,7 @@ class JsonLines:
             target_key=result.target.fingerprint,
             schedule=None if best is None else best.schedule.to_json(),
             best=None if best is None else self._found(best),
+            leaders=[leader.to_json() for leader in result.leaders],
             stopped=str(result.stopped),
             trials=result.trials,
             resumed=result.resumed,

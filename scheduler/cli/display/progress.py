@@ -11,6 +11,7 @@ from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
 from tilewright.scheduler.tuning.progress import Progress, TuningResult
 from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.registry import note_on
+from tilewright.spaces.workloads.spelling import short_text
 
 AnyProgress = Progress | SuiteProgress
 LIBRARY = "over NumPy's BLAS"
@@ -23,7 +24,7 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
         return []
     note = note_on(best.schedule.template, result.target)
     return [
-        ("workload", str(result.workload)),
+        ("workload", short_text(result.workload)),
         ("target", result.target.summary),
         ("schedule", str(best.schedule)),
         *([("note", note)] if note else []),

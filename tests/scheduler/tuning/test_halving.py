@@ -286,3 +286,50 @@ def test_one_comparison_decides_where_there_is_no_time_for_more(
     assert len(machine.compared) == 1
     assert result.best is not None
     assert result.best.round == "final"
+
+
+def test_speeds_are_compared_where_both_were_measured() -> None:
+    """A slow minute of one comparison changes no share."""
+    halving = Halving(lambda count: count - 1)
+    halving.begin(SCHEDULES[:3], decides=False)
+    compared(halving, {0: 1.0, 1: 2.0, 2: 4.0})
+    halving.begin(SCHEDULES[:2], decides=False)
+    compared(halving, {0: 10.0, 1: 20.0})
+    shares = halving.shares(SCHEDULES[0])
+    assert places(list(shares)) == [0, 1, 2]
+    assert list(shares.values()) == pytest.approx([1.0, 0.5, 0.25])
+    halving.begin(SCHEDULES[:2], decides=True)
+    compared(halving, {0: 1.0, 1: None})
+    assert places(list(halving.shares(SCHEDULES[0]))) == [0, 2], "what proved wrong leads nothing"
+    assert halving.shares(SCHEDULES[8]) == {}
+
+
+def test_a_result_lists_the_best_few_by_their_share(database: Database) -> None:
+    result = tuner(hills(), database, MadeUpMachine()).run(trials=48, seconds=600)
+    assert result.best is not None
+    first, *others = result.leaders
+    assert (first.schedule, first.latency, first.share) == (
+        result.best.schedule,
+        result.best.score,
+        1.0,
+    )
+    assert len({leader.schedule for leader in result.leaders}) == 5
+    for before, after in zip(result.leaders, others, strict=False):
+        assert before.share >= after.share
+        assert after.latency == pytest.approx(first.latency / after.share)
+
+
+def test_what_was_never_compared_is_listed_as_it_ranks(database: Database) -> None:
+    """Such a run was interrupted, or had no time for a comparison."""
+    stopped = iter(range(20))
+
+    def stop(_: object) -> None:
+        if next(stopped, None) is None:
+            raise KeyboardInterrupt
+
+    result = tuner(hills(), database, MadeUpMachine()).run(48, 600, on_progress=stop)
+    assert result.best is not None
+    assert result.best.round == "search"
+    assert result.leaders[0].schedule == result.best.schedule
+    assert result.leaders[0].share == 1.0
+    assert all(leader.share <= 1.0 for leader in result.leaders)

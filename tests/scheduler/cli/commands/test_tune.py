@@ -63,6 +63,25 @@ def test_tune_reports_every_trial_and_the_outcome(tuned):
         assert result["failures"] == trials[-1]["failures"]
 
 
+def test_the_result_lists_the_best_few_with_their_share(tuned):
+    for events in tuned[1]:
+        result = events[-1]
+        first, *others = result["leaders"]
+        assert first == {
+            "schedule": result["schedule"],
+            "latency_s": result["best"]["latency_s"],
+            "of_best": 1.0,
+        }
+        assert len(others) == 4
+        shares = [leader["of_best"] for leader in result["leaders"]]
+        assert shares == sorted(shares, reverse=True)
+        for leader in others:
+            assert leader["latency_s"] == pytest.approx(first["latency_s"] / leader["of_best"])
+        rounds = ("preliminary", "final")
+        compared = [event["schedule"] for event in events if event["event"] in rounds]
+        assert all(leader["schedule"] in compared for leader in result["leaders"])
+
+
 def test_tune_keeps_what_it_reports(tuned):
     path, (events, _) = tuned
     with Database(path, create=False) as database:
@@ -145,12 +164,21 @@ def test_a_pipe_gets_few_lines(tmp_path):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert re.match(r"\d:\d\d  tuning matmul m=64 n=64 k=64", lines[0])
-    assert len(lines) <= 30
+    assert len(lines) <= 40
     gains = [line for line in lines if re.match(r"\d+:\d\d  trial \d+: [\d.]+ .?s, ", line)]
     assert gains
     assert any("comparing the best again" in line for line in lines)
-    assert [line.split()[0] for line in lines[-3:]] == ["session", "stopped", "kept"]
-    assert "tuning.db" in lines[-1]
+    kept = lines.index("kept in tuning.db, for tilewright query and best() in Python")
+    assert lines[kept + 1 :] == [
+        "to call it in Python:",
+        '  best("matmul m=64 n=64 k=64", "cpu", "tuning.db")',
+        "to repeat the run:",
+        "  tilewright tune matmul m=64 n=64 k=64 --trials 2 --seconds 100 --db tuning.db",
+    ]
+    end = lines[lines.index("") + 1 : kept]
+    assert end[0].split() == ["latency", "of", "best", "schedule"]
+    assert [" 100.0 %  contraction: " in line for line in end[1:]] == [True, False]
+    assert all("tile_rows=" in line for line in end[1:])
     assert "\x1b" not in out
     code, out, err = finished("tune", *SMALL, *budget, "-v", "--seed", "1", cwd=tmp_path)
     assert (code, err) == (0, "")
