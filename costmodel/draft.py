@@ -9,7 +9,7 @@ from tilewright.costmodel.roofs.analytic import AnalyticModel
 from tilewright.spaces.space import Population, Space
 
 CANDIDATES = 4096
-"""That a learned model ranks: of 100,000, in a fraction of the time that it takes for all."""
+"""Candidates that a learned model ranks, of 100,000: a fraction of the time of ranking all."""
 
 
 def shortlist(

@@ -29,7 +29,7 @@ LARGEST = float(np.finfo(np.float32).max)
 LARGEST_LEAF = 1e30  # that many trees may add up without end
 _ROOT_PARENT = 2**31 - 1
 _VERSION = [2, 1, 0]
-"""Of XGBoost's own format: what we write is read by this version and all later ones."""
+"""The version of XGBoost's own format that we write; this and all later versions read it."""
 
 _LISTS = ("left", "right", "feature", "value", "missing_left")
 

@@ -45,7 +45,7 @@ class RunningSums(Template):
         return None if work == running_sums else "needs running sums along rows"
 
     def quantities(self, columns):
-        """What a cost model learns from; 1 stands for what is alike in all schedules."""
+        """The quantities that a cost model learns from; 1 for those alike in all schedules."""
         alike = {name: np.ones(len(columns["rows"])) for name in QUANTITIES}
         traffic = np.full(len(columns["rows"]), float(self.workload.least_bytes))
         return alike | {"main_bytes": traffic, "independent_chains": columns["rows"]}

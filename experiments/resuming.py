@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 
 class Named(Protocol):
-    """What has results of its own."""
+    """Anything with a name that has results of its own."""
 
     @property
     def name(self) -> str:

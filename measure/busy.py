@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.measure.records.measurement import Measurement
 
 BUSY, WAITED, LOAD, CORES = "busy", "waited", "load", "cores"
-"""What the info of a measurement has: these words; the share of its time in which some process
+"""Keys of a measurement's info: the reason in words; the share of its time in which some process
 waited for a processor; the load average; and the cores that it is for."""
 
 MOST_WAITING = 0.25

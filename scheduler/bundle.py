@@ -26,7 +26,7 @@ WHEELS = (
     "sqlalchemy",
     "xgboost-cpu",
 )
-"""What a usual image with torch, Triton and NumPy lacks."""
+"""Packages that a usual image with torch, Triton and NumPy lacks."""
 
 PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 MIB = 2**20

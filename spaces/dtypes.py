@@ -84,7 +84,7 @@ ALSO_CALLED = {
     **dict.fromkeys(("int", "i32", "int64", "long"), "int32"),
     **dict.fromkeys(("i8", "uint8", "bool"), "int8"),
 }
-"""What people call dtypes elsewhere, or the nearest there is."""
+"""Names that dtypes have elsewhere, with our names or the nearest ones."""
 EXACT = 2**24
 """Whole numbers up to which float32 has all."""
 EXACT_WIDE = 2**53

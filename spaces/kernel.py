@@ -55,7 +55,7 @@ class Source:
 
 
 WORKSPACE = "tw.workspace"
-"""What a kernel's scratch memory is called among its arrays, none of which has such a name."""
+"""The name of a kernel's scratch memory among its arrays; no operand has such a name."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Docstrings are sentences: none continues the name that it describes by a relative clause."""
+"""Docstrings are sentences: none continues the name that it describes by a relative clause. Those
+of attributes, which stand below an assignment, are docstrings, too."""
 
 import ast
 from collections.abc import Iterator
@@ -7,19 +8,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CLEAN = ("costmodel", "measure", "scheduler", "spaces")
+CLEAN = ("costmodel", "examples", "experiments", "measure", "scheduler", "spaces")
 EXEMPT = ("spaces/cpu", "spaces/cuda")
-REFUSED = {"Of", "What", "That", "Those", "Whether", "Which"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+REFUSED = {"Of", "What", "That", "Those", "Whether", "Which"}
 
 
 def offenders(source: str) -> Iterator[str]:
     """The docstrings in a module's ``source`` that begin with a refused word."""
     for node in ast.walk(ast.parse(source)):
-        text = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
-        first = text.split(maxsplit=1)[0].strip(",.:;") if text and text.strip() else ""
-        if first in REFUSED:
-            yield f"{getattr(node, 'name', 'module')}: {text}"
+        for part in node.body if isinstance(node, DOCUMENTED) else ():
+            match part:
+                case ast.Expr(ast.Constant(str(text))) if text.split(maxsplit=1)[:1]:
+                    if text.split(maxsplit=1)[0].strip(",.:;") in REFUSED:
+                        yield f"line {part.lineno}: {text}"
 
 
 def modules(package: str) -> list[Path]:
@@ -46,8 +48,9 @@ def test_docstrings_begin_with_a_subject_or_a_verb(package: str) -> None:
 @pytest.mark.parametrize("word", sorted(REFUSED))
 def test_a_refused_beginning_is_found_wherever_it_stands(word: str) -> None:
     nested = f'class A:\n    """An a."""\n    async def _b(self):\n        """{word}, then."""\n'
-    assert list(offenders(f'"""{word} it is."""\n')) == [f"module: {word} it is."]
-    assert list(offenders(nested)) == [f"_b: {word}, then."]
+    assert list(offenders(f'"""{word} it is."""\n')) == [f"line 1: {word} it is."]
+    assert list(offenders(f'X = 1\n"""{word} it is."""\n')) == [f"line 2: {word} it is."]
+    assert list(offenders(nested)) == [f"line 4: {word}, then."]
 
 
 def test_other_beginnings_are_accepted() -> None:

@@ -27,8 +27,8 @@ ROOFS = (
 )
 """A level's name, its quantity (``spaces.quantities``), its peak (``Peaks``), and its unit."""
 MOST = 1.1
-"""Of a latency: what would take longer was found nearer to the core when calls were timed, or is
-estimated too high."""
+"""The largest share of a latency. Work that would take longer was served nearer to the core when
+calls were timed, or is overestimated."""
 
 
 @dataclass(frozen=True)

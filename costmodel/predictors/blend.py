@@ -17,7 +17,7 @@ from tilewright.costmodel.predictors.gaussian_process import GaussianProcess
 from tilewright.spaces.space import Population, Space
 
 MOST_ROWS = 512
-"""Of more outcomes the trees alone know as much, and a fit of the process takes too long."""
+"""The most outcomes of a fit. With more, the trees alone know as much, and a fit takes too long."""
 
 
 class Blend:

@@ -26,8 +26,8 @@ STEPS = 8
 """Steps of the search for the likeliest."""
 
 REACH, NOISE = 1.5, 0.1
-"""What is expected of them before: a weighted distance between opposite corners, and the variance
-of the noise over that of the scores."""
+"""Prior expectations: the weighted distance between opposite corners, and the variance of the noise
+over that of the scores."""
 
 BREADTH = 2.0
 """Standard deviation of their logarithms, before any outcome is known."""

@@ -1,4 +1,4 @@
-"""What is compared: ten operators at several lengths, and the schedules that are tried first."""
+"""Attention cases: ten operators at several lengths, and the schedules that are tried first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AttentionCase:
     dtype: str
 
     def has(self, word: str) -> bool:
-        """Whether the form has it."""
+        """Tell whether the form has a word."""
         return word in self.form.split()
 
     @property
@@ -60,7 +60,7 @@ class AttentionCase:
 
     @property
     def is_float8(self) -> bool:
-        """Whether both products are of float8."""
+        """Tell whether both products are of float8."""
         return self.dtype.startswith("float8")
 
     @property
@@ -96,7 +96,7 @@ class AttentionCase:
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
-        """Those of the operands."""
+        """The shapes of the operands."""
         return {array.name: array.shape for array in self.workload.inputs}
 
     @property

@@ -98,7 +98,7 @@ def compared() -> list[Compared]:
 
 
 def measure(each: Compared) -> list[dict[str, Any]]:
-    """Of each kernel that was right, its schedule and the median of its times in microseconds."""
+    """Time each right kernel: its schedule, and the median of its times in microseconds."""
     trial = trial_of(each.case, each.template)
     trial.run_known(each.schedules, len(each.schedules))
     calls = {str(n): trial.calls[schedule] for n, schedule in enumerate(trial.best)}

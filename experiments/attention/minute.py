@@ -1,4 +1,4 @@
-"""What a search of a minute finds, of ten, and beside the best that is known, in turns.
+"""Times winners of searches of one and of ten minutes in turns with the best known kernel.
 
     python -m experiments.attention.minute RESULTS --only PATTERN [--seconds 60 600] [--out FILE]
 

@@ -22,7 +22,7 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 
 MOST_ERROR = 6e-3
-"""Of the output's norm: weights and results are rounded to eight bits or more."""
+"""Allowed error, as a share of the output's norm: weights and results keep eight bits or more."""
 MOST_ERROR_FLOAT8 = 4e-2
 """Weights are rounded to four bits."""
 SECONDS = 60.0
@@ -51,7 +51,7 @@ class Trial(Explorer):
         tensors: Mapping[str, torch.Tensor],
         exact: torch.Tensor,
     ) -> Trial:
-        """That of a case in the space of one template."""
+        """Make the trial of a case in the space of one template."""
         w, most = case.workload, MOST_ERROR_FLOAT8 if case.is_float8 else MOST_ERROR
         space = Space(w, target, [template(w, target)])
         return cls(space, tensors, [exact], most_error=most)

@@ -1,4 +1,4 @@
-"""What a cluster costs and gives: ``python -m experiments.cluster``; see README.md."""
+"""Measures what a cluster costs and gives: ``python -m experiments.cluster``; see README.md."""
 
 from __future__ import annotations
 

@@ -73,12 +73,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _counts(options: argparse.Namespace) -> tuple[int, ...]:
-    """Of GPUs, in the order of the runs."""
+    """The numbers of GPUs, in the order of the runs."""
     return (2, 1) if options.two_first else (1, 2)
 
 
 def seeing(gpus: Sequence[str], action: Callable[..., Any], *arguments: Any) -> Any:
-    """What ``action`` returns in a process that sees only these GPUs."""
+    """Return what ``action`` returns in a process that sees only these GPUs."""
     with ProcessPoolExecutor(1, get_context("spawn"), _see, (gpus,)) as pool:
         return pool.submit(action, *arguments).result()
 
@@ -128,7 +128,7 @@ def tuned(suite: Suite, executor: RayExecutor, seconds: float) -> dict[str, Any]
 
 
 def _shares_of_driver(result: SuiteResult) -> dict[str, float]:
-    """Of the whole run, what the driver's thread did."""
+    """The share of the run that the driver's thread spent on each activity."""
     spent = {
         "search": result.search_seconds,
         "lowering": result.lowering_seconds,
@@ -174,7 +174,7 @@ class Noting(threading.Thread):
                 print(f"{self._last[1]:5.1f} s  {remark}", flush=True)
 
     def shares(self) -> dict[str, float]:
-        """Of the search, what workers of each role did."""
+        """The share of the search that workers of each role spent in each state."""
         roles = Counter[str]()
         for state, count in self._states.items():
             roles[state.split()[0]] += count

@@ -154,7 +154,7 @@ def summarise(cases: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def machine(options: argparse.Namespace) -> dict[str, Any]:
-    """What the numbers were measured on and with."""
+    """Describe the machine and the software that the numbers were measured with."""
     target = detect_target("cpu", threads=1).to_json()
     blas = [
         f"{pool['internal_api']} {pool.get('architecture', '')} {pool.get('version', '')}".strip()

@@ -23,7 +23,7 @@ NEW_SHAPES = 4000
 
 
 def figures(place: Place, made: Prepared) -> dict[str, Any]:
-    """Of the databases at ``place``."""
+    """Measure the databases at ``place``."""
     found: dict[str, Any] = {"fill": made.seconds}
     with Database(place.location(FILLED)) as database:
         found["stats"] = vars(database.stats())
@@ -67,7 +67,7 @@ def times(ask: Callable[[Any], object], questions: Any) -> dict[str, float]:
 
 
 def imported(place: Place, made: Prepared) -> dict[str, float]:
-    """What importing the export takes."""
+    """Measure the import of the export."""
     with Database(place.clear("imported")) as database:
         start = time.perf_counter()
         assert database.import_jsonl(made.export) == made.lines

@@ -105,7 +105,7 @@ class Prepared:
 
 
 def prepared(place: Place, count: int, lines: int) -> Prepared:
-    """Of ``count`` measurements and so many ``lines``; made where they are not there yet."""
+    """Fill databases with ``count`` measurements and so many ``lines``, unless they are there."""
     mark = place.folder / f"{place.kind}-{count}.json"
     if not mark.exists():
         location = place.clear(FILLED)

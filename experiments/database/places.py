@@ -21,7 +21,7 @@ class Place(Protocol):
     kind: str
 
     def location(self, name: str) -> str:
-        """Of the database of that name."""
+        """The location of the database of that name."""
         ...
 
     def clear(self, name: str) -> str:

@@ -54,7 +54,7 @@ class Attackers:
         return records
 
     def mixed(self, attacks: Sequence[Attack]) -> list[dict[str, Any]]:
-        """What became of ``attacks`` and of right kernels before, between and after them."""
+        """Run ``attacks`` with right kernels before, between and after them: all outcomes."""
         middle = len(attacks) // 2
         batch = [GOOD[0], *attacks[:middle], GOOD[1], *attacks[middle:], GOOD[2]]
         records = self.records(batch)

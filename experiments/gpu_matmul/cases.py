@@ -42,7 +42,7 @@ class Case:
 
     @property
     def has_few_rows(self) -> bool:
-        """Whether it is little more than a product of a matrix and a vector."""
+        """Tell whether it is little more than a product of a matrix and a vector."""
         return self.m <= max(FEW_ROWS)
 
     @property

@@ -1,4 +1,4 @@
-"""What is compared, as functions without arguments that queue their work. Needs a GPU."""
+"""The compared products, as functions without arguments that queue their work. Needs a GPU."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def compiled(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Call:
 
 
 def largest_error(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, rows: int = 64) -> float:
-    """Of ``rows`` random rows of ``c``, against float64."""
+    """The largest error of ``rows`` random rows of ``c`` against float64."""
     chosen = torch.randperm(a.shape[0], device="cuda")[:rows]
     exact = a.float()[chosen].double() @ b.float().double()  # float8 has no indexing
     return float((c.float()[chosen].double() - exact).abs().max())

@@ -19,8 +19,8 @@ EARLIER: Mapping[str, Value] = {"streams": False}
 
 
 def known_records(path: Path, cases: list[Case], target: Target) -> Iterator[Record]:
-    """Of each of ``cases`` that the ``results.json`` at ``path`` has a winner of which this
-    space still holds: its schedule and its median time there."""
+    """Read the winners of ``cases`` from the ``results.json`` at ``path``, with their median times.
+    Winners that the space does not hold any more are left out."""
     rows = json.loads(path.read_text())["cases"]
     for case in cases:
         row = rows.get(case.name, {})

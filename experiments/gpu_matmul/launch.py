@@ -1,4 +1,4 @@
-"""What a call from Python costs, and whether it can be captured in a CUDA graph.
+"""Measures a call from Python, and checks that it can be captured in a CUDA graph.
 
     python -m experiments.gpu_matmul.launch [--out FILE]
 
@@ -69,7 +69,7 @@ def per_call(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def captured(call: Callable[[], object], out: torch.Tensor) -> bool:
-    """Whether a captured and replayed call writes what a plain call writes."""
+    """Tell whether a captured and replayed call writes what a plain call writes."""
     call()
     expected = out.clone()
     graph = torch.cuda.CUDAGraph()

@@ -1,4 +1,4 @@
-"""What figures of a GPU are measured on and with."""
+"""Describes the machine and the software that figures of a GPU are measured with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def machine(target: Target) -> dict[str, Any]:
-    """What the numbers are measured on and with."""
+    """Describe the GPU and the versions that the numbers are measured with."""
     versions = {}
     for package in ("torch", "triton", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cublas"):
         try:

@@ -1,4 +1,4 @@
-"""What the results say: ratios by regime, losses included, and which case comes next."""
+"""Summarises the results: ratios by regime, losses included, and which case comes next."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What it takes to work out what is allowed of programs, on a GPU and on its host."""
+"""Measures how long it takes to compute the bounds of programs, on a GPU and on its host."""

@@ -1,4 +1,4 @@
-"""What one candidate that crashes, and one that hangs, does to a run of Kernel Tuner and of ours.
+"""Shows what a candidate that crashes or hangs does to a run of Kernel Tuner and of ours.
 
     python -m experiments.kernel_tuner_peer --peer .kernel-tuner/bin/python [--limit 300]
 
@@ -132,7 +132,7 @@ def _kept(cache: Path) -> list[str]:
 
 
 def _ours(make: Callable[[], Executor], crashing: int, hanging: int) -> dict[str, Any]:
-    """What became of each way."""
+    """Run a candidate of each kind: the outcomes."""
     began = time.monotonic()
     job = Job("ways", workload("matmul", m=64, n=64, k=512), detect_target("cpu"))
     made = [_candidate(job, way, crashing, hanging) for way in range(WAYS)]

@@ -1,6 +1,6 @@
-"""Which schedules are tried on a GPU, and their kernels: the work that needs none.
+"""Chooses the schedules that are tried on a GPU, and writes their kernels, without a GPU.
 
-Done by a crew of processes, since sampling and writing kernels is Python's work.
+A crew of processes, since sampling and writing kernels is Python's work.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def transferred(
 
 
 def _likely(space: Space, rows: np.ndarray, target: CudaTarget, count: int) -> list[Schedule]:
-    """Those that the roofline likes best; of those that it cannot tell apart, one before others."""
+    """The schedules that the roofline ranks first; among equals, one comes before the others."""
     score, _ = roofline(target).predict(space, rows)
     order = np.argsort(-score, kind="stable")
     new = np.diff(score[order], prepend=np.inf) != 0

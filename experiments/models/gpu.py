@@ -31,7 +31,7 @@ FIRST, FURTHER, PARENTS = 12, 8, 3
 """Schedules of an operator that are tried at first, and at each further turn; of how many fast ones
 those are neighbours."""
 SLACK = 5e-3
-"""Of the outputs' mean, that sums may be wrong by whose terms were rounded to 16 bits."""
+"""Allowed error of sums of terms rounded to 16 bits, as a share of the outputs' mean."""
 LEAD = 48
 """Flushes before a round: several calls of Python each, on a host that compiles."""
 HEAT = 0.05

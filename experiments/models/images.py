@@ -18,7 +18,7 @@ from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
 
 ACTIVATIONS = {"": "{}", "relu": "relu({})", "relu6": "min(max({}, 0), 6)"}
-"""What follows a sum, as the text of a program."""
+"""Epilogues, as texts of programs over a sum."""
 Call = Callable[[], Any]
 Tensors = Mapping[str, Any]
 Rivals = Mapping[str, Callable[..., Any]]
@@ -57,7 +57,7 @@ class Convolution:
 
     @property
     def weights(self) -> int:
-        """Of the filter; its bias stands for a normalisation's two vectors."""
+        """The filter's number of weights; its bias stands for a normalisation's two vectors."""
         return self.outputs * (self.channels // self.groups * prod(self.window) + 2)
 
     @property
@@ -70,7 +70,7 @@ class Convolution:
 
     @cached_property
     def workload(self) -> Workload:
-        """What is computed; a product of matrices if the window is 1x1 and the stride 1."""
+        """The workload: a product of matrices if the window is 1x1 and the stride 1."""
         channel = "c" if self.groups == 1 else "o"
         row, column = (
             f"{self.stride} * {place} + {tap} - {padding}"
@@ -192,7 +192,7 @@ class Pooling:
 
     @cached_property
     def workload(self) -> Workload:
-        """What is computed; zeros outside of an image are part of a mean."""
+        """The workload; zeros outside of an image are part of a mean."""
         row, column = (f"{self.stride} * {i} + {tap} - {self.padding}" for i, tap in ("pr", "qs"))
         read, outside = f"x[n, {row}, {column}, c]", "-inf" if self.kind == "max" else "0"
         read = f"inside({read}, {outside})" if self.padding else read
@@ -243,7 +243,7 @@ class Means:
 
     @cached_property
     def workload(self) -> Workload:
-        """What is computed."""
+        """The workload of the mean over each image."""
         text = f"x: {self.dtype}; y: {self.dtype}; y[n, c] = sum[h, w](x[n, h, w, c]) / size(h, w)"
         return workload(text, n=self.batch, c=self.channels, h=self.size, w=self.size)
 

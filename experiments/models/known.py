@@ -23,18 +23,18 @@ class Known:
     fast: Mapping[str, Sequence[Schedule]] = field(default_factory=dict)
 
     def own(self, name: str) -> list[Schedule]:
-        """Those of the operator itself."""
+        """The schedules of the operator itself."""
         return list(self.fast.get(name, ()))
 
     def others(self, name: str) -> list[Schedule]:
-        """Those of all other operators, each once."""
+        """The schedules of all other operators, each once."""
         found = (s for n, each in self.fast.items() if n != name for s in each[:OTHERS])
         return list(dict.fromkeys(found))
 
 
 def known_of(paths: Sequence[Path]) -> Known:
-    """What results at some paths list as fast, those of models or of single operators; one path's
-    schedules of an operator come after those of the paths before."""
+    """Read the fast schedules of results at some paths, of models or of single operators. Those of
+    one path follow those of the paths before it."""
     found: dict[str, dict[Schedule, None]] = {}
     for path in paths:
         for name, row in _rows(json.loads(path.read_text())):

@@ -17,7 +17,7 @@ from experiments.models.products import Product, named
 
 TOKENS = 128
 HIDDEN, HEADS, HEAD, INNER, LAYERS = 768, 12, 64, 3072, 12
-"""Of BERT-base and of GPT-2's smallest model alike."""
+"""Sizes that BERT-base and GPT-2's smallest model share."""
 
 Layers = Iterator[Any]
 

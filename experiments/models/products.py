@@ -22,7 +22,7 @@ EPILOGUES: Mapping[str, str] = {
     "gelu_tanh": "gelu_tanh(x + bias[n])",
     "tanh": "tanh(x + bias[n])",
 }
-"""What follows a product. Scores are scaled by ``1 / sqrt(64)``."""
+"""Epilogues of products. Scores are scaled by ``1 / sqrt(64)``."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Product:
 
     @property
     def weights(self) -> int:
-        """Of the matrix and the bias; scores and contexts have none."""
+        """The number of weights of the matrix and the bias; scores and contexts have none."""
         return 0 if self.batch else self.n * (self.k + ("bias" in EPILOGUES[self.follows]))
 
     @cached_property
     def workload(self) -> Workload:
-        """What is computed."""
+        """The workload."""
         sizes = {"m": self.m, "n": self.n, "k": self.k}
         sizes |= {"batch": self.batch} if self.batch else {}
         words = {"b": self.order, "dtype": self.dtype, "epilogue": EPILOGUES[self.follows]}
@@ -105,12 +105,12 @@ class Named:
 
     @property
     def workload(self) -> Workload:
-        """What is computed."""
+        """The workload."""
         return self.case.workload
 
     @property
     def rivals(self) -> Rivals:
-        """What torch has for it."""
+        """The functions of torch that compute it."""
         return references(self.case)
 
     def alone(self, tensors: Tensors) -> None:

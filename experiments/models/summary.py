@@ -1,4 +1,4 @@
-"""What a model's rows say: sums over its operators, weighted by how often each occurs."""
+"""Summarises a model's rows: sums over its operators, weighted by how often each occurs."""
 
 from __future__ import annotations
 

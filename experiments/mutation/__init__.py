@@ -1,1 +1,1 @@
-"""Whether the tests see small changes planted into the code: see README.md."""
+"""Checks that the tests detect small changes planted into the code: see README.md."""

@@ -37,8 +37,8 @@ class Mutant:
     change: Change
 
     def described(self, source: bytes) -> dict[str, Any]:
-        """What the results say of it. ``id`` changes with the file, so that what was found of
-        another text of it is not taken for an answer."""
+        """Describe the mutant for the results. ``id`` changes with the file, so that the outcome of
+        an earlier text is not taken for an answer."""
         change = asdict(self.change)
         name = json.dumps([str(self.path), change, hashlib.sha256(source).hexdigest()])
         line = self.change.line(source)
@@ -54,7 +54,7 @@ class Mutant:
         }
 
     def is_valid(self, source: bytes) -> bool:
-        """Whether the changed text is a module of Python, if the unchanged one is."""
+        """Tell whether the changed text is a module of Python, if the unchanged one is."""
         return self.path.suffix != ".py" or compiles(self.change.apply(source))
 
     def rank(self, source: bytes, seed: int) -> str:
@@ -80,7 +80,7 @@ def drawn(area: Area, root: Path, seed: int, share: float) -> list[Mutant]:
 
 
 class Results:
-    """What came of each mutant, in a file that is whole at any time.
+    """The outcome of each mutant, in a file that is whole at any time.
 
     A survivor has a place, ``why``, for the reason why no result depends on the change; what
     somebody wrote there is kept.
@@ -137,7 +137,7 @@ class Results:
 
 
 def _change_of(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """What stays of a mutant where its file changes elsewhere."""
+    """The parts of a mutant that stay the same where its file changes elsewhere."""
     return tuple(result[name] for name in ("path", "text", "before", "after"))
 
 

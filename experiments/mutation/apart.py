@@ -45,7 +45,7 @@ def _become_root() -> None:
 
 
 def _first(action: Callable[[], int]) -> int:
-    """What the first process of a system does: it takes leave of orphans."""
+    """Run ``action`` as the first process of a system, which reaps orphans."""
     _libc.prctl(END_WITH_PARENT, signal.SIGKILL)
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["mount", "-t", "proc", "proc", "/proc"], check=True)

@@ -178,7 +178,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def compiles(source: bytes) -> bool:
-    """Whether the text is a module of Python."""
+    """Tell whether the text is a module of Python."""
     try:
         ast.parse(source)
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""What the tests of an area do when nothing is changed: how long each takes, what it executes."""
+"""Records the tests of an area on unchanged code: how long each takes, and what it executes."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def file_of(test: str) -> str:
 
 
 def usual(area: Area, root: Path, kept: Path) -> Usual:
-    """What the tests of ``area`` do; kept below ``kept`` until a package or a test changes.
-    RuntimeError, if one of them fails."""
+    """Run the tests of ``area``, or read the record below ``kept`` if no package or test changed.
+    RuntimeError if a test fails."""
     tests = area.test_files(root)
     folder = kept / _digest(root, [*PACKAGES, *map(str, tests)])
     if not (folder / "survey.json").exists():

@@ -78,7 +78,7 @@ CASES = {
     "cuda": tuple(Case(*shape, "bfloat16") for shape in GPU_SHAPES),
 }
 SLACK = 1e-3
-"""Of the outputs' mean, that sums of thousands of terms may be wrong by in float32."""
+"""Allowed error of sums of thousands of terms in float32, as a share of the outputs' mean."""
 VERIFIED = (
     {"batch": 5, "m": 333, "n": 264, "k": 200, "epilogue": "x * s[batch] + r[batch,m,n]"},
     {"batch": 2, "heads": 3, "m": 136, "n": 200, "k": 72, "a": "col", "c": "col"},
@@ -189,8 +189,8 @@ def on_gpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
 
 
 def explorer_of(case: Case, target: Target) -> Any:
-    """What looks for the case's kernels on a GPU, on random inputs; exact outputs are torch's in
-    float64."""
+    """Make the explorer of the case's kernels on a GPU, with random inputs. Exact outputs are
+    torch's in float64."""
     import torch
 
     from experiments.operators.exploring.explore import Explorer

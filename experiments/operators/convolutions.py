@@ -34,9 +34,9 @@ EPILOGUES = {
     "relu": "relu(x + bias[o])",
     "residual": "relu(x + bias[o] + residual[{}])",
 }
-"""What follows a convolution; a residual is read where the output is written."""
+"""Epilogues of convolutions; a residual is read where the output is written."""
 AXES = {"NHWC": "n, p, q, o", "NCHW": "n, o, p, q"}
-"""Of the output, by layout."""
+"""The axes of the output, by layout."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Layer:
 
     @cached_property
     def workload(self) -> Workload:
-        """What is computed; a product of matrices if the window is 1x1 and the stride 1."""
+        """The workload: a product of matrices if the window is 1x1 and the stride 1."""
         return workload(
             "conv2d",
             n=self.batch, c=self.channels, h=self.size, w=self.size, o=self.outputs,
@@ -76,7 +76,7 @@ class Layer:
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
-        """Of the arrays as they lie in memory."""
+        """The shapes of the arrays as they lie in memory."""
         to = (self.size - 1) // self.stride + 1
         shapes = {"image": self._shape(self.batch, self.channels, self.size)}
         shapes |= {"filter": self._shape(self.outputs, self.channels, self.window)}
@@ -109,7 +109,7 @@ LAYERS = (
 """The distinct ones of ResNet-50 (He et al. 2015, table 1, with the stride in the 3x3)."""
 
 SLACK = 1e-3
-"""Of the outputs' mean, that sums of thousands of terms may be wrong by in float32."""
+"""Allowed error of sums of thousands of terms in float32, as a share of the outputs' mean."""
 
 LEAD = 48
 """Flushes before a round: several calls of Python each, on a host that compiles."""
@@ -147,7 +147,7 @@ def main() -> None:
 
 
 def _layers(options: argparse.Namespace) -> list[Layer]:
-    """Those to measure; of layers that differ in what follows them alone, plain ones are one."""
+    """The layers to measure. Plain layers that differ in their epilogues only are one."""
     shapes = [(*shape[:5], "plain") if options.plain else shape for shape in LAYERS]
     return [
         Layer(*shape, batch, options.layout, options.dtype)
@@ -186,7 +186,7 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
 
 
 def explorer_of(layer: Layer, target: Any) -> Any:
-    """What looks for the layer's kernels, on random inputs, exact outputs being torch's."""
+    """Make the explorer of the layer's kernels, with random inputs. Exact outputs are torch's."""
     from experiments.operators.exploring.explore import Explorer
     from tilewright.scheduler.machine import roofline
     from tilewright.spaces.registry import space_for

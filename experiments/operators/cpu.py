@@ -51,7 +51,7 @@ def target(threads: int) -> Target:
 
 
 def facts(target: Target) -> dict[str, Any]:
-    """What the machine can do at most, in GFLOP/s, and what was done for the rivals."""
+    """The peak of the machine in GFLOP/s, and the settings of the rivals."""
     assert isinstance(target, CpuTarget)
     peak = measure_peaks(target).gflops["float32"]
     return {"peak_gflops": peak, "mkl": "its fast path opened, which it takes on Intel's alone"}

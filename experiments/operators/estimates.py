@@ -77,7 +77,7 @@ class Judged:
 
 
 def judge(problem: Problem, times: Timed, target: Target) -> Judged | None:
-    """What was timed of a case in a run; None where nothing valid has an estimate."""
+    """Judge the estimates of a case by its times; None where nothing valid has an estimate."""
     space = space_for(problem.workload, target)
     now = {schedule: valid(schedule, space) for schedule in times.seconds}
     found = {new: times.seconds[old] for old, new in now.items() if new is not None}
@@ -153,7 +153,7 @@ def main() -> None:
 
 
 def _target(paths: Sequence[Path]) -> Target:
-    """That of the first results that name theirs."""
+    """The target of the first results that name one."""
     read = (json.loads(path.read_text()) for path in paths)
     return target_from_json(next(islice((r["target"] for r in read if "target" in r), 1)))
 

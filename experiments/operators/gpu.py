@@ -57,7 +57,7 @@ def measure(
 
 
 def explorer_of(case: Case, target: Target) -> Explorer:
-    """What looks for the case's kernels, on random inputs; exact outputs are torch's in float64."""
+    """Make the explorer of the case's kernels, with random inputs; exact outputs are torch's."""
     tensors = inputs_like(case.workload)
     reference = references(case)["eager"]
     exact = _outputs(reference(**{name: _wide(t) for name, t in tensors.items()}))

@@ -51,7 +51,7 @@ class Case:
 
     @cached_property
     def workload(self) -> Workload:
-        """What is computed."""
+        """The workload."""
         return workload(
             "grouped_matmul",
             t=self.rows, n=self.columns, k=self.depth, experts=self.experts,
@@ -76,7 +76,7 @@ CASES = tuple(
     Case(*layer, rows, law) for rows in (4096, 512, 16384, 64) for layer in LAYERS for law in LAWS
 )
 SLACK = 1e-3
-"""Of the outputs' mean, that sums of thousands of terms may be wrong by in float32."""
+"""Allowed error of sums of thousands of terms in float32, as a share of the outputs' mean."""
 LEAD = 48
 """Flushes before a round: several calls of Python each, on a host that compiles."""
 VERIFIED: tuple[dict[str, int | str], ...] = (
@@ -121,7 +121,7 @@ def measure(case: Case, target: Any, seconds: float, known: Sequence[Path]) -> d
 
 
 def explorer_of(case: Case, target: Any) -> Any:
-    """What looks for the case's kernels, with its table; exact outputs are torch's in float64."""
+    """Make the explorer of the case's kernels, with its table; exact outputs are torch's."""
     from experiments.operators.exploring.explore import Explorer
     from tilewright.scheduler.machine import roofline
     from tilewright.spaces.registry import space_for
@@ -135,7 +135,7 @@ def explorer_of(case: Case, target: Any) -> Any:
 def rivals(
     case: Case, tensors: Mapping[str, Any]
 ) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
-    """What else computes the case, and why what does not."""
+    """The rivals that compute the case, and why others do not."""
     import torch
 
     from experiments.rivals import usable

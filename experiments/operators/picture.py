@@ -44,7 +44,7 @@ class Dot:
 
 
 def dots(files: Sequence[Mapping[str, Any]]) -> list[Dot]:
-    """Of all cases that have a rival, in the order in which they come first."""
+    """The dots of all cases that have a rival, in the order in which they come first."""
     found = {dot.name: dot for results in files for dot in _of(results)}
     return list(found.values())
 

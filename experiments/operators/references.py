@@ -184,7 +184,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
 
 
 def references(case: Case) -> Mapping[str, Callable[..., Any]]:
-    """What torch has for a case, by names; ``eager`` is one, written as a compiler likes it."""
+    """The functions of torch for a case, by name. ``eager`` is written as a compiler likes it."""
     if case.operator == "attention":
         return attention(case)
     if isinstance(case, segments.Segmented):

@@ -1,4 +1,4 @@
-"""What the results say: ratios by operator, losses included."""
+"""Summarises the results: ratios by operator, losses included."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ UNTUNED = "untuned"
 OF_ARRAYS, COPY_OF_ARRAYS = "tilewright, arrays", "copy, arrays"
 """In rivals' places: our kernel called on arrays of NumPy, and a copy of such ones."""
 COPIES = {COPY: OURS, COPY_OF_ARRAYS: OF_ARRAYS}
-"""Which of our calls is beside each copy: that on arrays of the same kind, for to look at them is
-most of a call on few elements."""
+"""Our call beside each copy: the one on arrays of the same kind, since looking at arrays is most of
+a call on few elements."""
 NO_RIVALS = (OURS, COPY, UNTUNED, OF_ARRAYS, COPY_OF_ARRAYS)
 
 
@@ -34,7 +34,7 @@ def of_copy(row: Mapping[str, Any]) -> float | None:
 
 
 def of_tuned(cases: Mapping[str, Mapping[str, Any]]) -> list[float]:
-    """Of each case that has both, how fast our kernel is untuned, as a share of when tuned."""
+    """The speed of our untuned kernel over the tuned one's, for each case that has both."""
     times = [row["median_s"] for row in cases.values()]
     return [each[OURS] / each[UNTUNED] for each in times if {OURS, UNTUNED} <= set(each)]
 
@@ -45,8 +45,8 @@ def gflops(row: Mapping[str, Any]) -> float | None:
 
 
 def spread(times: Mapping[str, Sequence[float]]) -> dict[str, dict[str, Any]]:
-    """What a row of the results says of timed calls: medians, least times and the quartiles on both
-    sides, in seconds, by name."""
+    """Summarise timed calls for a row of the results: medians, least times and both quartiles, in
+    seconds, by name."""
     return {
         "median_s": {name: statistics.median(t) for name, t in times.items()},
         "least_s": {name: min(t) for name, t in times.items()},
@@ -139,7 +139,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _facts(results: Mapping[str, Any]) -> list[str]:
-    """What is known of the machine, and what was done for the rivals."""
+    """Lines on the machine, and on the settings of the rivals."""
     if "peak_gflops" not in results:
         return []
     peak = f"{results['peak_gflops']:.1f} GFLOP/s of multiply-adds in registers"

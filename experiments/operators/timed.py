@@ -57,7 +57,7 @@ def problems() -> dict[str, Problem]:
 
 
 def timed(results: Mapping[str, Any]) -> Iterator[Timed]:
-    """What the results of a run say: of each case those explored, those in turns with rivals."""
+    """Read the times of a run: for each case those explored, and those in turns with rivals."""
     for name, row in _rows(results):
         if explored := dict(_explored(row)):
             yield Timed(name, explored)

@@ -60,7 +60,7 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Of each family one after the other, so that a run that ends early tells of all."""
+    """The entries of all families in turns, so that a run that ends early has some of each."""
     families = [[_entry(n, c, gpu) for c in cases] for n, cases in FAMILIES["cuda"].items()]
     layers = [convolutions.Layer(*each, n) for each in convolutions.LAYERS for n in (32, 1)]
     families.append([_entry("convolutions", layer, convolutions) for layer in layers])
@@ -135,7 +135,7 @@ def measure(
 
 
 def _tuned(explorer: Explorer, seconds: float) -> tuple[Any, dict[str, Any]]:
-    """What ``tune`` finds in so many seconds, and how."""
+    """Run ``tune`` for so many seconds: the schedule that it finds, and how."""
     space = explorer.space
     with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/tuning.db") as database:
         found = tune(space.workload, space.target, database, TRIALS, seconds)

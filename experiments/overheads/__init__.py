@@ -1,1 +1,1 @@
-"""What the tuner and its database take for themselves."""
+"""Measures the time that the tuner and its database take for themselves."""

@@ -1,4 +1,4 @@
-"""What the tuner and its database take for themselves; see README.md."""
+"""Measures the time that the tuner and its database take for themselves; see README.md."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _products(count: int) -> Iterator[Workload]:
 
 
 def _record(product: Workload) -> Record:
-    """What was measured of a schedule of ``product``, made up."""
+    """A made-up record of a schedule of ``product``."""
     target = detect_cpu(1)
     space = space_for(product, target)
     schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])

@@ -1,4 +1,4 @@
-"""What a candidate's run costs now, and cost before each element had an allowance of its own.
+"""Times a candidate's run, now and before each element had an allowance of its own.
 
     python -m experiments.overheads.verification [--before COMMIT] [--rounds 8] [--out FILE]
 

@@ -19,7 +19,7 @@ PAGE, PICTURE = "explained/results.md", "_static/speedup.svg"
 
 
 def points() -> Points:
-    """What is drawn: ratios by device and kind."""
+    """The points that are drawn: ratios by device and kind."""
     found: dict[str, dict[str, list[float]]] = {}
     for entry in ENTRIES:
         if entry.drawn and not entry.again:

@@ -1,1 +1,1 @@
-"""Whether kernels are as fast as those of an earlier checkout, timed in turns."""
+"""Times kernels in turns with those of an earlier checkout."""

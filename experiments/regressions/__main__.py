@@ -22,7 +22,7 @@ from experiments.regressions.cases import CASES
 ROOT = Path(__file__).parents[2]
 SIDE = Path(__file__).with_name("side.py")
 SECONDS = 0.005
-"""Of one timing, about."""
+"""Seconds of one timing, about."""
 
 
 class Side:

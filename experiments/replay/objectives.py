@@ -1,4 +1,4 @@
-"""What a cost model could do differently, everything else left equal."""
+"""Compares objectives of a cost model, everything else left equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What seconds of search find on a GPU: from nothing, and from what another GPU has measured.
+"""Times what searches find on a GPU: from nothing, and from another GPU's measurements.
 
     python -m experiments.search.budgets [--seconds 60 600] [--warm 15 --known FILE ...]
         [--only PATTERN] [--gpus N] [--minutes 10] [--out FILE]
@@ -57,7 +57,7 @@ def after(
 
 
 def told(result: TuningResult) -> dict[str, Any]:
-    """What a row says of a run."""
+    """The fields of a row on a run."""
     best = result.best
     return {
         "seconds": result.seconds,
@@ -100,7 +100,7 @@ class Budgets:
         return {"runs": runs, "median_s": self._in_turns(case, found)}
 
     def _remember(self, path: Path) -> None:
-        """What another GPU measured of this case and of others."""
+        """Record another GPU's measurements of this case and of others."""
         with Database(path) as database:
             for known in self.known:
                 there = target_from_json(json.loads(known.read_text())["machine"]["target"])
@@ -127,8 +127,8 @@ class Budgets:
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Of each run, over the cases: the time of the longest cold search's winner over its winner's,
-    and cuBLAS's, geometric mean and least."""
+    """Summarise each run over the cases: the time of the longest cold search's winner, and
+    cuBLAS's, over its own winner's, as geometric mean and least."""
     runs = {name for row in rows for name in row["median_s"]} - {"cublas"}
     found: dict[str, Any] = {}
     for name in sorted(runs):

@@ -1,4 +1,4 @@
-"""What the search and its cost model take of a tuning run's time, where much is known already.
+"""Measures the share of a run that the search and its cost model take, where much is known.
 
     python -m experiments.search.cost [--rows 1000] [--trials 256] [--batch 8,64] [--out FILE]
 

@@ -1,4 +1,4 @@
-"""What the cost model predicts of schedules that it has not seen, beside what was measured.
+"""Compares predictions for schedules that the cost model has not seen with measurements.
 
     python -m experiments.search.predicted FILE... [--rows 256] [--points 200] [--out FILE]
 
@@ -38,9 +38,9 @@ def main() -> None:
 
 
 def predicted(recording: Recording, rows: int, points: int) -> Mapping[str, Sequence[float]]:
-    """Of each of ``points`` random schedules its predicted ``score``, the standard deviation
-    ``spread`` of that, and the score ``measured``: the least time of the ``rows`` schedules that
-    the model has seen, over its own; 0 where it failed."""
+    """Predict the ``score`` of each of ``points`` random schedules, with its standard deviation
+    ``spread``, beside the score ``measured``: the least time of the ``rows`` schedules that the
+    model has seen, over its own; 0 where it failed."""
     space = recording.space
     population = space.rows(list(recording.outcomes))
     order = np.random.default_rng(0).permutation(len(population))

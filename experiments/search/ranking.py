@@ -67,7 +67,7 @@ def qualities(recording: Recording, rows: int, draws: int, jobs: int = 1) -> np.
 
 
 def quality(predicted: np.ndarray, score: np.ndarray) -> Sequence[float]:
-    """What ``NAMES`` names; the pairs are those of the first ``COMPARED``."""
+    """The figures of ``NAMES``; the pairs are those of the first ``COMPARED``."""
     return (
         pairwise_accuracy(predicted[:COMPARED], score[:COMPARED]),
         top(predicted, score, 1),

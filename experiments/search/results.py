@@ -1,5 +1,4 @@
-"""What measurements leave in a file: figures with intervals, when and by which command, and the
-runs of searches."""
+"""Files of results: figures with intervals, date and command, and the runs of searches."""
 
 from __future__ import annotations
 
@@ -67,7 +66,7 @@ def read(file: str, search: str) -> Found:
 
 
 def lines_of(file: str) -> list[dict[str, Any]]:
-    """What a file of ``results`` holds."""
+    """Read the lines of a file of ``results``."""
     with gzip.open(RESULTS / f"{file}.jsonl.gz", "rt") as text:
         return [json.loads(line) for line in text]
 

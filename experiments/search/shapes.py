@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def of_other_shapes(recording: Recording, logs: Path) -> Transfer:
-    """What a run of ``tune`` begins with whose database holds ``logs``.
+    """The transfer that a run of ``tune`` begins with if its database holds ``logs``.
 
     :class:`InputError` if these are of the recorded shape, or say too little of others.
     """

@@ -138,7 +138,7 @@ def fractions(replays: Sequence[Replays]) -> np.ndarray:
 
 
 def line(found: np.ndarray, first: np.ndarray) -> str:
-    """What a variant came to, mean of all spaces, and its gain over the first, seed by seed."""
+    """A line on a variant: its mean over all spaces, and its gain over the first, seed by seed."""
     gains = compared(first.mean(axis=0), found.mean(axis=0))
     told = [
         "{0}: {after} ({gain:+} from {low} to {high})".format(trials, **gains[str(trials)])

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def is_sibling(other: Recording, recording: Recording) -> bool:
-    """Whether ``other`` is of the same kernel on another device."""
+    """Tell whether ``other`` is of the same kernel on another device."""
     there, here = other.space, recording.space
     return there.workload == here.workload and there.target != here.target
 
@@ -75,7 +75,7 @@ def pair(
 def transferred(
     recording: Recording, siblings: Sequence[Recording], rows: int, seed: int
 ) -> Transfer:
-    """What a search is given that knows so many random rows of each sibling."""
+    """The transfer of a search that knows so many random rows of each sibling."""
     generator = np.random.default_rng([seed, 1])
     groups, starters = [], []
     for sibling in siblings:

@@ -74,7 +74,7 @@ def regret(count: int, times: int, change: float, generator: np.random.Generator
 
 
 def _slowness(change: float, generator: np.random.Generator) -> np.ndarray:
-    """Of the machine at each trial: an autoregressive process over batches."""
+    """The slowness of the machine at each trial: an autoregressive process over batches."""
     level, levels = 0.0, []
     for _ in range(SCHEDULES // BATCH + 1):
         levels.append(level)

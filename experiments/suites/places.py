@@ -59,7 +59,7 @@ class Processes:
     def submit(
         self, function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs
     ) -> Future[Found]:
-        """What ``function`` returns or raises there, as soon as a place was free."""
+        """Run ``function`` as soon as a place is free; the future has its result or its error."""
         return self._threads.submit(self._call, partial(function, *args, **kwargs))
 
     def _call(self, function: Callable[[], Found]) -> Found:

@@ -1,4 +1,4 @@
-"""What a comparison of suites has found so far, in a file from which nothing is lost."""
+"""Keeps the results of a comparison of suites in a file from which nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs of a suite found, as plain data, and the winners of several timed in turns."""
+"""Describes the results of runs of a suite as plain data, and times winners in turns."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
 Runs = Mapping[str, Mapping[str, Any]]
-"""What :func:`described` gives, by the names of the runs."""
+"""Runs as :func:`described` gives them, by name."""
 
 Latencies = Sequence[Mapping[str, float]]
 """Seconds of each workload, by the names of the runs."""
 
 
 def compared_winners(suite: Suite, target: Target, runs: Runs, times: int) -> list[Latencies]:
-    """What each of so many comparisons says of the winners of ``runs``, all winners of a workload
-    timed in turns; between two comparisons of a workload the others have theirs."""
+    """Compare the winners of ``runs`` so many times. All winners of a workload are timed in turns,
+    and each workload is compared once before any is compared again."""
     found = [_winners(runs, place) for place in range(len(suite.members))]
     pairs = list(zip(suite.members, found, strict=True))
 
@@ -42,7 +42,7 @@ def compared_winners(suite: Suite, target: Target, runs: Runs, times: int) -> li
 
 
 def medians(compared: Sequence[Latencies]) -> list[dict[str, float]]:
-    """Of each workload the median of all comparisons, of runs whose winner was always right."""
+    """The median over all comparisons, by workload, for runs whose winner was always right."""
     return [
         {name: median(one[name] for one in own) for name in own[0] if all(name in o for o in own)}
         for own in zip(*compared, strict=True)
@@ -50,12 +50,12 @@ def medians(compared: Sequence[Latencies]) -> list[dict[str, float]]:
 
 
 def standard_error(of: Sequence[float]) -> float | None:
-    """Of the median of so many; None if there are not two. That of a mean is a quarter smaller."""
+    """The standard error of the median; None for fewer than two. A mean's is a quarter smaller."""
     return 1.25 * stdev(of) / len(of) ** 0.5 if len(of) > 1 else None
 
 
 def _winners(runs: Runs, place: int) -> dict[str, Schedule]:
-    """Of the runs that have one."""
+    """The winners of the runs that have one."""
     best = {name: run["tasks"][place]["schedule"] for name, run in runs.items()}
     return {name: Schedule.from_json(each) for name, each in best.items() if each}
 

@@ -1,1 +1,1 @@
-"""Which statistic of few noisy samples ranks kernels best."""
+"""Finds the statistic of few noisy samples that ranks kernels best."""

@@ -1,4 +1,4 @@
-"""Which statistic of a few samples ranks kernels best on a noisy machine, and by which clock.
+"""Finds the statistic and the clock that rank kernels best on a noisy machine.
 
     python -m experiments.timing_noise [--kernels 24] [--rounds 100] [--out FILE]
 
@@ -50,7 +50,7 @@ STATISTICS: dict[str, Statistic] = {
     "trimmed mean": lambda x: np.sort(x, 1)[:, : -(-x.shape[1] * 3 // 5)].mean(1),
     "mean": lambda x: x.mean(1),
 }
-"""Of a matrix [kernels, samples]; the trimmed mean leaves out the slowest two fifths."""
+"""Statistics of a matrix [kernels, samples]; the trimmed mean leaves out the slowest two fifths."""
 
 
 def main() -> None:

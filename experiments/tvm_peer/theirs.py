@@ -53,7 +53,7 @@ def conv2d(words: Mapping[str, Any]) -> Any:
 
 
 def softmax(words: Mapping[str, Any]) -> Any:
-    """Of rows, in the four stages of TVM's own operator."""
+    """Softmax of rows, in the four stages of TVM's own operator."""
     from tvm import te
 
     r, c = int(words["r"]), int(words["c"])

@@ -1,4 +1,4 @@
-"""What random schedules are judged on: workloads for every template, tails and all."""
+"""Workloads that random schedules are judged on, some for every template, tails and all."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ LARGE = {
     "large gates": "gated_matmul m=4096 n=4096 k=2048 dtype=bfloat16",
     "large norm": "rmsnorm_matmul m=4096 n=2048 k=4096 dtype=bfloat16",
 }
-"""Of models as they are: many blocks, many tiles of each, and offsets beyond small ones."""
+"""Workloads of models as they are: many blocks, many tiles of each, and large offsets."""
 SCORED = "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d]) * 0.2"
 EDGES = {
     "softmax, edges": "softmax r=64 c=1000",

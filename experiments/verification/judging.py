@@ -65,7 +65,7 @@ def _built(builder: Builder, group: Group) -> list[Built]:
 
 
 def _measured(runner: Runner, built: Sequence[Built]) -> Iterator[Measurement]:
-    """Of those that have a binary as the runner judges them, of others why they have none."""
+    """Measure the candidates that have a binary, and say why the others have none."""
     yield from (b.failure() for b in built if b.binary is None)
     ready = [b for b in built if b.binary is not None]
     if ready:

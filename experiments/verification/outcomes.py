@@ -1,4 +1,4 @@
-"""What became of schedules, by case and template, as JSON values and as a table."""
+"""Outcomes of schedules, by case and template, as JSON values and as a table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def totals(outcomes: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """Of Markdown: a row a template."""
+    """A Markdown table with a row for each template."""
     lines = [
         "| template | workloads | right | wrong | refused |",
         "| --- | --- | --- | --- | --- |",

@@ -1,4 +1,4 @@
-"""Which schedules are judged next: those of the template and the case that had the fewest."""
+"""Chooses the schedules that are judged next: of the template and case that had the fewest."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Plan:
         return min(wanting, key=lambda p: (of_template[p[1]], drawn[p]), default=None)
 
     def _number(self, pair: Pair, of: Collection[str]) -> int:
-        """Those with such outcomes, and those that are to have one."""
+        """Count the schedules with such outcomes, and those that are to have one."""
         return self._ahead[pair] + seen(self._outcomes, pair[0], pair[1].name, of)
 
     def _made(self, pair: Pair) -> Space:

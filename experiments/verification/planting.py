@@ -54,5 +54,5 @@ class Planted(Space):
         return kernel
 
     def served(self, schedules: Sequence[Schedule]) -> list[Schedule]:
-        """Those whose kernels have a place for the fault."""
+        """The schedules whose kernels have a place for the fault."""
         return [s for s in schedules if self._fault.planted(super(Planted, self).lower(s))]

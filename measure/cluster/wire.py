@@ -26,7 +26,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.validation.canonical import canonical_json
 
 NO_SOURCE = Source("", "", "")
-"""Of a kernel that arrives as a binary."""
+"""The source of a kernel that arrives as a binary."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ STARTS = 3
 """Failed starts of a child in a row before the device is given up."""
 
 OF_THE_MACHINE = (ErrorKind.MEMORY, ErrorKind.DEVICE)
-"""What the child says where others held the memory, or the binary cannot be read."""
+"""Errors of the child if others held the memory, or the binary cannot be read."""
 
 HEAT_SECONDS = 0.5
 """Under load an H200's clock stays at its highest for 0.05 to 0.4 seconds; then it is down by an

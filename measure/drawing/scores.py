@@ -31,7 +31,7 @@ SCORES = "tw.scores"
 ANY = Spread()
 
 Judge = Callable[[Program, Spread], Bounds]
-"""What the one output of a program is for inputs of a spread."""
+"""Bounds the one output of a program for inputs of a spread."""
 
 
 @dataclass(frozen=True)

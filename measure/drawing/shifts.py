@@ -16,9 +16,9 @@ from tilewright.spaces.language.program import Operand, Program
 MEAN = 100.0
 """A large mean of values that are apart by about one."""
 GROWN = np.sqrt(0.5), np.sqrt(8.0)
-"""What values are multiplied by at the beginning and at the end of what is reduced."""
+"""Factors of values at the beginning and at the end of a reduction."""
 APART = 3.0
-"""What an element is multiplied by that is apart from all others."""
+"""The factor of an element that is apart from all others."""
 WHOLE = 2
 """Operands at most that have a large mean, one after the other."""
 

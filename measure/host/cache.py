@@ -21,9 +21,9 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.files import write_whole
 
 KINDS = ("binaries", "cubins", "emulator", "peaks")
-"""What is kept, by the names of its folders."""
+"""Kinds of cached files, named as their folders."""
 MOST_BYTES = 256 << 20
-"""Of the files of one kind together: those that were not used for longest go first."""
+"""The most bytes of one kind of files together; the least recently used go first."""
 KEPT_SHARE = 0.9
 """Share of that which is left then, so that not every new file takes others away."""
 USED_SECONDS = 60.0

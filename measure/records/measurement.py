@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 NUMPY = "numpy"
-"""What a job calls NumPy's product where it is to be timed beside kernels."""
+"""The name of NumPy's product among the rivals of a job."""
 
 
 class Status(StrEnum):

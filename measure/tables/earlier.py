@@ -14,7 +14,7 @@ from tilewright.measure.failures import status_of_old
 from tilewright.measure.records.measurement import ErrorKind, Status
 
 UNKNOWN_VERSION = 0
-"""What no template ever had, for a record that does not say."""
+"""A version that no template ever had, for records that name none."""
 
 _NEW = {
     "place": {"host": "", "device": "", "toolchain": ""},

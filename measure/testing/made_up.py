@@ -137,7 +137,7 @@ histories = st.lists(
     min_size=1,
     max_size=12,
 )
-"""What became known of a few schedules, in its order."""
+"""Attempts of a few schedules, in the order in which they became known."""
 
 
 def shape_of(m: int, **parameters):

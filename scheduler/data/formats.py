@@ -15,7 +15,7 @@ from tilewright.spaces.validation.files import output_file
 
 COMPRESSION = "zstd"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What spreadsheets take for the beginning of a formula."""
+"""Characters that spreadsheets take for the beginning of a formula."""
 
 
 def write_csv(path: Path, columns: Sequence[Column], chunks: Iterable[Chunk]) -> int:

@@ -24,7 +24,7 @@ class KernelFunction:
     """
 
     checks: ClassVar[bool]
-    """Whether calls look at their indices unless they are told."""
+    """True if calls check their indices by default."""
 
     def __init__(
         self,

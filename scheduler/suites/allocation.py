@@ -48,8 +48,8 @@ Allocation = Callable[[Sequence[Standing]], list[int]]
 
 
 Worths = Callable[[Sequence[float | None]], list[Worth]]
-"""What the final comparison of each task is worth, by the part of the objective that its latency
-makes; None before any kernel was right."""
+"""Computes the worth of each task's final comparison from its latency's share of the objective.
+The share is None before any kernel was right."""
 
 
 def equally(parts: Sequence[float | None]) -> list[Worth]:

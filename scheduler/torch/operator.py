@@ -180,4 +180,4 @@ def _backward(ctx: Any, *gradients: Any) -> Any:
 
 
 IN_CPP = _install()
-"""Whether the operators of the CPU are those in C++."""
+"""True if the operators of the CPU are those in C++."""

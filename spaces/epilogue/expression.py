@@ -37,11 +37,11 @@ from tilewright.spaces.language.tree import (
 )
 
 SUM = "x"
-"""What an epilogue calls the sum."""
+"""The name of the sum in an epilogue."""
 COMMA = ","
-"""What stands between the axes of an operand in an epilogue's text."""
+"""The separator of an operand's axes in an epilogue's text."""
 FUNCTIONS = tuple(functions.FUNCTIONS)
-"""What an epilogue may call."""
+"""The functions that an epilogue may call."""
 _NAMES_TOO = ("log", "exp2", "floor")
 """Functions that operands may be called like: some were, before epilogues knew these."""
 

@@ -40,7 +40,7 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operators.eq,
     "!=": operators.ne,
 }
-"""What each operator does to two arrays, or numbers."""
+"""Each operator as a function of two arrays or numbers."""
 
 LARGEST = 1 << 60
 """Integers up to it stay integers, whatever is made of them."""

@@ -15,7 +15,7 @@ from tilewright.spaces.language.tree import Expression, Negation, Number, Read
 from tilewright.spaces.workloads.array import Array
 
 MAX_NODES = 200
-"""Of a map that is written into what reads it; a larger one stays a stage."""
+"""The most nodes of a map that is written into its readers; a larger one stays a stage."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ STARTS = {
     ("sum", False): "0.0",
     ("prod", False): "1.0",
 }
-"""What a reduction over nothing gives, where it is no infinity."""
+"""The value of a reduction over nothing, where it is no infinity."""
 JOINS = {"sum": "plus", "prod": "times"}
 """Functions of two whole numbers that join two values, where they are not called as the reducer."""
 BEFORE = {"argmax": "above", "argmin": "below"}

@@ -225,7 +225,7 @@ _CERTAIN: Mapping[str, Callable[[Interval, Interval], Any]] = {
     "==": lambda a, b: (a.low >= b.high) & (b.low >= a.high),
     "!=": lambda a, b: (a.high < b.low) | (b.high < a.low),
 }
-"""Whether a comparison holds whatever values there are; the ends of an interval rise."""
+"""Functions that tell whether a comparison holds for all values of two intervals."""
 _OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 
 

@@ -9,7 +9,7 @@ from tilewright.spaces.staged.partition import Part
 from tilewright.spaces.workloads.array import Array
 
 Named = Sequence[Mapping[str, str]]
-"""What stands for each array of each kernel: an array of the whole program, or one in between."""
+"""The name of each array of each kernel in the whole program, or of an array in between."""
 
 
 def named(parts: Sequence[Part], kernels: Sequence[Kernel]) -> Named:

@@ -18,7 +18,7 @@ from tilewright.spaces.language.tree import Call
 from tilewright.spaces.workloads.workload import Parameter, Workload
 
 PROGRAM = "program"
-"""What the operator of a program without a name is called; its parameter ``text`` is how it was
+"""The operator of a program without a name. Its parameter ``text`` is the program as it was
 written, in one line."""
 
 

@@ -32,7 +32,7 @@ class Beside:
     product: Product
     array: Operand
     whole: ClassVar[bool] = False
-    """Whether :meth:`at` counts from the array's start, not from that of one product's part."""
+    """True if :meth:`at` counts from the array's start, not from that of one product's part."""
 
     @property
     def name(self) -> str:

@@ -77,7 +77,7 @@ def measure(case: AttentionCase, best: dict[str, Any], names: Collection[str]) -
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """Of Markdown: a row a case, and how each rival did."""
+    """A Markdown table: a row for each case, with the result of each rival."""
     lines = [f"| case | us | {' | '.join(RIVALS)} |", "| --- " * (2 + len(RIVALS)) + "|"]
     for name, row in results["cases"].items():
         ratios = (f"{row['ratio'][n]:.2f}" if n in row["ratio"] else "-" for n in RIVALS)

@@ -19,7 +19,7 @@ LOG2_E = 1.4426950408889634
 
 
 def _shaped(given: dict[str, Any]) -> None:
-    """What TMA moves at a time, once the blocks are chosen."""
+    """Set the shapes of the boxes that TMA moves, once the blocks are chosen."""
     depth = given["depth"]
     given["queries"].block_shape = given["output"].block_shape = [given["row_count"], depth]
     given["keys"].block_shape = given["values"].block_shape = [given["key_count"], depth]

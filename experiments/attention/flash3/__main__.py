@@ -57,7 +57,7 @@ def measure(case: AttentionCase, best: dict[str, Any], folder: Path) -> dict[str
 
 
 def table(results: dict[str, Any]) -> str:
-    """Of Markdown: a row a case."""
+    """A Markdown table with a row for each case."""
     shown = (*LIBRARIES, "cudnn")
     lines = [f"| case | us | {' | '.join((*shown, *(f'{name} over ours' for name in shown)))} |"]
     lines.append("| --- " * (2 + 2 * len(shown)) + "|")

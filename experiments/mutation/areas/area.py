@@ -1,4 +1,4 @@
-"""Which tests are to see changes of which files, and how many changes are drawn there."""
+"""An area: files, the tests that have to detect changes of them, and how many changes are drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What writes kernels for CPUs."""
+"""Code that writes kernels for CPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in for a GPU where there is none."""
+"""Code that stands in for a GPU where there is none."""
 
 from __future__ import annotations
 

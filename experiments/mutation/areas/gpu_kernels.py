@@ -1,4 +1,4 @@
-"""What writes kernels for GPUs."""
+"""Code that writes kernels for GPUs."""
 
 from __future__ import annotations
 

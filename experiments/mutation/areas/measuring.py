@@ -1,4 +1,4 @@
-"""What decides whether a kernel is right and how fast it is, and what is kept of that."""
+"""Code that decides whether a kernel is right and how fast it is, and that records both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What proposes schedules and predicts them, and what hands the best one out."""
+"""Code that proposes schedules, predicts their speed, and hands out the best one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the space of an operator holds on a GPU, and how its best kernels do beside rivals."""
+"""Explores the space of an operator on a GPU, and times its best kernels beside rivals."""

@@ -1,4 +1,4 @@
-"""What the space of an operator holds on a GPU: random schedules, then neighbours of the best.
+"""Explores the space of an operator on a GPU: random schedules, then neighbours of the best.
 
 Kernels are compiled, judged against torch in float64 and timed in this process, without what the
 tuner does for the safety of a machine and for the database. Needs a GPU.
@@ -134,7 +134,7 @@ class Explorer:
         self.seconds[schedule] = self._time(call)
 
     def _agrees(self, found: torch.Tensor, exact: torch.Tensor) -> bool:
-        """Whether an output is right up to a few roundings of its type and of float32."""
+        """Tell whether an output is right up to a few roundings of its type and of float32."""
         if not found.is_floating_point():
             return float((found != exact).double().mean()) <= self.elsewhere
         unit = torch.finfo(found.dtype).eps

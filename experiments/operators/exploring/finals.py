@@ -16,7 +16,7 @@ CANDIDATES = 12
 """The fastest of an exploration, which times few calls on a cool chip: finalists are those of them
 that are the fastest on one that has been at work."""
 ROUNDS, SECONDS = 10, 0.5
-"""Of choosing the finalists."""
+"""The rounds and seconds that choose the finalists."""
 KEPT = 12
 """Schedules in the results, with the times that exploring took."""
 
@@ -49,7 +49,7 @@ def finalists(explorer: Explorer, **timing: Any) -> list[Schedule]:
 
 
 def summary(times: Mapping[str, list[float]], schedules: list[Any], moved: int) -> dict[str, Any]:
-    """What :func:`spread` says, the best of our finalists as ``tilewright``, and GB/s."""
+    """Summarise times by :func:`spread`, with our best finalist as ``tilewright``, and GB/s."""
     ours = {name: t for name, t in times.items() if name.startswith(OURS)}
     others = {name: t for name, t in times.items() if name not in ours}
     found: dict[str, Any] = {}

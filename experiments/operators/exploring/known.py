@@ -22,8 +22,8 @@ def add_known(parser: argparse.ArgumentParser) -> None:
 
 
 def known_schedules(paths: Sequence[Path], case: str, space: Space) -> list[Schedule]:
-    """Of a case, what the results at ``paths`` list as fast, or what is like it where the space
-    holds it no more, those first that were the fastest in their run."""
+    """Read the fast schedules of a case from the results at ``paths``, the fastest of each run
+    first. A schedule that the space does not hold any more is replaced by a similar one."""
     rows: list[list[Any]] = []
     for path in paths:
         row = json.loads(path.read_text())["cases"].get(case, {})

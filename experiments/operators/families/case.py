@@ -34,9 +34,9 @@ class Case:
 
     @cached_property
     def workload(self) -> Workload:
-        """What is computed."""
+        """The workload."""
         return workload(self.operator, **dict(self.parameters))
 
     def inputs(self) -> dict[str, np.ndarray]:
-        """What it is timed on, by the names of operands."""
+        """The inputs that it is timed on, by the names of operands."""
         return self.workload.make_inputs(seed=1)

@@ -35,7 +35,7 @@ LARGE = ((8192, 8192), (32768, 1024), (512, 131072))
 SMALL = ((16384, 256), (4096, 1024), (64, 32768))
 NORMS = ("softmax", "layernorm", "rmsnorm")
 LAYER = {"n": 14336, "k": 4096}
-"""Of the layer between attentions of Llama 3 with 8 billion weights."""
+"""Sizes of the feed-forward layer of Llama 3 with 8 billion weights."""
 TRUNCATED = 1e-3
 """How far products of two sums may be off that tensor cores add up, which truncate."""
 NEARLY_EQUAL = 2e-3

@@ -37,7 +37,7 @@ def layer(channels: int, size: int, outputs: int, window: int, stride: int) -> C
 
 _SHAPES = sorted(dict.fromkeys((*RESNET, *MOBILENET)), key=lambda shape: shape[3] * shape[4] == 1)
 CASES = tuple(layer(*shape) for shape in _SHAPES)
-"""Those with windows, or pixels left out, first."""
+"""Layers with windows or strides come first."""
 
 
 def image_and_filter(case: Case, tensors: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from tilewright.measure.records.measurement import Job
 from tilewright.spaces.target import Target
 
 REASONS = 3
-"""Of how workers ended, those that are told: the most frequent."""
+"""The number of reasons of ended workers that are reported, the most frequent first."""
 
 _DOES = {"run": "measures on", "build": "builds for"}
 

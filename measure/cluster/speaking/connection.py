@@ -41,7 +41,7 @@ _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """If that is 0, Ray listens on the loopback interface only, on any system; its option
 ``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer address."""
 _NICENESS = "RAY_worker_niceness"
-"""Of workers, by default 15: whatever else this machine does would go before what is timed."""
+"""The niceness of workers, 15 by default, with which all else would run before timed kernels."""
 PACKAGES = ("spaces", "measure")
 """The packages within ``tilewright`` that workers need."""
 _INSTALL = "pip install 'tilewright[ray]'"

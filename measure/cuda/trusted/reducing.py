@@ -45,7 +45,7 @@ class State:
 
 
 Finish = Callable[[Coded, Sequence[Variable]], Approximate]
-"""What a reduction is, once its states have taken in everything."""
+"""Computes a reduction from its states, once they have taken in everything."""
 
 
 def reduction(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], Finish]:

@@ -14,7 +14,7 @@ from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.language.tree import Binary, Call, Expression, Negation, Read
 
 NOTHING = {"sum": 0.0, "max": -inf, "min": inf}
-"""What reducers begin with."""
+"""The identity of each reducer."""
 
 
 def hiding(chained: Chained) -> Expression | None:

@@ -20,7 +20,7 @@ from tilewright.spaces.language.tree import Expression
 
 Arrays = Mapping[str, np.ndarray]
 Pick = Callable[[int], tuple[int, int]]
-"""Of so many states, the places of the two that are merged next."""
+"""Picks the places of the two states that are merged next, from so many."""
 
 
 NOWHERE = np.iinfo(np.int64).max

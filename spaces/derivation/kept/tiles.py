@@ -12,7 +12,7 @@ from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.places import Bound
 
 Ranges = Mapping[str, tuple[int, int]]
-"""Of each loop, the least and the greatest turn that code is for."""
+"""The least and the greatest turn of each loop that code is for."""
 
 
 def moved(form: Form, by: Mapping[str, int], constants: Collection[str] = ()) -> Form:

@@ -6,7 +6,7 @@ from tilewright.spaces.derivation.maps.plane import Plane
 from tilewright.spaces.template import Rule
 
 ROWS, COLUMNS = "rows", "columns"
-"""Which tiles of a plane come one after the other, by the decision ``order``."""
+"""Values of the decision ``order``: the tiles of a plane follow each other along one of these."""
 
 
 def order_rule(plane: Plane) -> Rule:

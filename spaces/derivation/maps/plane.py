@@ -17,7 +17,7 @@ ENOUGH_ROWS = 8
 """Turns of a loop that make a tile worth its while."""
 
 ALONG = "along"
-"""Of an access: neighbouring columns are side by side in memory."""
+"""An access of this kind reads neighbouring columns that are side by side in memory."""
 SAME = "same"
 """All columns have one element."""
 TURNED = "turned"

@@ -13,7 +13,7 @@ from tilewright.spaces.derivation.products.forms import Atom, Entry, Form, Limit
 from tilewright.spaces.language.program import Program
 
 NARROW = 2**31 - 2**16
-"""What numbers of 32 bits may reach, with room for tiles that stick out of their arrays."""
+"""The largest offset of 32 bits, with room for tiles that stick out of their arrays."""
 UNKNOWN = 2**63
 
 

@@ -29,8 +29,8 @@ WALK = 1.5
 """By how many roots of all terms' squares sums of float8 products are taken to stray from none on
 the way to their value: as :func:`spaces.numerics.allowance.error_of_sums` has it for products."""
 RAISED = 2.0**8
-"""What kernels multiply a factor of at most one by before they round it to float8, so that less of
-it is below the least normal number; and sums by its inverse. float8_e4m3fn reaches 448."""
+"""Kernels multiply a factor of at most one by this before they round it to float8, so that less of
+it is below the least normal number, and sums by the inverse. float8_e4m3fn reaches 448."""
 ALIKE_FLOAT8, APART_FLOAT8 = 0.5, 1.5
 """The same of factors that are rounded once, as they are to float8."""
 SPACINGS = {"float8_e4m3fn": 2.0**-9, "float8_e5m2": 2.0**-16}

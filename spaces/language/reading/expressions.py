@@ -33,13 +33,13 @@ MAX_DEPTH = 64
 MAX_TABLES = 8
 """Tables that an index is read from, one by an entry of the other."""
 CALLED = (*FUNCTIONS, "select", "inside", "size")
-"""What has the form of a function's call."""
+"""Names that are called like functions."""
 MOST_SHOWN = 40
 """Characters of an expression that a message repeats."""
 ALLOWED = (
     "numbers, axes, x[i], + - * / // %, exp(x), select(c, a, b), inside(x[i], value), sum[j](...)"
 )
-"""What an expression is made of."""
+"""The parts of expressions, for messages."""
 MAX_NUMBER = float(np.finfo(np.float32).max)
 
 _OPERATORS: Mapping[type[ast.operator], str] = {

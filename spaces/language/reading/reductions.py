@@ -52,7 +52,7 @@ SUGAR: dict[str, Callable[[Expression, Over], Expression]] = {
     "softmax": _softmax,
     "logsumexp": _logsumexp,
 }
-"""What each name stands for, of an expression and the axes to reduce over."""
+"""Each name's reduction, as a function of an expression and the axes to reduce over."""
 
 
 @dataclass

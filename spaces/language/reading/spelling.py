@@ -42,7 +42,7 @@ FUNCTIONS = {
     "concat": "write inside(a[i], 0) + inside(b[i - 3], 0)",
     "cat": "write inside(a[i], 0) + inside(b[i - 3], 0)",
 }
-"""What stands for functions that there are not."""
+"""Spellings for functions that do not exist."""
 REDUCERS = {
     **dict.fromkeys(("std", "stddev"), "write sqrt(var[j](x[j]))"),
     **dict.fromkeys(("avg", "average"), "write mean[j](x[j])"),
@@ -58,7 +58,7 @@ REDUCERS = {
     "dot": "write sum[j](a[j] * b[j])",
     **dict.fromkeys(("median", "sort", "argsort", "topk", "mode", "quantile"), ""),
 }
-"""What stands for reducers that there are not."""
+"""Spellings for reducers that do not exist."""
 CHARACTERS = {
     "@": "a product is sum[k](a[i, k] * b[k, j])",
     "&": "conditions are joined by 'and'; bits are x // 16 % 2",
@@ -70,7 +70,7 @@ CHARACTERS = {
     "'": "there are no strings",
     "{": "brackets are ( ) and [ ]",
 }
-"""What stands for characters that the language has no use for."""
+"""Spellings for characters that the language does not use."""
 EITHER = "write select(a, 1, select(b, 1, 0)) > 0 for a or b"
 RECURRENCE = (
     "a stage cannot read itself; write sums over s[k] where k <= t, such as a cumulative sum"
