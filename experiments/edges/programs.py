@@ -30,7 +30,7 @@ def items(target: str, count: int) -> Iterator[int]:
 
 
 def judged(target: str, number: int) -> dict[str, Any]:
-    """What is wrong with kernels of a program."""
+    """Judge kernels of a program: the faults that are found."""
     case = _case(number)
     assert case is not None
     found = (_on_cpu if target == "cpu" else _emulated)(case, SCHEDULES[target])

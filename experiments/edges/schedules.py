@@ -54,7 +54,7 @@ def texts() -> list[str]:
 
 
 def judged(target: str, item: Item) -> dict[str, Any]:
-    """What the check says of schedules of a workload."""
+    """Judge schedules of a workload by the check."""
     text, seed = item
     space = _space(target, text)
     assert space is not None

@@ -17,7 +17,7 @@ AHEAD = 3
 def worked_on(
     judged: Callable[[Any], dict[str, Any]], items: Iterator[Any], cores: Sequence[int], end: float
 ) -> Iterator[dict[str, Any]]:
-    """What becomes of items, in any order; none is handed out after the ``end``."""
+    """Judge items, and yield outcomes in any order; none is handed out after the ``end``."""
     context = multiprocessing.get_context("spawn")
     free = context.Queue()
     for core in cores:

@@ -51,8 +51,8 @@ def built(kind: str, text: str, schedule: Any) -> tuple[Any, list[Any]]:
 
 
 def first_built(function: Any, space: Any) -> Any:
-    """Of a random sample, the first that builds in the order in which the roofline holds them for
-    fast: some spill registers, which it does not know."""
+    """Build the schedules of a random sample, fastest by the roofline first, until one builds. Some
+    spill registers, which the roofline does not predict."""
     rows = space.sample(np.random.default_rng(0), 4096)
     latency = module("scheduler.machine").roofline(space.target).latency(space, rows)
     refusal: Exception = ValueError("no schedule")
