@@ -24,7 +24,15 @@ from experiments.cpu_matmul.timing import interleave
 from experiments.operators.families.case import Case
 from experiments.operators.families.windows import other_layout
 from experiments.operators.references import references
-from experiments.operators.summary import COPY, COPY_OF_ARRAYS, OF_ARRAYS, OURS, UNTUNED, spread
+from experiments.operators.summary import (
+    COPY,
+    COPY_OF_ARRAYS,
+    FAST,
+    OF_ARRAYS,
+    OURS,
+    UNTUNED,
+    spread,
+)
 from experiments.rivals import compiled, usable
 from tilewright.measure.cpu.elsewhere import bytes_elsewhere
 from tilewright.measure.cpu.peak import measure_peaks
@@ -32,6 +40,8 @@ from tilewright.measure.database import Database
 from tilewright.scheduler.best import best
 from tilewright.scheduler.tuning.tuner import tune
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import Target, detect_target
 from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.workload import Workload
@@ -54,7 +64,8 @@ def facts(target: Target) -> dict[str, Any]:
     """The peak of the machine in GFLOP/s, and the settings of the rivals."""
     assert isinstance(target, CpuTarget)
     peak = measure_peaks(target).gflops["float32"]
-    return {"peak_gflops": peak, "mkl": "its fast path opened, which it takes on Intel's alone"}
+    mkl = "its fast path opened, which it takes on Intel's alone"
+    return {"peak_gflops": peak, "mkl": mkl, "numerics": "strict; fast where it allows more"}
 
 
 @cache
@@ -84,7 +95,10 @@ def compare(
     threads = int(target.to_json()["threads"])
     torch.set_num_threads(threads)
     workload = _of_kernels(workload)
-    ours, row = _tuned(workload, target, seconds)
+    ours, row = _tuned(workload, target, seconds, Numerics.STRICT)
+    fast = {}
+    if _is_allowed_more(workload, target):
+        fast[FAST], row["fast"] = _tuned(workload, target, seconds, Numerics.FAST)
     drawn = inputs or workload.make_inputs(seed=1)
     # Torch's memory begins at a line of the caches, NumPy's may not.
     tensors = {name: as_tensor(array).clone() for name, array in drawn.items()}
@@ -96,6 +110,7 @@ def compare(
     calls: dict[str, Any] = {
         OURS: partial(ours, *arguments, out=result),
         UNTUNED: partial(untuned, *arguments, out=other),
+        **{name: partial(own, *arguments, out=own(*arguments)) for name, own in fast.items()},
         **{name: partial(rival, **tensors) for name, rival in rivals.items()},
         **_copies(workload.least_bytes, threads),
         **({OF_ARRAYS: _on_arrays(ours, arguments, result)} if threads == 1 else {}),
@@ -119,13 +134,21 @@ def _of_kernels(workload: Workload) -> Workload:
     return replace(workload, program=None) if isinstance(workload, Contraction) else workload
 
 
-def _tuned(workload: Workload, target: Target, seconds: float) -> tuple[Any, dict[str, Any]]:
+def _is_allowed_more(workload: Workload, target: Target) -> bool:
+    """Whether ``numerics="fast"`` allows templates that ``strict`` does not."""
+    templates = space_for(workload, target, Numerics.FAST).templates.values()
+    return any(t.numerics_of(workload) is Numerics.FAST for t in templates)
+
+
+def _tuned(
+    workload: Workload, target: Target, seconds: float, numerics: Numerics
+) -> tuple[Any, dict[str, Any]]:
     """The best kernel after so many seconds, and what is recorded of it: ``kernel_s`` are the
     seconds that it takes where no Python calls it, if it was found out."""
     path = Path(_folder().name) / "tuning.db"
     with Database(path) as database:
-        tuned = tune(workload, target, database, TRIALS, seconds)
-    ours = best(workload, target, path)
+        tuned = tune(workload, target, database, TRIALS, seconds, numerics=numerics)
+    ours = best(workload, target, path, numerics=numerics)
     return ours, {
         "schedule": ours.schedule.to_json(),
         "kernel_s": tuned.best.score if tuned.best else None,

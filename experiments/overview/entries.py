@@ -18,7 +18,8 @@ class Entry:
     """A comparison of one ``kind`` on a ``device``: cases of ``files`` whose names match ``only``.
 
     ``rivals`` are all contenders that compute the same unless named; of a case that several files
-    have, the last counts. ``times`` is the field of a row that is compared.
+    have, the last counts. ``times`` is the field of a row that is compared. ``numerics`` is the
+    mode of our kernels, if the run had one.
     """
 
     device: str
@@ -31,6 +32,7 @@ class Entry:
     times: str = "median_s"
     again: bool = False
     drawn: bool = True
+    numerics: str = ""
 
 
 def _entry(device: str, kind: str, what: str, over: str, *files: str, **rest: object) -> Entry:

@@ -38,9 +38,9 @@ occurs.
 On a CPU there is one thread unless said, float32, on a machine that did nothing else. Zen 3 has
 AVX2; Zen 4, Zen 5 and the Xeon have AVX-512. On an H200 the L2 cache is cold before each call.
 
-All figures were made before `numerics="strict"` existed. Convolutions on the CPU that used
-Winograd's algorithm need `numerics="fast"` today: the tables say how many. See
-[what a kernel may return](../numerics.md).
+Tables name the mode of figures that were made for one, `numerics="strict"` or `"fast"`. All others
+are older than the modes: on a CPU, what used Winograd's algorithm needs `"fast"` today, and on a
+GPU no convolution does. See [what a kernel may return](../numerics.md).
 
 Each kind stands on its newest full run. *Again* marks later runs of a few of its cases. The
 picture leaves these out, and runs on two threads but for batches of products. The
@@ -104,12 +104,19 @@ def _table(found: Sequence[tuple[Entry, Found]], device: str) -> Iterator[str]:
     for entry, cases in found:
         if entry.device == device:
             what = entry.what + (", again" if entry.again else "")
-            if cases.winograd:
-                what += f' ({cases.winograd} with Winograd, `numerics="fast"`)'
+            what += _mode(entry, cases)
             days = ", ".join(dict.fromkeys(map(date, entry.files)))
             cells = [entry.kind, what, entry.over, _on(entry), str(len(cases.cases))]
             cells += [f"{cases.mean:.2f}", _ratio(cases.least.ratio), days]
             yield f"| {' | '.join(cells)} |"
+
+
+def _mode(entry: Entry, cases: Found) -> str:
+    """The mode of an entry's kernels, and how many of them are Winograd's."""
+    mode = entry.numerics or ("fast" if cases.winograd else "")
+    own = [f"{cases.winograd} with Winograd"] * bool(cases.winograd)
+    own += [f'`numerics="{mode}"`'] * bool(mode)
+    return f" ({', '.join(own)})" if own else ""
 
 
 def _networks(found: Sequence[tuple[Entry, Found]]) -> Iterator[str]:

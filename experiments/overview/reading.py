@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.models.summary import ALONE
-from experiments.operators.summary import NO_RIVALS, OURS
+from experiments.operators.summary import FAST, NO_RIVALS, OURS
 from experiments.overview.entries import Entry
 
 EXPERIMENTS = Path(__file__).parents[1]
@@ -68,18 +68,24 @@ def read(entry: Entry) -> Found:
     """All cases of an entry."""
     if "models" in load(entry.files[0]):
         return _networks(load(entry.files[0]))
+    fast = entry.numerics == "fast"
     cases = {
         case.name: case
         for file in entry.files
         for name, row in load(file)["cases"].items()
-        if re.search(entry.only, name) and (case := _case(name, row, entry.times, entry.rivals))
+        if re.search(entry.only, name)
+        if (case := _case(name, row, entry.times, entry.rivals, fast))
     }
     return Found(tuple(cases.values()), tuple(cases.values()))
 
 
-def _case(name: str, row: Mapping[str, Any], field: str, rivals: tuple[str, ...]) -> Case | None:
+def _case(
+    name: str, row: Mapping[str, Any], field: str, rivals: tuple[str, ...], fast: bool = False
+) -> Case | None:
     times = row.get(field, {})
     ours = OURS if OURS in times else row.get("best")
+    if fast and FAST in times:
+        ours, row = FAST, row["fast"]
     candidates = rivals or set(times) - NOT_COMPARED
     known = {rival: times[rival] for rival in sorted(candidates) if rival in times}
     if ours not in times or not known:

@@ -25,7 +25,7 @@ from experiments.operators.families.windows import (
     pool_last,
 )
 from experiments.operators.references import REFERENCES, references
-from experiments.operators.summary import line, summarise, table
+from experiments.operators.summary import FAST, line, summarise, table
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.language.evaluation import evaluate
@@ -227,6 +227,18 @@ def test_a_copy_of_arrays_is_beside_our_call_on_arrays(threads, dtype):
     kinds = {"copy", "copy, arrays", "tilewright, arrays"} if threads == 1 else {"copy"}
     assert {name for name in row["median_s"] if "copy" in name or "arrays" in name} == kinds
     assert row["largest_error"] < 0.01
+
+
+@pytest.mark.parametrize(("window", "is_faster"), [((3, 3), True), ((1, 1), False)])
+def test_a_convolution_is_timed_in_the_fast_mode_too_where_that_allows_more(window, is_faster):
+    from experiments.operators.cpu import compare, target
+
+    padding = (window[0] // 2, window[1] // 2)
+    layer = Convolution(1, 32, 8, 32, window, 1, padding, "relu", "float32")
+    row = compare(layer.workload, layer.rivals, layer.others, target(1), 0.5, timed=0.1)
+    assert (FAST in row["median_s"]) == ("fast" in row) == is_faster
+    text = table({"date": "2026-01-01", "command": "x", "cases": {"a": row}})
+    assert ('numerics="fast"' in text) == is_faster
 
 
 def test_a_convolution_that_is_a_product_is_compared_with_torch():

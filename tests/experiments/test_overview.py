@@ -48,3 +48,22 @@ def test_a_changed_file_changes_the_ratio(tmp_path, monkeypatch):
     ]
     assert found.mean == pytest.approx(1.0)
     assert [case.name for case in found.losses] == ["b"]
+
+
+def test_a_mode_of_numerics_has_a_ratio_of_its_own(tmp_path, monkeypatch):
+    def row(fast):
+        fastest = {"tilewright, fast": fast} if fast else {}
+        own = {"fast": {"schedule": {"template": "winograd"}}} if fast else {}
+        return {"median_s": {"tilewright": 2.0, "eager": 3.0, **fastest}, **own}
+
+    (tmp_path / "modes.json").write_text(json.dumps({"cases": {"a": row(1.0), "b": row(None)}}))
+    monkeypatch.setattr(reading, "EXPERIMENTS", tmp_path)
+    strict, fast = (
+        reading.read(Entry(CPU, "Convolutions", "two", "torch", ("modes.json",), numerics=mode))
+        for mode in ("strict", "fast")
+    )
+    assert [(c.rival, c.ratio, c.winograd) for c in strict.cases] == [("eager", 1.5, False)] * 2
+    assert [(c.rival, c.ratio, c.winograd) for c in fast.cases] == [
+        ("eager", 3.0, True),
+        ("eager", 1.5, False),
+    ]
