@@ -35,6 +35,7 @@ COMMANDS = {
     "show": "show.show_command",
     "operators": "show.operators_command",
     "targets": "show.targets_command",
+    "extract": "extract.extract_command",
     "export": "data.export_command",
     "import": "data.import_command",
     "list": "data.list_command",

@@ -7,7 +7,9 @@ inputs become fake tensors first, so models on ``meta`` are welcome, and no kern
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,7 +17,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
-from tilewright.spaces.errors import InputError
+from tilewright.scheduler.torch.blame import failed
 from tilewright.spaces.target import Target
 
 CAPTURES = 1 << 10
@@ -31,8 +33,10 @@ def captured(
     args: Sequence[Any],
     target: Target,
     kwargs: Mapping[str, Any] | None = None,
+    dtype: torch.dtype | None = None,
 ) -> list[fx.Graph]:
-    """The graphs of a call of ``module``, for inference on a device like that of ``target``.
+    """The graphs of a call of ``module``, for inference on a device like that of ``target``. All
+    tensors of floating point are taken for ``dtype``, if one is given.
 
     Raises :class:`InputError` for a module that cannot be captured, with the line of its code.
     """
@@ -40,7 +44,7 @@ def captured(
 
     graphs: list[fx.Graph] = []
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    fakes = _Fakes(mode, target.kind)
+    fakes = _Fakes(mode, _device(target), dtype)
     model = fakes.module(module)
     given, named = fakes.tree(tuple(args)), fakes.tree(dict(kwargs or {}))
     settings = {
@@ -51,11 +55,29 @@ def captured(
     known = {name: value for name, value in settings.items() if hasattr(dynamo_config, name)}
     compiled = torch.compile(model, backend=_Backend(graphs), dynamic=False)
     try:
-        with dynamo_config.patch(**known), mode, torch.no_grad():
+        with _silence(), dynamo_config.patch(**known), mode, torch.no_grad():
             compiled(*given, **named)
     except Exception as error:  # anything that the user's code, or a graph break, may raise
-        raise InputError(_refusal(error)) from error
+        raise failed(error) from error
     return graphs
+
+
+def _device(target: Target) -> str:
+    """The kind of device of the fake tensors. Without a GPU, torch has fake ones of CPUs alone:
+    kernels for GPUs compute the same."""
+    found = getattr(torch, target.kind, None)
+    return target.kind if found is not None and found.is_available() else "cpu"
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep torch from logging what is raised, or what the user has asked for."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 class _Backend:
@@ -69,6 +91,7 @@ class _Backend:
 
         before = len(self._graphs)
         patches = {"post_grad_custom_pre_pass": self._keep, "fx_graph_cache": False}
+        patches |= {"compile_threads": 1}  # no processes that would compile what is not compiled
         try:
             compile_fx(module, list(inputs), config_patches=patches)
         except Exception:
@@ -82,10 +105,11 @@ class _Backend:
 
 
 class _Fakes:
-    """Fake tensors in place of real ones, each made once, on a device of one kind."""
+    """Fake tensors in place of real ones, each made once, on one device, and all of
+    floating point in one dtype, if it is given."""
 
-    def __init__(self, mode: FakeTensorMode, kind: str) -> None:
-        self._mode, self._kind = mode, kind
+    def __init__(self, mode: FakeTensorMode, device: str, dtype: torch.dtype | None) -> None:
+        self._mode, self._device, self._dtype = mode, device, dtype
         self._made: dict[int, Any] = {}
 
     def module(self, module: torch.nn.Module) -> torch.nn.Module:
@@ -99,9 +123,12 @@ class _Fakes:
 
     def _fake(self, tensor: torch.Tensor) -> Any:
         if id(tensor) not in self._made:
+            dtype = tensor.dtype
+            if self._dtype is not None and dtype.is_floating_point:
+                dtype = self._dtype
             with self._mode:
                 made: torch.Tensor = torch.empty_strided(
-                    tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=self._kind
+                    tuple(tensor.shape), tensor.stride(), dtype=dtype, device=self._device
                 )
             if isinstance(tensor, torch.nn.Parameter):
                 made = torch.nn.Parameter(made, requires_grad=tensor.requires_grad)
@@ -115,9 +142,3 @@ def _tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
     yield from module.buffers()
     for part in module.modules():
         yield from (each for each in vars(part).values() if isinstance(each, torch.Tensor))
-
-
-def _refusal(error: Exception) -> str:
-    """One line with the cause and the line of the user's code."""
-    text = " ".join(str(error).split())
-    return f"the module cannot be captured: {type(error).__name__}: {text[:120]}"

@@ -22,6 +22,12 @@ def name_of(node: fx.Node) -> str:
     return str(schema.name).split("::")[-1] if schema else getattr(node.target, "__name__", "?")
 
 
+def called(node: fx.Node) -> str:
+    """The same, of a result of several the name of the operator that gives it."""
+    name = name_of(node)
+    return name_of(node.all_input_nodes[0]) if name == "getitem" else name
+
+
 def arguments(node: fx.Node) -> dict[str, Any]:
     """All arguments of a node by the names of its operator's schema, defaults included."""
     schema = getattr(node.target, "_schema", None)

@@ -152,6 +152,8 @@ class _Partitioning:
 
     def _accepted(self, translation: Translation) -> Region | str:
         """The region of a translation that a template serves, or why none does."""
+        if not translation.reduces:
+            return "it only moves elements"
         try:
             workload = program_workload(translation.text, {})
             space = space_for(workload, self._target)
@@ -161,8 +163,9 @@ class _Partitioning:
             return f"only {' and '.join(space.templates)} serves it"
         nodes = {array.name: node for node, array in translation.operands.items()}
         operands = tuple(nodes[array.name] for array in calling_of(workload).inputs)
-        if other := {fake(node).device.type for node in operands} - {self._target.kind}:
-            return f"operands on {' and '.join(sorted(other))}"
+        devices = {fake(node).device.type for node in (*operands, *translation.outputs)}
+        if len(devices) > 1:
+            return f"operands on {' and '.join(sorted(devices))}"
         copies = (node for node, array in translation.operands.items() if array.copied)
         return Region(translation.nodes, translation.outputs, operands, frozenset(copies), workload)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.scheduler.best import best
     from tilewright.scheduler.data.frame import trials
+    from tilewright.scheduler.extracting import extract
     from tilewright.scheduler.query import Answer, Provenance, query
     from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
     from tilewright.scheduler.suites.suite import Suite
@@ -59,6 +60,7 @@ __all__ = [
     "best",
     "detect_target",
     "explain",
+    "extract",
     "operator",
     "program",
     "query",
@@ -89,6 +91,7 @@ _HOMES = {
     "best": "tilewright.scheduler.best",
     "detect_target": "tilewright.spaces.target",
     "explain": "tilewright.scheduler.torch.explanation",
+    "extract": "tilewright.scheduler.extracting",
     "operator": "tilewright.spaces.named",
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",

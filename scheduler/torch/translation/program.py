@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +14,11 @@ import torch
 from torch import fx
 
 from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import fake, name_of, shape
+from tilewright.scheduler.torch.nodes import called, fake, name_of, shape
 from tilewright.scheduler.torch.translation.arrays import Described, described, written
 from tilewright.scheduler.torch.translation.axes import Axes
 from tilewright.scheduler.torch.translation.index import Index, Indices, borders, leaves
+from tilewright.scheduler.torch.translation.lines import Definition, entry, tidied
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import moves_whole, rule_of, seen_through, ties_of
 from tilewright.scheduler.torch.translation.values import (
@@ -30,6 +31,7 @@ from tilewright.scheduler.torch.translation.values import (
 
 LARGEST = 3e38
 """The largest number of the language, about."""
+_NAME = re.compile(r"\w+")
 _ENTRY = re.compile(r"[\w.]+(\[[^\[\]]*\])?")
 """Text that may be repeated: a number, or one entry of an array."""
 
@@ -43,18 +45,6 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Definition:
-    """One line ``name[axes] = body``."""
-
-    name: str
-    axes: tuple[str, ...]
-    body: str
-
-    def __str__(self) -> str:
-        return f"{entry(self.name, self.axes)} = {self.body}"
-
-
-@dataclass(frozen=True)
 class Placed:
     """A product's stage: its axes, the indices at which it is ``computed``, and those at which the
     stage is then ``read``."""
@@ -63,12 +53,6 @@ class Placed:
     axes: Sequence[str | None]
     computed: list[Index]
     read: list[Index]
-
-
-def entry(name: str, indices: Iterable[object]) -> str:
-    """One element of an array, as the language writes it."""
-    words = ", ".join(map(str, indices))
-    return f"{name}[{words}]" if words else name
 
 
 def _broadcast(given: Any, indices: Indices) -> list[Index]:
@@ -111,7 +95,10 @@ class Translation:
             for one, other in ties_of(node):
                 self.axes.tie(one, other)
         self._shared = self._read_often()
-        self._results = [self._result(node) for node in self.outputs]
+        results = [self._result(node) for node in self.outputs]
+        self._lines, self._results = tidied(self._lines, results)
+        self._used = {word for line in self._lines for word in _NAME.findall(str(line))}
+        self.operands = {n: array for n, array in self.operands.items() if array.name in self._used}
 
     # What rules ask for
 
@@ -257,7 +244,7 @@ class Translation:
     def _computed(self, node: fx.Node, indices: Indices) -> Value:
         rule = rule_of(node)
         if rule is None:
-            raise Gap(name_of(node))
+            raise Gap(called(node))
         if fake(node).dtype.is_complex:
             raise Gap("complex numbers")
         if rule.view is not None:
@@ -323,47 +310,23 @@ class Translation:
     # The text
 
     @property
+    def reduces(self) -> bool:
+        """Tell whether anything is reduced."""
+        return any(line.reduces for line in self._lines)
+
+    @property
     def text(self) -> str:
         """The program."""
-        lines, results = self._tidied()
-        used = {word for line in lines for word in re.findall(r"\w+", str(line))}
-        extents = [f"{a}={e}" for a, e in self.axes.extents.items() if a in used]
+        lines, results = self._lines, self._results
+        extents = [f"{a}={e}" for a, e in self.axes.extents.items() if a in self._used]
         pairs = zip(self.outputs, results, strict=True)
         last = results == [lines[-1].name]
         parts = [
             *([f"axes {', '.join(extents)}"] if extents else []),
             *(str(operand) for operand in self.operands.values()),
             *(str(written(node, name)) for node, name in pairs),
-            *self.conditions,
+            *(text for text in self.conditions if set(_NAME.findall(text)) & self._used),
             *map(str, lines),
             *([] if last else [f"-> {', '.join(results)}"]),
         ]
         return "\n".join(parts)
-
-    def _tidied(self) -> tuple[list[Definition], list[str]]:
-        """The lines without outputs that only repeat another stage, and the outputs' names."""
-        lines, results = list(self._lines), list(self._results)
-        for place, name in enumerate(results):
-            line = next(line for line in lines if line.name == name)
-            other = next((each for each in lines if _repeats(line, each)), None)
-            if other is None or other.name in results:
-                continue
-            if _count(other.name, lines) > 2:  # its definition, this line, and more
-                if other.axes != line.axes:
-                    continue
-                results[place] = other.name
-            else:
-                lines[lines.index(line)] = replace(line, body=other.body)
-                line = other
-            lines.remove(line)
-        return lines, results
-
-
-def _repeats(line: Definition, other: Definition) -> bool:
-    """Tell whether a line only gives another stage's elements, perhaps in another order."""
-    return line.body == entry(other.name, other.axes) and set(line.axes) == set(other.axes)
-
-
-def _count(name: str, lines: Iterable[Definition]) -> int:
-    """How often a name occurs."""
-    return sum(len(re.findall(rf"\b{name}\b", str(line))) for line in lines)

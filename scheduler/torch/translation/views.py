@@ -139,6 +139,14 @@ def _roll(node: fx.Node, given: Given, indices: Indices) -> Source:
     return source, found
 
 
+@view("unfold")
+def _unfold(node: fx.Node, given: Given, indices: Indices) -> Source:
+    *found, inner = indices
+    place = dimension(given["dimension"], len(found))
+    found[place] = found[place] * given["step"] + inner
+    return _source(given), found
+
+
 @pieces("split", "split_with_sizes")
 def _split(node: fx.Node, number: int, indices: Indices) -> Source:
     given = arguments(node)

@@ -51,7 +51,7 @@ def test_completion_knows_the_commands(tmp_path):
     typed |= {"PYTHONPATH": PATHS, "_TILEWRIGHT_COMPLETE": "complete_bash"}
     environment = os.environ | typed
     done = subprocess.run(COMMAND, env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert done.stdout.split() == ["evaluate", "explain", "export"], done.stderr
+    assert done.stdout.split() == ["evaluate", "explain", "extract", "export"], done.stderr
 
 
 def test_no_command_shows_the_help(capsys):

@@ -19,8 +19,8 @@ Function = Callable[..., Any]
 
 
 def traced(function: Function, inputs: Sequence[torch.Tensor]) -> fx.GraphModule:
-    """The graph of ATen nodes of a function, without mutation."""
-    functional = torch.func.functionalize(function, remove="mutations_and_views")
+    """The graph of ATen nodes of a function, without mutations."""
+    functional = torch.func.functionalize(function, remove="mutations")
     return make_fx(functional, tracing_mode="fake")(*inputs)
 
 

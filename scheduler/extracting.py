@@ -1,0 +1,41 @@
+"""The workloads of a PyTorch model. Torch is loaded with the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilewright.scheduler.extras import extra
+from tilewright.spaces.settings import Default
+from tilewright.spaces.target import Target
+
+if TYPE_CHECKING:
+    from tilewright.scheduler.torch.extraction import Extraction
+
+
+def extract(
+    model: Callable[..., Any],
+    args: Sequence[Any] = (),
+    rows: Mapping[str, Sequence[int]] | None = None,
+    dtype: str | None = None,
+    target: Target | str = Default.TARGET,
+) -> Extraction:
+    """Find the workloads of a PyTorch model: the regions that the backend hands to kernels.
+
+    Example::
+
+        found = extract(model, (torch.randn(128, 768),))
+        tune_suite(found.suite(), "cpu", seconds=240)
+
+    ``model`` is a module that is called with ``args``, or a function that returns both; with
+    ``rows``, such as ``{"decode": [1, 8], "prefill": [2048]}``, one that takes the number of
+    ``rows``. Weights and inputs may be on ``meta``; those of floating point are taken for
+    ``dtype``, such as ``"bfloat16"``. No kernel is built, and none runs.
+
+    Raises :class:`InputError` for a model that cannot be captured, with the line of its code, for
+    an unknown phase, and for a model that no kernel computes any part of.
+    """
+    extra("torch", "torch", "extract")
+    from tilewright.scheduler.torch.extraction import extraction_of
+
+    return extraction_of(model, args, rows, dtype, target)

@@ -1,0 +1,72 @@
+"""The lines of a program's stages, without those that say nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One line ``name[axes] = body``."""
+
+    name: str
+    axes: tuple[str, ...]
+    body: str
+
+    @property
+    def reduces(self) -> bool:
+        """Tell whether the line has a reduction."""
+        return "](" in self.body
+
+    def __str__(self) -> str:
+        return f"{entry(self.name, self.axes)} = {self.body}"
+
+
+def entry(name: str, indices: Iterable[object]) -> str:
+    """One element of an array, as the language writes it."""
+    words = ", ".join(map(str, indices))
+    return f"{name}[{words}]" if words else name
+
+
+def tidied(
+    lines: Sequence[Definition], results: Sequence[str]
+) -> tuple[list[Definition], list[str]]:
+    """The lines without outputs that only repeat another stage, and without what no output needs;
+    and the outputs' names."""
+    lines, results = list(lines), list(results)
+    for place, name in enumerate(results):
+        line = next(line for line in lines if line.name == name)
+        other = next((each for each in lines if _repeats(line, each)), None)
+        if other is None or other.name in results:
+            continue
+        if _count(other.name, lines) > 2:  # its definition, this line, and more
+            if other.axes != line.axes:
+                continue
+            results[place] = other.name
+        else:
+            lines[lines.index(line)] = replace(line, body=other.body)
+            line = other
+        lines.remove(line)
+    return _needed(lines, results), results
+
+
+def _needed(lines: Sequence[Definition], results: Iterable[str]) -> list[Definition]:
+    """The lines of outputs, and of all that these read."""
+    needed, found = set(results), list[Definition]()
+    for line in reversed(lines):
+        if line.name in needed:
+            needed.update(re.findall(r"\w+", line.body))
+            found.append(line)
+    return found[::-1]
+
+
+def _repeats(line: Definition, other: Definition) -> bool:
+    """Tell whether a line only gives another stage's elements, perhaps in another order."""
+    return line.body == entry(other.name, other.axes) and set(line.axes) == set(other.axes)
+
+
+def _count(name: str, lines: Iterable[Definition]) -> int:
+    """How often a name occurs."""
+    return sum(len(re.findall(rf"\b{name}\b", str(line))) for line in lines)
