@@ -36,7 +36,8 @@ def kinds_of(chained: Chained) -> Kinds | None:
     """The dtypes; None if there are none, or several of 16 bits."""
     factors = [chained.left, chained.right, *(w.matrix for w in chained.weighings)]
     names = {read.name for factor in factors for read in factor.reads}
-    found = {chained.program.operand[name].dtype for name in names} & set(HALVES)
+    operand = chained.program.operand
+    found = {operand[name].dtype for name in names if name in operand} & set(HALVES)
     if found:
         kind = found.pop()
         return None if found else Kinds(kind, (kind,))

@@ -217,3 +217,12 @@ def test_parts_of_the_keys_wait_for_memory_to_be_merged_but_within_a_cluster():
     columns |= {"merge": np.array(merges), "split": np.array([4, 4, 4])}
     kernel, last, cluster = template.quantities(columns)["instructions"]
     assert kernel == last > cluster
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_sums_of_scores_and_a_mask_that_has_no_heads_are_served(dtype):
+    """Of one head, a factor of the second sum is itself a sum."""
+    text = f"q: {dtype}; k: {dtype}; v: {dtype}; n: int32[h](index < 65); where j < n[h]; "
+    text += "y[h,i,e] = sum[j]((sum[d](q[h,i,d] * k[h,j,d]) + a[i,j]) * v[h,j,e])"
+    work = workload(text, h=1, i=8, j=64, d=8, e=64)
+    assert space_for(work, H200).templates
