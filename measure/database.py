@@ -311,10 +311,11 @@ class Database:
         return list(self._reader.pairs(rows))
 
     @patient
-    def summaries(self) -> list[Summary]:
-        """One summary for each workload and target there are attempts of, in order of workload."""
+    def summaries(self, since: float | None = None) -> list[Summary]:
+        """One summary for each workload and target there are attempts of, in order of workload; of
+        those with attempts since a Unix time, if one is given."""
         with transaction(self._engine) as connection:
-            rows = connection.execute(summaries_query()).all()
+            rows = connection.execute(summaries_query(since)).all()
         return list(self._reader.summaries(rows))
 
     def export_jsonl(self, path: str | Path) -> int:

@@ -59,15 +59,16 @@ def versions_query(workload: Workload | None, target: Target | None) -> Select[A
     return query
 
 
-def summaries_query() -> Select[Any]:
-    """The counts of each pair that there are attempts of, with how fast its best record is."""
+def summaries_query(since: float | None = None) -> Select[Any]:
+    """The counts of each pair that there are attempts of (``since`` a Unix time, if one is given),
+    with how fast its best record is."""
     last = (
         select(measurements.c.pair_id, func.max(measurements.c.id).label("comparison"))
         .where(*compared(measurements))
         .group_by(measurements.c.pair_id)
         .subquery()
     )
-    return (
+    query = (
         select(
             *pairs.c["trials", "failures", "lost"],
             *workloads.c["text", "flops"],
@@ -82,6 +83,10 @@ def summaries_query() -> Select[Any]:
         .where(_TRIED)
         .order_by(*workloads.c["text", "key"], targets.c.id)
     )
+    if since is None:
+        return query
+    late = select(measurements.c.pair_id).where(measurements.c.started_at >= since)
+    return query.where(pairs.c.id.in_(late))
 
 
 def pairs_query() -> Select[Any]:

@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
+from tilewright.scheduler.cli.fitting import fitted, has_mark, name_of
 from tilewright.scheduler.cli.text import plain
 
 if TYPE_CHECKING:  # rich takes a tenth of a second to load, which lines need not
@@ -66,23 +67,27 @@ def console(stream: TextIO | None = None) -> Console:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table of plain text; a column whose name begins with # holds numbers."""
+    """A table of plain text; marks of columns are those of ``scheduler.cli.fitting``."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        numeric = column.startswith("#")
-        made.add_column(column.lstrip("#"), justify="right" if numeric else "left", overflow="fold")
+        side: Literal["left", "right"] = "right" if has_mark(column, "#") else "left"
+        made.add_column(name_of(column), justify=side, overflow="fold")
     for row in rows:
         made.add_row(*(Text(plain(cell)) for cell in row))
     return made
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a :func:`table`; as aligned lines where it is long, or where nobody looks."""
-    if sys.stdout.isatty() and len(rows) < LONG:
+    """Print a :func:`table`; as aligned lines where it is long, or where nobody looks. One with
+    columns that may be cut fits a terminal's width."""
+    if sys.stdout.isatty() and any(has_mark(column, "~") for column in columns):
+        cells = [[plain(cell) for cell in row] for row in rows]
+        print("\n".join(aligned(*fitted(columns, cells, console().width))))
+    elif sys.stdout.isatty() and len(rows) < LONG:
         console().print(table(columns, rows))
     else:
         print("\n".join(aligned(columns, rows)))
@@ -90,10 +95,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def aligned(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Lines of plain text with each column as wide as it needs; see :func:`table`."""
-    names = [column.lstrip("#") for column in columns]
+    names = [name_of(column) for column in columns]
     lines = [names, *([plain(cell) for cell in row] for row in rows)]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    sides = [">" if column.startswith("#") else "<" for column in columns]
+    sides = [">" if has_mark(column, "#") else "<" for column in columns]
     form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
     return (form.format(*line).rstrip() for line in lines)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from tilewright.scheduler.data.columns import (
     feature_column,
     parameter_column,
 )
+from tilewright.scheduler.data.selection import Selection
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.measure.records.record import Record
 
+EVERYTHING = Selection()
 TEST_SHARE = 0.2  # share of the workloads that are held out
 
 Chunk = Mapping[str, Sequence[Any]]
@@ -38,7 +40,7 @@ missing; others are of the column's kind."""
 
 
 class Table:
-    """Every attempt of a database, or of one workload or target.
+    """Every attempt of a database, or of one workload or target, or those of a selection.
 
     ``columns`` are those that all rows together need: what every record tells, the parameters of
     the workloads, and the decisions of the templates; with ``features`` also the group, its split,
@@ -52,13 +54,14 @@ class Table:
         workload: Workload | None = None,
         target: Target | None = None,
         features: bool = False,
+        selection: Selection = EVERYTHING,
     ) -> None:
-        self._database = database
+        self._database, self._selection = database, selection
         self._features: list[str] = []
         self._last = 0
         self._pairs = [
             (known, there)
-            for known, there in database.pairs()
+            for known, there in selection.pairs(database)
             if (workload is None or workload.key == known.key) and target in (None, there)
         ]
         self._tested = _tested({workload.key for workload, _ in self._pairs})
@@ -73,14 +76,12 @@ class Table:
                 yield self._chunk(workload, target, records)
 
     def _records(self, workload: Workload, target: Target) -> Iterator[Record]:
-        return self._database.records(workload, target)
+        return filter(self._selection.takes, self._database.records(workload, target))
 
     def _find_columns(self) -> list[Column]:
         parameters: dict[str, set[type]] = {}
         decisions: dict[tuple[str, str], set[type]] = {}
         for workload, target in self._pairs:
-            for name, value in workload.parameters:
-                parameters.setdefault(name, set()).add(type(value))
             known = []
             for record in self._records(workload, target):
                 self._last = max(self._last, record.id or 0)
@@ -88,6 +89,8 @@ class Table:
                     kinds = decisions.setdefault((record.schedule.template, name), set())
                     kinds.add(type(value))
                 known.append(record)
+            for parameter, given in workload.parameters if known else ():
+                parameters.setdefault(parameter, set()).add(type(given))
             if self._with_groups:
                 self._find_features(workload, target, known)
         self._features = list(dict.fromkeys(self._features))
@@ -146,6 +149,21 @@ class Table:
         for name, values in zip(self._features, matrix.T.tolist(), strict=True):
             found[FEATURE + name] = [None if value != value else value for value in values]
         return found
+
+
+def in_order(chunks: Iterable[Chunk], column: str, count: int | None) -> Iterator[Chunk]:
+    """All rows in one chunk by the values of ``column``, the least first and those without one
+    last; at most ``count`` of them."""
+    rows: dict[str, list[Any]] = {}
+    for chunk in chunks:
+        for name, values in chunk.items():
+            rows.setdefault(name, []).extend(values)
+    keys = rows.get(column, [])
+    known = [place for place, key in enumerate(keys) if key is not None]
+    missing = [place for place, key in enumerate(keys) if key is None]
+    order = [*sorted(known, key=keys.__getitem__), *missing][:count]
+    if order:
+        yield {name: [values[place] for place in order] for name, values in rows.items()}
 
 
 def _tested(workloads: Collection[str]) -> set[str]:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tilewright.scheduler.cli.options import AnswerFormat, DatabaseName, Format
+from tilewright.scheduler.cli.selecting import Limit, OfOperator, OnTarget, Since
 from tilewright.scheduler.cli.text import counted, say, without_passwords
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.files import is_stream
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
+    from tilewright.measure.tables.summary import Summary
+    from tilewright.scheduler.data.selection import Selection
 
 
 class ExportFormat(StrEnum):
@@ -48,23 +54,49 @@ def export_command(
             help="Add the features of cost models to a table, and a split of the workloads.",
         ),
     ] = False,
+    operator: OfOperator = None,
+    on_target: OnTarget = None,
+    since: Since = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only failed attempts, each with its reason.")
+    ] = False,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Sort a table by a column, such as latency_s, the least first."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="At most so many: the first by --sort, or else the newest."),
+    ] = None,
 ) -> None:
-    """Write every record of the database to a file.
+    """Write the records of the database to a file: all, or those that the options select.
 
     csv and parquet are tables with a typed column for each decision. A data card in Markdown is
     written beside them, as FILE.md: it describes the columns and the origin of the rows. A pipe or
     standard output gets the records only.
+
+    \b
+    Examples:
+      tilewright export log.jsonl
+      tilewright export fastest.csv --operator matmul --sort latency_s --limit 100
+      tilewright export - --format csv --failed --since 3d
     """
     from tilewright.measure.database import Database
+    from tilewright.scheduler.data.selection import Selection, moment_of
 
     format = format or _by_ending(file)
-    if format is ExportFormat.JSONL and features:
-        raise InputError("--features is for tables: --format csv or parquet, not jsonl")
+    for option, given in (("--features", features), ("--sort", sort is not None)):
+        if given and format is ExportFormat.JSONL:
+            raise InputError(f"{option} is for tables: --format csv or parquet, not jsonl")
+    selection = Selection(operator, on_target, moment_of(since), failed)
     with Database(db, create=False) as database:
         if format is ExportFormat.JSONL:
-            _tell(file, f"{counted(database.export_jsonl(file), 'record')} written to {file}")
+            _export_lines(database, file, selection, limit)
         else:
-            _export_table(database, file, format, db, features)
+            about = (_source(db), features, selection, sort, limit)
+            _export_table(database, file, format, *about)
 
 
 def _by_ending(file: Path) -> ExportFormat:
@@ -77,13 +109,30 @@ def _by_ending(file: Path) -> ExportFormat:
     return ExportFormat.JSONL
 
 
-def _export_table(
-    database: Database, file: Path, format: ExportFormat, db: str, features: bool
-) -> None:
+def _export_lines(database: Database, file: Path, selection: Selection, limit: int | None) -> None:
+    """Write the selected records, and the runs that they belong to, as lines of JSON."""
+    from tilewright.measure.records.jsonl import write_lines
+    from tilewright.scheduler.data.table import EVERYTHING
+
+    if limit is not None:
+        selection = selection.newest(database, limit)
+    if selection == EVERYTHING:
+        count = database.export_jsonl(file)
+    else:
+        count = write_lines(file, selection.runs(database), selection.records(database))
+    _tell(file, f"{counted(count, 'record')} written to {file}")
+
+
+def _source(db: str) -> str:
+    """The name of the database for a data card."""
+    return without_passwords(db) if "://" in db else Path(db).name
+
+
+def _export_table(database: Database, file: Path, format: ExportFormat, *about: Any) -> None:
+    """Write a table; ``about`` are further arguments of ``export_table``."""
     from tilewright.scheduler.data.export import export_table
 
-    source = without_passwords(db) if "://" in db else Path(db).name
-    count, card = export_table(database, file, str(format), source, features)
+    count, card = export_table(database, file, str(format), *about)
     beside = f", and what they are to {card}" if card else ""
     _tell(file, f"{counted(count, 'record')} written to {file}{beside}")
 
@@ -113,43 +162,119 @@ def import_command(
     print(f"{counted(count, 'new record')} in {without_passwords(db)}")
 
 
+class Order(StrEnum):
+    """The order in which workloads are listed."""
+
+    WORKLOAD = "workload"
+    TRIALS = "trials"
+    FAILURES = "failures"
+    BEST = "best"
+    RATE = "rate"
+
+
 def list_command(
     db: DatabaseName = "tuning.db",
     sessions: Annotated[
         bool, typer.Option("--sessions", help="List the jobs instead, the latest last.")
     ] = False,
+    operator: OfOperator = None,
+    on_target: OnTarget = None,
+    since: Since = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only workloads with failed attempts.")
+    ] = False,
+    sort: Annotated[
+        Order,
+        typer.Option(help="The order: best, the fastest first; of other figures, the largest."),
+    ] = Order.WORKLOAD,
+    limit: Limit = None,
     format: AnswerFormat = Format.TABLE,
 ) -> None:
-    """List the workloads and targets in the database, each with its best latency."""
-    from tilewright.measure.database import Database
+    """List the workloads and targets in the database, each with its best latency.
 
+    A terminal shows what fits its width; pipes, and --format json, get everything.
+
+    \b
+    Examples:
+      tilewright list --operator matmul --sort rate --limit 10
+      tilewright list --since 3d --failed
+    """
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.data.selection import Selection, moment_of
+
+    selection = Selection(operator, on_target, moment_of(since), failed)
+    if sessions and (failed or sort is not Order.WORKLOAD):
+        raise InputError("--failed and --sort are for workloads; allowed with --sessions: others")
     with Database(db, create=False) as database:
         if sessions:
             from tilewright.scheduler.cli.commands.sessions import print_sessions
 
-            print_sessions(database, format)
+            print_sessions(database, format, selection, limit)
         else:
-            _print_workloads(database, format)
+            found = _sorted(_summaries(database, selection), sort)[:limit]
+            _print_workloads(database, found, format)
 
 
-def _print_workloads(database: Database, format: Format) -> None:
-    summaries = database.summaries()
+def _summaries(database: Database, selection: Selection) -> list[Summary]:
+    """The summaries of a database that are wanted."""
+    return [
+        summary
+        for summary in database.summaries(selection.since)
+        if selection.is_of(summary.workload, summary.target)
+        and (summary.failures or not selection.failed)
+    ]
+
+
+def _sorted(summaries: list[Summary], order: Order) -> list[Summary]:
+    """Summaries in this order, those last that lack the figure."""
+    keys: dict[Order, Callable[[Summary], float]] = {
+        Order.TRIALS: lambda summary: -summary.trials,
+        Order.FAILURES: lambda summary: -summary.failures,
+        Order.BEST: lambda summary: summary.score or inf,
+        Order.RATE: lambda summary: -summary.flops / (summary.score or inf),
+    }
+    return sorted(summaries, key=keys[order]) if order in keys else summaries
+
+
+def _print_workloads(database: Database, summaries: Sequence[Summary], format: Format) -> None:
     if format is Format.JSON:
         print(json.dumps([summary.to_json() for summary in summaries]))
         return
-    from tilewright.scheduler.cli.output import print_table, seconds
+    from tilewright.scheduler.cli.output import print_table
+
+    columns = ("~workload", "~~target", "#trials", "#failures", "#best", "?#GFLOP/s")
+    print_table(columns, [_row(summary) for summary in summaries])
+    _warn_of_earlier(database, summaries)
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    from tilewright.scheduler.cli.output import seconds
+
+    best = summary.score
+    rate = f"{summary.flops / best / 1e9:.1f}" if best and summary.flops else "-"
+    counts = (str(summary.trials), str(summary.failures))
+    figures = (seconds(best) if best else "-", rate)
+    return (_text_for_people(summary.workload), summary.target.summary, *counts, *figures)
+
+
+def _text_for_people(text: str) -> str:
+    """A workload's text; on a terminal without parameters that have their usual values."""
+    from tilewright.spaces.operators import workload
+    from tilewright.spaces.workloads.spelling import short_text
+
+    if not sys.stdout.isatty():
+        return text
+    try:
+        return short_text(workload(text))
+    except InputError:  # it was measured by a version that knew other operators
+        return text
+
+
+def _warn_of_earlier(database: Database, summaries: Sequence[Summary]) -> None:
+    """Say how many records are of earlier versions of their templates."""
     from tilewright.scheduler.earlier import count_earlier, remark
     from tilewright.spaces.declared import is_of_earlier_version
 
-    columns = ("workload", "target", "#trials", "#failures", "#best", "#GFLOP/s")
-    rows = []
-    for summary in summaries:
-        best = summary.score
-        rate = f"{summary.flops / best / 1e9:.1f}" if best and summary.flops else "-"
-        figures = (seconds(best) if best else "-", rate)
-        counts = (str(summary.trials), str(summary.failures))
-        rows.append((summary.workload, summary.target.summary, *counts, *figures))
-    print_table(columns, rows)
     targets = {summary.target.fingerprint: summary.target for summary in summaries}
     versions = database.versions()
     earlier = sum(

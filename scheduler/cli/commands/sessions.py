@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,9 @@ from tilewright.scheduler.cli.place import ExecutorName, Insecure
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.scheduler.cli.job import Request
+    from tilewright.scheduler.data.selection import Selection
     from tilewright.scheduler.tuning.runs.sessions import Rest, Session
+    from tilewright.spaces.workloads.workload import Workload
 
 
 def resume_command(
@@ -85,18 +88,29 @@ def _request(rest: Rest, session: str) -> Request:
     return Request(what, run.target, rest.budget, run.seed, session, objective, search, numerics)
 
 
-def print_sessions(database: Database, format: Format = Format.TABLE) -> None:
-    """Print the jobs in a database and their states."""
+def print_sessions(
+    database: Database, format: Format, selection: Selection, limit: int | None
+) -> None:
+    """Print the jobs in a database that are wanted, and their states; at most the latest few."""
     from tilewright.scheduler.tuning.runs.sessions import sessions
 
-    found, now = sessions(database), time.time()
+    wanted = [session for session in sessions(database) if _is_wanted(session, selection)]
+    found, now = wanted[-(limit or 0) :], time.time()
     if format is Format.JSON:
         print(json.dumps([session.to_json(now) for session in found]))
         return
     from tilewright.scheduler.cli.output import print_table
 
-    columns = ("session", "workload", "target", "executor", "#seed", "started", "#lasted", "state")
+    about = ("session", "~workload", "~~target", "?executor", "?#seed")
+    columns = (*about, "started", "#lasted", "~state")
     print_table(columns, [_row(session, now) for session in found])
+
+
+def _is_wanted(session: Session, selection: Selection) -> bool:
+    since = selection.since
+    return (since is None or session.heartbeat >= since) and any(
+        selection.is_of(str(run.workload), run.target) for run in session.runs
+    )
 
 
 def _row(session: Session, now: float) -> tuple[str, ...]:
@@ -114,8 +128,16 @@ def _row(session: Session, now: float) -> tuple[str, ...]:
     targets = "; ".join(dict.fromkeys(run.target.summary for run in session.runs))
     told = first.configuration
     ran = " ".join(str(told[name]) for name in ("executor", "address") if told.get(name))
-    about = (session.name, f"{first.workload}{more}", targets, ran or "-", str(first.seed))
+    workload = f"{_for_people(first.workload)}{more}"
+    about = (session.name, workload, targets, ran or "-", str(first.seed))
     return (*about, moment(session.started_at), lasted, words[state])
+
+
+def _for_people(workload: Workload) -> str:
+    """A workload's text; on a terminal without parameters that have their usual values."""
+    from tilewright.spaces.workloads.spelling import short_text
+
+    return short_text(workload) if sys.stdout.isatty() else str(workload)
 
 
 def _last_heard(ago: float) -> str:
