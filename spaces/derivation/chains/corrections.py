@@ -88,7 +88,7 @@ class Derivation:
             correction = None if function is None or u == ZERO else Scaling(function, u)
             self._check_leaving(own, q, scaled=correction is not None)
             # A factor that stays multiplies a whole difference, as written, and not both sides.
-            total = own.element if q == ONE else _total(map(element, terms))
+            total = _difference_first(own.element) if q == ONE else _total(map(element, terms))
             return replace(own, element=total, correction=correction, result=times(own.state, q))
         if any(t.function for t in terms):
             raise UnderivableError(
@@ -102,6 +102,27 @@ class Derivation:
         normalises = scaled and isinstance(q, Binary) and q.operator == "/"
         if self.strict and constant(q) is None and not normalises:
             raise UnderivableError(f"{own.element} may overflow without its factor {q}")
+
+
+def _difference_first(f: Expression) -> Expression:
+    """The same with exponents ``c * x - c * m`` as ``(x - m) * c``: where an ``m`` of what has been
+    seen so far is large, both products may overflow, and no element is as far from it."""
+    match f:
+        case Call("exp" | "exp2", (Binary("-", left, right),)):
+            (x, by), (m, same) = _multiple(left), _multiple(right)
+            if by == same != 1:
+                return Call(f.function, (Binary("*", Binary("-", x, m), Number(by)),))
+            return f
+        case Binary():
+            return f.with_children(tuple(map(_difference_first, f.children)))
+    return f
+
+
+def _multiple(f: Expression) -> tuple[Expression, float]:
+    match f:
+        case Binary("*", x, Number(by)) | Binary("*", Number(by), x):
+            return x, by
+    return f, 1.0
 
 
 def _extreme(derivation: Derivation, own: ChainReduction, terms: Sequence[Term]) -> ChainReduction:

@@ -45,6 +45,11 @@ KNOWN = {
         {"r": 3, "c": 1000},
         {"x": "-inf until the end"},
     ),
+    "a base of two, distributed, beside the least number": (
+        "m[r] = max[c](x[r,c] + z[c]); y[r] = sum[c](exp2((x[r,c] + z[c]) * 1.5 - m[r] * 1.5))",
+        {"r": 15, "c": 3},
+        {"z": "rows of least", "x": "rows of -1e37"},
+    ),
     "a minimum of infinities at first": (
         "m[r] = min[c](x[r,c]); y[r] = sum[c](exp((m[r] - x[r,c]) * 2.5))",
         {"r": 3, "c": 1000},
