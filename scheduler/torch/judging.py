@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import cycle, islice
 from statistics import median
 from typing import Any
 
@@ -70,7 +71,8 @@ def running() -> Iterator[None]:
 
 
 def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> Times:
-    """Time two calls of the same tensors in turns; each call takes the next of ``inputs``.
+    """Time two calls in turns. Each call takes the next of ``inputs``: none finds in the caches
+    what the other one left there.
 
     The gain is the median over rounds, which a busy machine disturbs least: both calls of a round
     meet the same disturbance.
@@ -78,16 +80,15 @@ def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[torch.Tensor]]) 
     for each in inputs[:2]:
         ours(each)
         rival(each)
-    calls = _calls(rival, inputs)
+    count = _calls(rival, inputs)
+    following = cycle(inputs)
     found: list[tuple[float, float]] = []
     end = time.perf_counter() + SECONDS
-    place = 0
     while len(found) < ROUNDS or time.perf_counter() < end:
-        turn = [inputs[(place + i) % len(inputs)] for i in range(calls)]
-        place += calls
-        found.append((_seconds(ours, turn), _seconds(rival, turn)))
-    theirs = median(rival for _, rival in found)
-    return Times(theirs / median(rival / own for own, rival in found), theirs)
+        own, other = (_seconds(call, list(islice(following, count))) for call in (ours, rival))
+        found.append((own, other))
+    theirs = median(other for _, other in found)
+    return Times(theirs / median(other / own for own, other in found), theirs)
 
 
 def _calls(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> int:
@@ -97,16 +98,19 @@ def _calls(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> int:
 
 
 def _seconds(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> float:
-    """Seconds of one of these calls; a GPU is waited for."""
+    """Seconds of one of these calls: CPU time where one thread does all, so that others on the
+    machine do not count, else wall time. A GPU is waited for."""
     on_gpu = any(tensor.is_cuda for tensor in inputs[0])
+    alone = torch.get_num_threads() == 1 and not on_gpu
+    clock = time.thread_time if alone else time.perf_counter
     if on_gpu:
         torch.cuda.synchronize()
-    began = time.perf_counter()
+    began = clock()
     for each in inputs:
         call(each)
     if on_gpu:
         torch.cuda.synchronize()
-    return (time.perf_counter() - began) / len(inputs)
+    return (clock() - began) / len(inputs)
 
 
 def like(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

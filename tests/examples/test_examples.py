@@ -21,6 +21,7 @@ NEEDS = {
     "dataframe": ["pandas"],
     "plots": ["pandas", "matplotlib"],
     "read_a_run": ["pandas", "matplotlib"],
+    "torch_model": ["torch"],
 }
 WRITES = {"plots": "course.svg", "cost_model": "model.json", "suite": "layers.toml"}
 LONGEST = 85  # lines
