@@ -23,7 +23,11 @@ sys.path.insert(0, str(ROOT))
 
 from tests.pages import blocks  # noqa: E402  (of this repository)
 
-LEFT_OUT = {".git", ".venv", "build", "dist"}
+PARTS = (
+    *("pyproject.toml", "setup.py", "README.md", "LICENSE"),
+    *("spaces", "measure", "costmodel", "scheduler"),
+)
+"""Files and folders that a wheel is made of."""
 BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('made'))"
 HEADERS = ("CPATH", "C_INCLUDE_PATH")
 """Variables that may lead a compiler to Python's headers."""
@@ -31,9 +35,8 @@ HEADERS = ("CPATH", "C_INCLUDE_PATH")
 
 def built_wheel(folder: Path) -> Path:
     """A wheel of this checkout, built in ``folder``; the checkout stays as it is."""
-    for path in ROOT.iterdir():
-        if path.name not in LEFT_OUT and path.suffix != ".egg-info":
-            (folder / path.name).symlink_to(path)
+    for name in PARTS:
+        (folder / name).symlink_to(ROOT / name)
     run([sys.executable, "-c", BUILD], folder)
     [wheel] = (folder / "made").glob("tilewright-*.whl")
     return wheel

@@ -50,6 +50,16 @@ def test_the_environment_has_the_wheel_and_nothing_of_the_checkout(home):
     assert str(ROOT) not in paths
 
 
+def test_the_wheel_has_one_package_with_types_suites_and_a_command(home):
+    [packages] = (home / "env/lib").glob("python3*/site-packages")
+    assert [path.parent.name for path in packages.glob("*/__init__.py")] == ["tilewright"]
+    for name in (".", "spaces", "measure", "costmodel", "scheduler"):
+        assert (packages / "tilewright" / name / "py.typed").is_file()
+    suites = "from tilewright.scheduler.suites.suite import shipped_suites as s; print(s()[0])"
+    assert newcomer.run([home / "env/bin/python", "-c", suites], home) == "bert-base\n"
+    assert newcomer.run([home / "env/bin/tilewright", "--version"], home).split()[0] == "tilewright"
+
+
 def test_no_header_of_python_is_found_by_the_compiler(home):
     command = ["gcc", "-E", "-include", "Python.h", "-x", "c", "/dev/null"]
     variables = newcomer.environment(home)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -175,33 +174,6 @@ def test_text_will_do_for_everything(here):
     answer = tilewright.query(f"{result.workload}", database="x.db")
     assert (answer.provenance, answer.schedule) == ("measured", result.best.schedule)
     assert tilewright.best(WORK, database="x.db").schedule == answer.schedule
-
-
-@pytest.mark.slow
-def test_a_wheel_has_all_it_needs(tmp_path):
-    source = tmp_path / "source"
-    for name in PACKAGES:
-        shutil.copytree(ROOT / name, source / name)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    command = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
-    done = python(*command, "--wheel-dir", str(tmp_path), str(source), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("tilewright-*.whl")
-    installed = tmp_path / "installed"
-    command = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", str(installed))
-    done = python(*command, str(wheel), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert [path.name for path in installed.glob("*/__init__.py")] == []
-    assert {path.name for path in installed.iterdir() if path.is_dir()} > {"tilewright"}
-    for name in (".", *PACKAGES):
-        assert (installed / "tilewright" / name / "py.typed").exists()
-    words = ("tune", "matmul", "m=32", "n=32", "k=32", "--trials", "8", "--db", "x.db")
-    done = python("-m", "tilewright", *words, cwd=tmp_path, path=str(installed))
-    assert done.returncode == 0, done.stderr
-    module = "tilewright.scheduler.suites.suite"
-    script = f"from {module} import shipped_suites; print(shipped_suites()[0])"
-    assert python("-c", script, cwd=tmp_path, path=str(installed)).stdout == "bert-base\n"
 
 
 def test_the_version_is_printed_without_the_libraries_of_commands(tmp_path):
