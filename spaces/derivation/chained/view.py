@@ -259,8 +259,7 @@ class _Reader:
             name, why = chain(self.program, self.over).refusals[0]
             raise InputError(
                 f"the chain over {self.over[0]} has no corrections for one pass: in {name}, {why}; "
-                "what a key gives may read results of its row in a factor, in a polynomial, or "
-                "within exp, such as exp(score - maximum)"
+                "what a key gives may read results of its row in a factor, a polynomial, or in exp"
             )
         own = set(self.product.axes) - set(self.over)
         scalars, weighings, width = [], [], None
