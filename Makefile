@@ -9,8 +9,6 @@ WORKLOAD := matmul m=512 n=512 k=512 epilogue="gelu(x + bias[n])"
 
 demo: .venv/demo.stamp
 	$(BIN)/tilewright tune $(WORKLOAD) --trials 128 --seconds 45 --db tuning.db
-	$(BIN)/tilewright query $(WORKLOAD) --db tuning.db
-	$(BIN)/tilewright train --db tuning.db --out model.json
 
 test: check
 	$(BIN)/python -m compileall -q spaces measure costmodel scheduler tests  # once, for all processes

@@ -29,10 +29,20 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
         ("schedule", str(best.schedule)),
         *([("note", note)] if note else []),
         *found(yardstick, best),
+        *_over_the_first(result),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
         *([("session", session)] if session else []),
         ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
     ]
+
+
+def _over_the_first(result: TuningResult) -> list[tuple[str, str]]:
+    """How many times as fast the best is as the first right kernel of the run, if it had one."""
+    if result.best is None or result.best.score is None or not result.history:
+        return []
+    trial, _, latency = result.history[0]
+    ratio = times(latency / result.best.score)
+    return [("over the first kernel", f"{ratio}, found at trial {trial}")]
 
 
 def found(yardstick: Yardstick, best: Measurement) -> list[tuple[str, str]]:

@@ -175,6 +175,7 @@ def test_a_pipe_gets_few_lines(tmp_path):
         "to repeat the run:",
         "  tilewright tune matmul m=64 n=64 k=64 --trials 2 --seconds 100 --db tuning.db",
     ]
+    assert re.search(r"^over the first kernel +[\d.]+ x, found at trial [12]$", out, re.MULTILINE)
     end = lines[lines.index("") + 1 : kept]
     assert end[0].split() == ["latency", "of", "best", "schedule"]
     assert [" 100.0 %  contraction: " in line for line in end[1:]] == [True, False]
