@@ -71,7 +71,7 @@ def _body(translation: Translation, node: fx.Node, place: Placed) -> str:
     if given.get("is_causal") and own.terms:
         if shape(query)[2] != shape(key)[2] and name_of(node) != BY_CPU:
             raise Gap("a causal mask of fewer queries than keys")
-        translation.conditions[f"where {own} <= {row}"] = None
+        translation.conditions[f"where {own} <= {row}"] = str(own)
     read = translation.number(value, [batch, shared, own, column])
     return f"sum[{own}](softmax[{own}]({score}) * {read})" if own.terms else read
 

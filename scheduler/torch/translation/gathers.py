@@ -65,6 +65,56 @@ def _cat(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     return text
 
 
+@pointwise("slice_scatter", ties=_none)
+def _slice_scatter(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    """The source along a slice of a dimension, and the array elsewhere."""
+    given = arguments(node)
+    place = dimension(given["dim"], len(indices))
+    first, step = _start(given["start"], shape(node)[place]), given["step"]
+    count = shape(given["src"])[place]
+    here, at = indices[place], list(indices)
+    at[place] = (here + -first) // step
+    conditions = [f"{here} >= {first}", f"{here} < {first + (count - 1) * step + 1}"]
+    conditions += [f"({here + -first}) % {step} == 0"] if step > 1 else []
+    return _replaced(translation, node, indices, at, " and ".join(conditions))
+
+
+def _start(given: int | None, extent: int) -> int:
+    first = given or 0
+    return max(first + extent, 0) if first < 0 else min(first, extent)
+
+
+@pointwise("select_scatter", ties=_none)
+def _select_scatter(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    """The source at one index of a dimension, and the array elsewhere."""
+    given = arguments(node)
+    place = dimension(given["dim"], len(indices))
+    number_ = given["index"] % shape(node)[place]
+    at = [*indices[:place], *indices[place + 1 :]]
+    return _replaced(translation, node, indices, at, f"{indices[place]} == {number_}")
+
+
+def _replaced(
+    translation: Translation, node: fx.Node, indices: Indices, at: Indices, when: str
+) -> Value:
+    given = arguments(node)
+    with translation.guarded():
+        source = translation.number(given["src"], at)
+    return f"select({when}, {source}, {translation.number(given['self'], indices)})"
+
+
+@pointwise("fill", ties=_none, cheap=True)
+def _fill(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    """One number in the shape of an array."""
+    return translation.argument(arguments(node)["value"], indices)
+
+
+@pointwise("copy", ties=_none, cheap=True)
+def _copy(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    """The source in the shape of another array."""
+    return translation.argument(arguments(node)["src"], indices)
+
+
 @pointwise("constant_pad_nd", ties=_none)
 def _pad(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     given, at = arguments(node), list(indices)

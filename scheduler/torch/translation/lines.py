@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+_REDUCED = re.compile(r"\[([^\[\]]*)\]\(")
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -16,9 +18,9 @@ class Definition:
     body: str
 
     @property
-    def reduces(self) -> bool:
-        """Tell whether the line has a reduction."""
-        return "](" in self.body
+    def over(self) -> list[str]:
+        """The axes that are reduced."""
+        return [axis for axes in _REDUCED.findall(self.body) for axis in axes.split(", ")]
 
     def __str__(self) -> str:
         return f"{entry(self.name, self.axes)} = {self.body}"

@@ -75,7 +75,7 @@ def _pooled(
     fill: float,
     body: Callable[[str, str, list[int]], str],
 ) -> Value:
-    stage = translation.known(node)
+    stage = translation.known((node, "stage"))
     if stage is None:
         given, count = arguments(node), _count(node)
         size = _each(given["kernel_size"], [1] * count, count)
@@ -93,5 +93,5 @@ def _pooled(
             at[here] = at[here] * steps[place] + tap * dilation[place] + -padding[place]
         with translation.guarded(False):
             text = translation.padded(given["self"], at, fill)
-        stage = translation.stage(node, axes, body(", ".join(over), text, size))
+        stage = translation.stage((node, "stage"), axes, body(", ".join(over), text, size))
     return translation.element(stage, indices)

@@ -79,7 +79,8 @@ class Translation:
     """The nodes of a region as a program whose outputs are the values of ``outputs``.
 
     ``operands`` maps the nodes that it reads to how each lies in memory, in the order in which
-    they are met. Raises :class:`Gap` for what cannot be said.
+    they are met. ``conditions`` maps each line that bounds a reduction to the axis that it
+    reduces. Raises :class:`Gap` for what cannot be said.
     """
 
     def __init__(self, nodes: Collection[fx.Node], outputs: Sequence[fx.Node]) -> None:
@@ -87,7 +88,7 @@ class Translation:
         self.outputs = tuple(outputs)
         self.operands: dict[fx.Node, Described] = {}
         self.axes = Axes()
-        self.conditions: dict[str, None] = {}
+        self.conditions: dict[str, str] = {}
         self._stages: dict[Any, Stage] = {}
         self._lines: list[Definition] = []
         self._guarded = False
@@ -97,6 +98,7 @@ class Translation:
         self._shared = self._read_often()
         results = [self._result(node) for node in self.outputs]
         self._lines, self._results = tidied(self._lines, results)
+        self._check_conditions()
         self._used = {word for line in self._lines for word in _NAME.findall(str(line))}
         self.operands = {n: array for n, array in self.operands.items() if array.name in self._used}
 
@@ -161,7 +163,7 @@ class Translation:
 
     def stage(self, key: Any, axes: Sequence[str | None], body: str) -> Stage:
         """Define the stage that others find by ``key``."""
-        name = f"t{len(self._stages)}"
+        name = f"t{len(self._lines)}"
         made = self._stages[key] = Stage(name, tuple(axes))
         self._lines.append(Definition(name, tuple(a for a in axes if a), body))
         return made
@@ -231,6 +233,14 @@ class Translation:
             if step != extent or index.constant:
                 return None
         return None if self._guarded else found
+
+    def _check_conditions(self) -> None:
+        """A condition bounds every reduction over one of its axes: that of its own axis alone is
+        meant."""
+        reduced = {axis for line in self._lines for axis in line.over}
+        for text, own in self.conditions.items():
+            if (set(_NAME.findall(text)) - {own}) & reduced:
+                raise Gap("a mask by rows that are reduced")
 
     def _read_often(self) -> frozenset[fx.Node]:
         """The pointwise nodes that become stages because several nodes read them."""
@@ -312,7 +322,7 @@ class Translation:
     @property
     def reduces(self) -> bool:
         """Tell whether anything is reduced."""
-        return any(line.reduces for line in self._lines)
+        return any(line.over for line in self._lines)
 
     @property
     def text(self) -> str:

@@ -98,7 +98,9 @@ def _element(translation: Translation, node: fx.Node, stage: Stage, indices: Ind
     Kind.REDUCTION, "sum", "amax", "amin", "prod", "argmax", "argmin", "any", "all", ties=_kept
 )
 def _plain(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
-    stage = translation.known(node) or _defined(translation, node, REDUCERS[name_of(node)], node)
+    stage = translation.known((node, "stage")) or _defined(
+        translation, node, REDUCERS[name_of(node)], (node, "stage")
+    )
     return _element(translation, node, stage, indices)
 
 
@@ -123,7 +125,7 @@ def _defined(translation: Translation, node: fx.Node, reducer: str, key: object)
 
 @reducing(Kind.REDUCTION, "mean", ties=_kept)
 def _mean(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
-    stage = translation.known(node) or _average(translation, node, node)
+    stage = translation.known((node, "stage")) or _average(translation, node, (node, "stage"))
     return _element(translation, node, stage, indices)
 
 
@@ -172,12 +174,12 @@ def _norm(translation: Translation, node: fx.Node, indices: Indices, part: int) 
     order = arguments(node)["ord"]
     if order not in (1, 2):
         raise Gap(f"a vector norm of order {order}")
-    stage = translation.known(node)
+    stage = translation.known((node, "stage"))
     if stage is None:
         found = _reduction(translation, node, repeatable=True)
         squares = found.text("sum", f"{found.body} * {found.body}")
         body = f"sqrt({squares})" if order == 2 else found.text("sum", f"abs({found.body})")
-        stage = translation.stage(node, found.axes, body)
+        stage = translation.stage((node, "stage"), found.axes, body)
     return _element(translation, node, stage, indices)
 
 
@@ -190,7 +192,7 @@ def _all_dimensions(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
 @reducing(Kind.REDUCTION, "cumsum", ties=_all_dimensions)
 def _cumsum(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
     """A sum of all elements up to each one: the language has no scan."""
-    stage = translation.known(node)
+    stage = translation.known((node, "stage"))
     if stage is None:
         given = arguments(node)
         place = dimension(given["dim"], len(indices))
@@ -202,5 +204,5 @@ def _cumsum(translation: Translation, node: fx.Node, indices: Indices, part: int
         with translation.guarded(False):
             text = translation.number(given["self"], at)
         body = f"sum[{summed}](select({summed} <= {axes[place]}, {text}, 0))"
-        stage = translation.stage(node, axes, body)
+        stage = translation.stage((node, "stage"), axes, body)
     return translation.element(stage, indices)

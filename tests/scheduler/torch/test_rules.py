@@ -1,6 +1,7 @@
 """Each rule computes what torch computes, whatever the shapes and however the arrays lie."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -59,18 +60,35 @@ TWO: dict[str, Callable] = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@quick
-@given(data=st.data())
-def test_functions(name: str, data: st.DataObject) -> None:
-    check(FUNCTIONS[name], data.draw(tensors(positive=name in POSITIVE)))
+def together(functions: Iterable[Callable]) -> Callable:
+    """The results of several functions: one program computes them all."""
+    several = list(functions)
+    return lambda *inputs: [function(*inputs) for function in several]
 
 
-@pytest.mark.parametrize("name", OTHERS)
+def groups(table: Mapping[str, Callable], size: int) -> list[Any]:
+    """The functions of a table, some together."""
+    pairs = list(table.items())
+    parts = [dict(pairs[start : start + size]) for start in range(0, len(pairs), size)]
+    return [pytest.param(together(part.values()), id=", ".join(part)) for part in parts]
+
+
 @quick
 @given(x=tensors())
-def test_other_functions(name: str, x: torch.Tensor) -> None:
-    check(OTHERS[name], x)
+def test_functions(x: torch.Tensor) -> None:
+    check(together(f for name, f in FUNCTIONS.items() if name not in POSITIVE), x)
+
+
+@quick
+@given(x=tensors(positive=True))
+def test_functions_of_positive_numbers(x: torch.Tensor) -> None:
+    check(together(FUNCTIONS[name] for name in POSITIVE), x)
+
+
+@quick
+@given(x=tensors())
+def test_other_functions(x: torch.Tensor) -> None:
+    check(together(OTHERS.values()), x)
 
 
 @quick
@@ -79,11 +97,10 @@ def test_powers(x: torch.Tensor) -> None:
     check(lambda x: x**0.5 + x**-0.5 + x**-1 + x**-2 + x**0, x)
 
 
-@pytest.mark.parametrize("name", TWO)
 @quick
 @given(pair=broadcast())
-def test_functions_of_two(name: str, pair: list[torch.Tensor]) -> None:
-    check(TWO[name], *pair)
+def test_functions_of_two(pair: list[torch.Tensor]) -> None:
+    check(together(TWO.values()), *pair)
 
 
 @quick
@@ -121,18 +138,19 @@ VIEWS: dict[str, Callable] = {
 }
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("function", groups(VIEWS, 3))
 @quick
 @given(x=tensors())
-def test_views(name: str, x: torch.Tensor) -> None:
-    check(lambda x: VIEWS[name](x) * 1.5, x)
+def test_views(function: Callable, x: torch.Tensor) -> None:
+    check(lambda x: [view * 1.5 for view in function(x)], x)
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("function", groups(VIEWS, 3))
 @quick
 @given(x=tensors(least=2, most=3))
-def test_views_of_views(name: str, x: torch.Tensor) -> None:
-    check(lambda x: VIEWS[name](x.transpose(0, 1)[:, :].unsqueeze(1)) * 1.5, x)
+def test_views_of_views(function: Callable, x: torch.Tensor) -> None:
+    turned = lambda x: x.transpose(0, 1)[:, :].unsqueeze(1)  # noqa: E731
+    check(lambda x: [view * 1.5 for view in function(turned(x))], x)
 
 
 REDUCTIONS: dict[str, Callable] = {
@@ -159,11 +177,11 @@ REDUCTIONS: dict[str, Callable] = {
 }
 
 
-@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("function", groups(REDUCTIONS, 5))
 @quick
 @given(x=tensors())
-def test_reductions(name: str, x: torch.Tensor) -> None:
-    check(REDUCTIONS[name], x)
+def test_reductions(function: Callable, x: torch.Tensor) -> None:
+    check(function, x)
 
 
 @quick
@@ -285,6 +303,22 @@ def test_tables(data: st.DataObject) -> None:
     check(lambda w, t: torch.index_select(w, 0, t), weight, table)
     columns = table.view(3, 2) % 4
     check(lambda w, t: torch.gather(w[:3], 1, t), weight, columns)
+
+
+@quick
+@given(data=st.data())
+def test_parts_written_into_copies(data: st.DataObject) -> None:
+    x, y = data.draw(laid_out((4, 6))), data.draw(laid_out((4, 2)))
+
+    def written(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        first, second, third = x.clone(), x.exp(), x * 2
+        first[:, 1:3] = y
+        second[:, ::3] += y
+        third[-1] = 0.5
+        third[0].mul_(2).add_(x[1])
+        return [first, second, third]
+
+    check(written, x, y)
 
 
 def test_counted_indices_are_axes() -> None:

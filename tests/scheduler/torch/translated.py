@@ -42,6 +42,8 @@ def values_of(translation: Translation, inputs: Sequence[torch.Tensor]) -> list[
     made = program(translation.text)
     (placed, *_) = {node.graph for node in translation.outputs}
     given = dict(zip(placed.find_nodes(op="placeholder"), inputs, strict=True))
+    constants = placed.find_nodes(op="get_attr")
+    given |= {node: getattr(placed.owning_module, node.target) for node in constants}
     arrays = {
         array.name: array_of(given[node], node, array.dtype)
         for node, array in translation.operands.items()
