@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from tests import kernels
-from tilewright.measure.cuda.emulator import Emulator, verify
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator, verify
+from tilewright.measure.cuda.emulator.verify import judged
+from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.others import with_others
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.workloads.workload import Workload
 
 Case = tuple[Workload, Kernel]
+SHARE = 4
+"""Kernels of one template take turns with edge inputs: each runs on one in so many of them."""
 
 
 def planted(case: Case, pattern: str, replacement: str, mark: str = "bug") -> Case:
@@ -19,17 +25,30 @@ def planted(case: Case, pattern: str, replacement: str, mark: str = "bug") -> Ca
     return work, kernels.planted(kernel, pattern, replacement, f"{kernel.call.entry}_{mark}")
 
 
-def check_right(emulator: Emulator, case: Case) -> None:
-    """It agrees with the reference, in any order."""
-    result = verify(emulator, *case)
+def in_turn(emulator: Emulator, case: Case, turn: int, seed: int = 0) -> Emulated:
+    """What :func:`verify` finds in any order, and with those of the other inputs whose ``turn`` it
+    is."""
+    work, kernel = case
+    draw = one_draw(work, seed)
+    result = judged(emulator, kernel, draw, INTERLEAVINGS)
+    for other in islice(with_others(draw), turn % SHARE, None, SHARE):
+        if result.error_kind is not None:
+            break
+        result = judged(emulator, kernel, other, INTERLEAVINGS[-1:])
+    return result
+
+
+def check_right(emulator: Emulator, case: Case, turn: int = 0) -> None:
+    """It agrees with the reference, in any order; see :func:`in_turn`."""
+    result = in_turn(emulator, case, turn)
     assert result.error_kind is None, result.error_text
 
 
 def check_all_right(emulator: Emulator, cases: Sequence[Case]) -> None:
     """Each of them does, compiled together."""
     emulator.build([kernel for _, kernel in cases])
-    for case in cases:
-        check_right(emulator, case)
+    for turn, case in enumerate(cases):
+        check_right(emulator, case, turn)
 
 
 def check_found(emulator: Emulator, case: Case) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -40,10 +40,10 @@ def space_of(name: str, target: str) -> Space:
     return Space(work, gpu, [CudaStaged(work, gpu)])
 
 
-def kernels(name: str, target: str, count: int, seed: int = 1) -> list[Kernel]:
+def kernels(name: str, target: str, count: int, seed: int = 1) -> Iterator[Kernel]:
     space = space_of(name, target)
     rows = space.sample(np.random.default_rng(seed), count)
-    return [space.lower(space.schedule(row)) for row in rows]
+    return (space.lower(space.schedule(row)) for row in rows)
 
 
 def case_of(name: str, target: str, wanted: Callable[[Call], bool] = lambda call: True) -> Case:

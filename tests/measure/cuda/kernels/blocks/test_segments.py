@@ -109,7 +109,7 @@ class TestAnyTable(KernelContract):
 
     cases, bugs = CASES, BUGS
 
-    def complaint(self, emulator, case, orders=()):
+    def complaint(self, emulator, case, orders=(), turn=None):
         return complaint(emulator, case)
 
 

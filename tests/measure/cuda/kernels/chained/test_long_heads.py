@@ -47,8 +47,8 @@ def test_random_schedules_agree(emulator, name, template, i):
     rows = space.sample(np.random.default_rng(i), 64)[:5]
     kernels = [space.lower(space.schedule(row)) for row in rows]
     emulator.build(kernels)
-    for kernel in kernels:
-        check_right(emulator, (space.workload, kernel))
+    for turn, kernel in enumerate(kernels):
+        check_right(emulator, (space.workload, kernel), turn)
 
 
 def test_longer_heads_than_an_instruction_multiplies_are_left_to_other_templates():

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tests.kernels import rewritten
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, in_turn
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
-from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving
 from tilewright.spaces.cuda.hopper.template import Hopper
 from tilewright.spaces.cuda.target import CudaTarget, cuda_target
 from tilewright.spaces.kernel import Kernel
@@ -157,7 +157,7 @@ def check_drawn(
 ) -> None:
     """All kernels agree with the reference."""
     emulator.build([kernel for *_, kernel in some])
-    results = [(w, s, verify(emulator, w, k, seed=seed)) for w, s, k in some]
+    results = [(w, s, in_turn(emulator, (w, k), turn, seed)) for turn, (w, s, k) in enumerate(some)]
     failures = [f"{w} {s}: {r.error_text}" for w, s, r in results if r.error_kind is not None]
     assert not failures, "\n".join(failures)
 
