@@ -181,6 +181,20 @@ EDGES = {
     "lengths, edges": '"n: int32[b](index < 201); where j < n[b]; y[b,h,e] = sum[j](softmax[j]('
     'sum[d](q[b,h,d] * k[b,j,d])) * v[b,j,e])" b=3 h=4 j=200 d=64 e=64 dtype=bfloat16',
     "causal of 32 bits, edges": "attention b=1 h=2 i=70 j=100 d=32 mask=causal",
+    "differences, edges": '"m[r] = max[c](x[r,c] * x[r,c]); y[r,c] = sqrt(m[r] - x[r,c] * x[r,c])" '
+    "r=40 c=300",
+    "far indices, edges": '"z: float32[5000]; y[i,j] = z[(i*16000001 + j) // 1000003]" i=300 j=200',
+    "product, edges": "matmul m=133 n=136 k=72 dtype=bfloat16",
+    "product, bias, edges": 'matmul m=100 n=72 k=200 dtype=float16 epilogue="gelu(x + bias[n])"',
+    "product of 32 bits, edges": "matmul m=45 n=67 k=33",
+    "product of 8 bits, edges": "matmul m=72 n=80 k=144 dtype=float8_e4m3fn b=col out=bfloat16",
+    "whole numbers, edges": "matmul m=72 n=80 k=96 dtype=int8 b=col",
+    "one row, edges": "matmul m=1 n=264 k=520 dtype=bfloat16 b=col",
+    "batch, edges": "bmm batch=6 m=36 n=20 k=72 shared=3",
+    "experts, edges": "grouped_matmul t=70 n=24 k=20 experts=5",
+    "convolution, edges": "conv2d n=4 c=16 h=9 w=11 o=24 r=3 s=3 padding=1 layout=NHWC",
+    "convolution of 16 bits, edges": "conv2d n=2 c=24 h=9 w=11 o=40 r=3 s=3 padding=1 "
+    "dtype=float16",
 }
 """Small ones for edge inputs, which a CPU and the emulator take, too."""
 CASES: Mapping[str, str] = PRODUCTS | FEW_ROWS | CHAINS | ROWS | KEPT | MAPS | STAGES | LARGE

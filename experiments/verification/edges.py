@@ -8,6 +8,7 @@ A GPU that is named is emulated.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +83,7 @@ def _case(
         right += [verdict.schedule] if verdict.right else []
         if verdict.outcome == "wrong":
             print(f"WRONG {name}: {verdict.schedule}: {verdict.error_text}", flush=True)
-    for fault in FAULTS:
+    for fault in (fault for fault in FAULTS if re.search(fault.cases, name)):
         wrong = Planted(space, fault)
         found = list(judge(wrong, wrong.served(right)))
         if found:

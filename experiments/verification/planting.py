@@ -15,11 +15,14 @@ _TOTAL = r"tw_set\(tw_across_max\((s0_\d)\)\)"
 
 @dataclass(frozen=True)
 class Fault:
-    """A ``name`` of what is wrong, what is replaced in a kernel's text, and by what."""
+    """A ``name`` of what is wrong, what is replaced in a kernel's text, and by what. It shows in
+    ``cases`` and in ``schedules`` whose texts these patterns are found in."""
 
     name: str
     pattern: str
     replacement: str
+    cases: str = ""
+    schedules: str = ""
 
     def planted(self, kernel: Kernel) -> Kernel | None:
         """The kernel with the fault; None if it has no place for it."""
@@ -36,6 +39,38 @@ FAULTS = (
     Fault("lanes do not merge maxima", r"s0\[k\] = tw::max_nan\(a0, b0\)", "s0[k] = a0"),
     Fault("no maximum", r"tw::max_nan\(part0\[h\], state0\[r\]\)", "0.0f"),
     Fault("half of a maximum", r"tw::max_nan\(part0\[h\], part0\[h \+ 2\]\)", "part0[h]"),
+    Fault("no guard of -inf (CPU)", r"tw_begun_max\((\w+)\)", r"\1", "softmax"),
+    Fault("a contracted subtraction (CPU)", r"g0_0 - x(\d)_1", r"tw_fma(-x\1_0, x\1_0, g0_0)"),
+    Fault(
+        "a product of indices in 32 bits (CPU)",
+        r"16000001 \* a0\)",
+        "(unsigned)(16000001u * (unsigned)a0))",
+    ),
+    Fault(
+        "hidden elements times zero (CPU)",
+        r"while \(!careful && hidden",
+        "while (0",
+        "causal",
+        r" rows=(?!1 )",
+    ),
+    Fault("no guard of -inf", r"tw_reference\((\w+\[\w\]), -TW_INFINITY\)", r"\1", "mask"),
+    Fault("no guard of -inf in rows", r"tw_change\(\(-a0\), \(-(s0\[k\])\)\)", r"(a0 - \1)"),
+    Fault(
+        "a contracted subtraction",
+        r"\(h0\[k\] - \((v0\[i\]) \* v0\[i\]\)\)",
+        r"tw::fused(-\1, \1, h0[k])",
+    ),
+    Fault(
+        "a product of indices in 32 bits",
+        r"\(16000001 \* \(i64\)a0 \+ \(i64\)a1\)",
+        "(i64)(u32)(16000001u * (u32)a0 + (u32)a1)",
+    ),
+    Fault(
+        "hidden elements times zero",
+        r"(next_tile [^,;?]*) >= first_key && next_tile [^,;?]* < last_key \?",
+        r"\1 < 200 ?",
+        "lengths",
+    ),
     Fault("a correction of 2 % more", r"(change0\[h\] = .*\* )1\.44269504\w+", r"\g<1>1.4715f"),
 )
 
@@ -54,5 +89,7 @@ class Planted(Space):
         return kernel
 
     def served(self, schedules: Sequence[Schedule]) -> list[Schedule]:
-        """The schedules whose kernels have a place for the fault."""
-        return [s for s in schedules if self._fault.planted(super(Planted, self).lower(s))]
+        """The schedules whose kernels have a place for the fault, and show it."""
+        fault, lower = self._fault, super().lower
+        shown = [s for s in schedules if re.search(fault.schedules, str(s))]
+        return [s for s in shown if fault.planted(lower(s))]

@@ -194,15 +194,12 @@ def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
 
 
 def _with_infinity(program: Program) -> set[str]:
-    """Operands that may have NaN and infinities. Factors have none of sums whose terms are left out
-    in some rows alone, by borders or conditions: kernels may leave out these terms, or multiply
-    them by the zeros that stand for what is beyond borders. What is read across these may."""
+    """Operands that may have NaN and infinities: not what is multiplied by an array that is read
+    across its borders, for kernels may leave out terms in which that is zero, or not."""
     found = {operand.name for operand in program.operands}
     for stage, names in _factors(program):
         across = {read.name for read in stage.body.reads if read.outside is not None}
-        if program.bounding(stage):
-            found -= set(names)
-        elif across:
+        if across:
             found -= set(names) - across
     return found
 
@@ -223,18 +220,21 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
     if element.is_integer:
         return _whole_values(element)
     most, huge = largest(element), operand.name in _with_huge(program)
+    special = name in _with_infinity(program)
     kinds: list[Kind] = [
         _as_ever,
         lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
+        *([_set(nan)] if special and has(element, nan) else []),
         *_even(element, 1e-37 if huge else 1e-30),
         lambda rows, _: rows + min(1e4, most / 8),
     ]
     if huge:
         kinds.append(lambda rows, _: rows * min(1e38, most / 4))
-    values = [nan, inf, -inf] if name in _with_infinity(program) else []
+    if special and has(element, inf):
+        kinds += [_set(inf), _set(-inf)]
     if any(name in names for _, names in _factors(program)):
         kinds.append(lambda rows, _: rows * 0)
-    return [*kinds, *(_set(value) for value in values if has(element, value))]
+    return kinds
 
 
 def _even_values(program: Program, operand: Operand) -> list[Kind]:

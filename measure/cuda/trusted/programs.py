@@ -17,6 +17,7 @@ from tilewright.measure.cuda.trusted.statements import MATHEMATICS
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.derivation.rounding.rows import row_axis
+from tilewright.spaces.derivation.rounding.signs import with_signs
 from tilewright.spaces.kernel import Argument, Call, Kernel, Role, Source
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.workloads.array import Array
@@ -60,6 +61,7 @@ def expect_program(program: Program, rows: int | None = None) -> Kernel:
     :func:`spaces.derivation.rounding.allowance.allowed` computes them. If ``rows`` are given,
     bounds of that many rows alone are written.
     """
+    program = with_signs(program)
     axis = row_axis(program) if rows is not None else None
     bounds = [allowed_operand(output) for output in program.outputs]
     which = [rows_operand(rows)] if rows is not None else []

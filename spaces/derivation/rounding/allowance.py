@@ -20,6 +20,7 @@ from tilewright.spaces.derivation.rounding.approximate import Approximate, bound
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
 from tilewright.spaces.derivation.rounding.reduced_arrays import reduced, summed, whole_body
 from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid
+from tilewright.spaces.derivation.rounding.signs import with_signs
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.evaluation import largest_array
 from tilewright.spaces.language.program import Program, Stage
@@ -42,6 +43,7 @@ def allowed(
     anything. Of ``rows`` alone, if there are any. ``pause`` is called now and then, and may raise
     to end the work. ``inputs`` may be cut to what is read (:func:`..reads.places_read`): ``known``
     says to which places."""
+    program = with_signs(program)
     context, arrays = _begun(program, inputs, rows, pause, known)
     with np.errstate(all="ignore"):
         for stage in program.stages:

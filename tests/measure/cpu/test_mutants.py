@@ -34,6 +34,31 @@ MUTANTS = {  # name: (workload, decisions, what is replaced everywhere, by what)
     ),
     "no maximum of a loss": ("cross_entropy r=64 c=1000", {}, MAXIMUM, "tw_set(0.0f)"),
     "a count of 1 % less": (NORM, {"passes": "online"}, r"n0_0 / n0_1", "n0_0 / (n0_1 * 0.99f)"),
+    "no guard of -inf": (SOFTMAX, {"passes": "online"}, r"tw_begun_max\((\w+)\)", r"\1"),
+    "a contracted subtraction": (
+        '"m[r] = max[c](x[r,c] * x[r,c]); y[r,c] = sqrt(m[r] - x[r,c] * x[r,c])" r=40 c=300',
+        {"lanes": "columns"},
+        r"g0_0 - x(\d)_1",
+        r"tw_fma(-x\1_0, x\1_0, g0_0)",
+    ),
+    "a product of indices in 32 bits": (
+        '"z: float32[5000]; y[i,j] = z[(i*16000001 + j) // 1000003]" i=300 j=200',
+        {},
+        r"16000001 \* a0\)",
+        "(unsigned)(16000001u * (unsigned)a0))",
+    ),
+    "hidden elements times zero": (
+        "attention b=1 h=2 i=70 j=100 d=64 mask=causal",
+        {"rows": 16},
+        r"while \(!careful && hidden",
+        "while (0",
+    ),
+    "a hidden element times zero": (
+        '"where k <= j; y[i,j] = sum[k](x[i,k])" i=40 j=60 k=60',
+        {"lanes": "columns"},
+        r"tw_select\((x\d_0 <= g0_0), (x\d_1), TW_NUMBER\(0.0\)\)",
+        r"(\2 * tw_select(\1, tw_set(1.0f), tw_set(0.0f)))",
+    ),
     "a mean of 1 % more": (NORM, {"passes": "plain"}, r"TW_NUMBER\(1000.0\)", "TW_NUMBER(990.0)"),
 }
 

@@ -63,6 +63,10 @@ TEXTS = {
         "y[r] = sum[c](exp(1000 * u[r,c])); z[r] = prod[c](exp(1000 * u[r,c])); -> y, z",
         {"r": 9, "c": 3},
     ),
+    "differences that are not negative": (
+        "m[r] = max[c](x[r,c] * u[c]); y[r,c] = sqrt(m[r] - x[r,c] * u[c])",
+        {"r": 6, "c": 40},
+    ),
     "nothing in some rows": (
         "where c < r - 2\nm[r] = max[c](x[r,c]); s[r] = sum[c](x[r,c] * x[r,c]); "
         "p[r] = prod[c](x[r,c]); a[r] = argmax[c](x[r,c])\n-> m, s, p, a",
