@@ -1,6 +1,6 @@
 """Plays a newcomer: installs the wheel in a fresh environment, and does what the README says.
 
-    python tests/release/newcomer.py [--python PYTHON]
+    python tests/release/newcomer.py [--python PYTHON] [--without-headers]
 
 The environment lies outside the repository, with an empty cache, and gets binary packages alone:
 nothing is compiled for the installation. The first block of Python in the README is run as it
@@ -29,8 +29,6 @@ PARTS = (
 )
 """Files and folders that a wheel is made of."""
 BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('made'))"
-HEADERS = ("CPATH", "C_INCLUDE_PATH")
-"""Variables that may lead a compiler to Python's headers."""
 
 
 def built_wheel(folder: Path) -> Path:
@@ -54,11 +52,22 @@ def steps(program: str) -> tuple[int, int]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables of somebody who has never used this program, and whose compiler finds no headers
-    of Python."""
+    """Variables of somebody who has never used this program."""
     own = {"XDG_CACHE_HOME": str(folder / "cache"), "HOME": str(folder)}
-    kept = {k: v for k, v in os.environ.items() if k not in HEADERS and not k.startswith("PYTHON")}
-    return kept | own
+    return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | own
+
+
+def take_headers(folder: Path) -> None:
+    """Make ``env`` in ``folder`` one of a Python without headers, as distributions package it: its
+    base becomes a folder that has the library of the real one alone."""
+    settings = folder / "env/pyvenv.cfg"
+    lines = settings.read_text().splitlines()
+    [home] = [Path(line.partition(" = ")[2]) for line in lines if line.startswith("home = ")]
+    base = folder / "base"
+    (base / "bin").mkdir(parents=True)
+    (base / "lib").symlink_to(home.parent / "lib")
+    changed = [f"home = {base / 'bin'}" if line.startswith("home = ") else line for line in lines]
+    settings.write_text("\n".join(changed) + "\n")
 
 
 def run(command: Sequence[str | Path], folder: Path) -> str:
@@ -70,12 +79,14 @@ def run(command: Sequence[str | Path], folder: Path) -> str:
     return done.stdout
 
 
-def play(python: str, folder: Path) -> None:
+def play(python: str, folder: Path, headers: bool = True) -> None:
     """Install and run in ``folder``, and print what it took."""
     (folder / "source").mkdir()
     wheel = built_wheel(folder / "source")
     begin = time.monotonic()
     run([python, "-m", "venv", "env"], folder)
+    if not headers:
+        take_headers(folder)
     own = folder / "env/bin/python"
     install = [own, "-m", "pip", "install", "--quiet", "--only-binary=:all:", str(wheel)]
     run(install, folder)
@@ -92,5 +103,7 @@ def play(python: str, folder: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Play a newcomer, by the README's text alone.")
     parser.add_argument("--python", default=sys.executable, help="the interpreter to install for")
+    parser.add_argument("--without-headers", action="store_true", help="have no Python.h")
+    chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        play(parser.parse_args().python, Path(name))
+        play(chosen.python, Path(name), not chosen.without_headers)
