@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.costmodel.features import FEATURE_VERSION, is_feature
 from tilewright.costmodel.library import load_xgboost
 from tilewright.costmodel.trees import booster_of, plain_trees
+from tilewright.spaces.earlier_names import present_feature
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.validation.canonical import canonical_json
 from tilewright.spaces.validation.files import check_place, write_whole
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     import xgboost
 
 FORMAT = "tilewright-cost-model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
+READABLE = (3, FORMAT_VERSION)
+"""In 3, features of decisions had earlier names."""
 MOST_BYTES = 256 << 20
 MOST_NAMES = 4096
 
@@ -105,14 +108,17 @@ def read_model(path: Path, threads: int) -> Contents:
 def _contents(data: Any, threads: int) -> Contents:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError("it does not say that it is one")
-    for name, known in (("format_version", FORMAT_VERSION), ("feature_version", FEATURE_VERSION)):
-        if data.get(name) != known:
+    for name, known in (("format_version", READABLE), ("feature_version", (FEATURE_VERSION,))):
+        if data.get(name) not in known:
+            words = " and ".join(map(str, known))
             raise _OtherVersionError(
-                f"{name} is {shown(data.get(name))}; this version reads {known}"
+                f"{name} is {shown(data.get(name))}; this version reads {words}"
             )
     if data.pop("sha256", None) != _digest(data):
         raise ValueError("its SHA-256 is another: the file is damaged")
     names, scale = _names(data["features"]), data["error_scale"]
+    if data["format_version"] != FORMAT_VERSION:
+        names = [present_feature(name) for name in names]
     if type(scale) not in (int, float) or not 0 < scale <= 1e6:
         raise ValueError("its error scale is no number above 0 and up to 10^6")
     booster = booster_of(data["boosted"], len(names), threads)

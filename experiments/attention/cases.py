@@ -172,21 +172,23 @@ CASES = tuple(
 """In the order in which they are measured, the most telling first."""
 
 _USUAL: dict[str, Value] = {
-    "residency": 1, "overlap": 1, "beside": 0, "queries": "shared", "query_buffers": 2, "stages": 2,
-    "ping_pong": 1, "rescale": "late", "blocks": "persistent", "section": 1, "own_keys": 0,
-    "split": 1,
+    "blocks_per_sm": 1, "overlap": 1, "chain_overlap": 0, "query_storage": "shared",
+    "query_buffers": 2, "stages": 2,
+    "ping_pong": 1, "rescale": "late", "tile_scheduler": "persistent", "head_group": 1,
+    "skip_per_warpgroup": 0,
+    "splits": 1,
 }  # fmt: skip
 _WIDE: dict[str, Value] = {"warpgroups": 3, "keys": 80}
-_LOW: dict[str, Value] = {"warpgroups": 2, "keys": 128, "queries": "registers"}
+_LOW: dict[str, Value] = {"warpgroups": 2, "keys": 128, "query_storage": "registers"}
 _TILES: tuple[dict[str, Value], ...] = (
     _WIDE,
-    _WIDE | {"beside": 1},
-    _WIDE | {"stages": 4, "query_buffers": 1, "ping_pong": 0, "beside": 1},
+    _WIDE | {"chain_overlap": 1},
+    _WIDE | {"stages": 4, "query_buffers": 1, "ping_pong": 0, "chain_overlap": 1},
     _WIDE | {"keys": 112, "overlap": 0, "rescale": "moved", "query_buffers": 1},
     _LOW,
-    _LOW | {"beside": 1, "rescale": "always"},
-    _LOW | {"beside": 2},
-    _LOW | {"beside": 2, "rescale": "always"},
+    _LOW | {"chain_overlap": 1, "rescale": "always"},
+    _LOW | {"chain_overlap": 2},
+    _LOW | {"chain_overlap": 2, "rescale": "always"},
     _LOW | {"keys": 64},
     {"warpgroups": 3, "keys": 64},
     {"warpgroups": 3, "keys": 128},
@@ -195,66 +197,66 @@ _TILES: tuple[dict[str, Value], ...] = (
 _FLOAT8_USUAL: dict[str, Value] = _USUAL | {"warpgroups": 2, "rescale": "moved"}
 _FLOAT8_TILES: tuple[dict[str, Value], ...] = (
     {"keys": 224},
-    {"keys": 224, "beside": 1},
+    {"keys": 224, "chain_overlap": 1},
     {"keys": 224, "stages": 3, "query_buffers": 1},
-    {"keys": 192, "beside": 1},
+    {"keys": 192, "chain_overlap": 1},
     {"keys": 192, "rescale": "always"},
     {"keys": 192, "ping_pong": 0, "stages": 3, "query_buffers": 1},
-    {"keys": 160, "queries": "registers", "beside": 1},
-    {"keys": 128, "queries": "registers", "beside": 1, "stages": 3},
-    {"keys": 128, "queries": "registers", "beside": 2, "rescale": "always"},
+    {"keys": 160, "query_storage": "registers", "chain_overlap": 1},
+    {"keys": 128, "query_storage": "registers", "chain_overlap": 1, "stages": 3},
+    {"keys": 128, "query_storage": "registers", "chain_overlap": 2, "rescale": "always"},
     {"warpgroups": 3, "keys": 96},
-    {"warpgroups": 3, "keys": 96, "beside": 1, "stages": 3},
+    {"warpgroups": 3, "keys": 96, "chain_overlap": 1, "stages": 3},
     {"warpgroups": 3, "keys": 128, "overlap": 0, "query_buffers": 1},
 )
 _WALKS: tuple[dict[str, Value], ...] = (
-    {"blocks": "persistent"},
-    {"blocks": "tickets", "section": 16},
-    {"blocks": "tickets", "section": 4},
-    {"blocks": "tickets", "section": 16, "own_keys": 1},
-    {"blocks": "tickets", "section": 4, "own_keys": 1},
-    {"blocks": "grid", "query_buffers": 1, "section": 16},
+    {"tile_scheduler": "persistent"},
+    {"tile_scheduler": "tickets", "head_group": 16},
+    {"tile_scheduler": "tickets", "head_group": 4},
+    {"tile_scheduler": "tickets", "head_group": 16, "skip_per_warpgroup": 1},
+    {"tile_scheduler": "tickets", "head_group": 4, "skip_per_warpgroup": 1},
+    {"tile_scheduler": "grid", "query_buffers": 1, "head_group": 16},
 )
-_FEW_ROWS = _USUAL | {"ping_pong": 0, "query_buffers": 1, "blocks": "grid"}
+_FEW_ROWS = _USUAL | {"ping_pong": 0, "query_buffers": 1, "tile_scheduler": "grid"}
 _FEW_TILES: tuple[dict[str, Value], ...] = (
     {"warpgroups": 1, "keys": 128},
     {"warpgroups": 1, "keys": 64, "stages": 3},
-    {"warpgroups": 1, "keys": 64, "stages": 3, "overlap": 0, "residency": 2},
+    {"warpgroups": 1, "keys": 64, "stages": 3, "overlap": 0, "blocks_per_sm": 2},
     {"warpgroups": 2, "keys": 64, "stages": 3},
     {"warpgroups": 2, "keys": 128},
     {"warpgroups": 2, "keys": 128, "ping_pong": 1},
 )
 _WARPS: dict[str, Value] = {
-    "queries": "registers", "slices": 1, "keys": 64, "warps": 4, "stages": 2,
-    "residency": 2, "rescale": "late", "split": 1, "merge": "kernel", "order": "rows",
+    "query_storage": "registers", "row_fragments": 1, "keys": 64, "warps": 4, "stages": 2,
+    "blocks_per_sm": 2, "rescale": "late", "splits": 1, "merge": "kernel", "order": "rows",
 }  # fmt: skip
 _BLOCKS: tuple[dict[str, Value], ...] = (
     {},
     {"order": "rows down"},
-    {"queries": "shared", "keys": 32, "residency": 3},
-    {"warps": 1, "keys": 64, "residency": 3},
-    {"warps": 1, "keys": 32, "stages": 4, "residency": 3},
-    {"warps": 1, "keys": 32, "stages": 3, "residency": 4},
+    {"query_storage": "shared", "keys": 32, "blocks_per_sm": 3},
+    {"warps": 1, "keys": 64, "blocks_per_sm": 3},
+    {"warps": 1, "keys": 32, "stages": 4, "blocks_per_sm": 3},
+    {"warps": 1, "keys": 32, "stages": 3, "blocks_per_sm": 4},
 )
-_FLOAT8_WARPS: dict[str, Value] = _WARPS | {"weights": "float8_e4m3fn", "rescale": "moved"}
+_FLOAT8_WARPS: dict[str, Value] = _WARPS | {"weight_dtype": "float8_e4m3fn", "rescale": "moved"}
 _FLOAT8_BLOCKS: tuple[dict[str, Value], ...] = (
     {},
     {"order": "rows down"},
     {"keys": 128},
     {"keys": 128, "order": "rows down"},
-    {"queries": "shared"},
-    {"warps": 8, "residency": 1},
-    {"warps": 8, "residency": 1, "keys": 128, "order": "rows down"},
-    {"slices": 2, "residency": 1},
-    {"slices": 2, "residency": 1, "keys": 32, "order": "rows down"},
+    {"query_storage": "shared"},
+    {"warps": 8, "blocks_per_sm": 1},
+    {"warps": 8, "blocks_per_sm": 1, "keys": 128, "order": "rows down"},
+    {"row_fragments": 2, "blocks_per_sm": 1},
+    {"row_fragments": 2, "blocks_per_sm": 1, "keys": 32, "order": "rows down"},
 )
-_FEW_WARPS: dict[str, Value] = _WARPS | {"warps": 1, "queries": "shared"}
+_FEW_WARPS: dict[str, Value] = _WARPS | {"warps": 1, "query_storage": "shared"}
 _TEAMS: tuple[dict[str, Value], ...] = (
-    {"teams": 4, "keys": 32, "stages": 3, "residency": 1},
-    {"teams": 8, "keys": 16, "stages": 3, "residency": 1},
-    {"teams": 2, "keys": 64, "stages": 3, "residency": 1},
-    {"teams": 4, "keys": 16, "stages": 4, "residency": 1},
-    {"teams": 2, "keys": 32, "stages": 2, "residency": 2},
+    {"warp_splits": 4, "keys": 32, "stages": 3, "blocks_per_sm": 1},
+    {"warp_splits": 8, "keys": 16, "stages": 3, "blocks_per_sm": 1},
+    {"warp_splits": 2, "keys": 64, "stages": 3, "blocks_per_sm": 1},
+    {"warp_splits": 4, "keys": 16, "stages": 4, "blocks_per_sm": 1},
+    {"warp_splits": 2, "keys": 32, "stages": 2, "blocks_per_sm": 2},
 )
 _MERGED = (
     (1, "kernel"),
@@ -274,9 +276,9 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
     "chained_hopper": (
         *(_USUAL | tile | walk for tile in _TILES for walk in _WALKS),
         *(_FLOAT8_USUAL | tile | walk for tile in _FLOAT8_TILES for walk in _WALKS),
-        *(_FEW_ROWS | tile | {"split": n} for tile in _FEW_TILES for n in (1, 4, 16)),
+        *(_FEW_ROWS | tile | {"splits": n} for tile in _FEW_TILES for n in (1, 4, 16)),
         *(
-            _FEW_ROWS | tile | {"split": n, "merge": merge}
+            _FEW_ROWS | tile | {"splits": n, "merge": merge}
             for tile in _FEW_TILES
             for n, merge in (
                 (2, "kernel"),
@@ -292,8 +294,8 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
         ),
     ),
     "chained": (
-        *(_WARPS | each | {"split": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
-        *(_FEW_WARPS | each | {"split": n, "merge": m} for each in _TEAMS for n, m in _MERGED),
+        *(_WARPS | each | {"splits": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
+        *(_FEW_WARPS | each | {"splits": n, "merge": m} for each in _TEAMS for n, m in _MERGED),
         *(_FLOAT8_WARPS | each for each in _FLOAT8_BLOCKS),
     ),
 }
@@ -301,7 +303,7 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
 out, and a decision that one does not name has its last value."""
 
 
-EARLIER: Mapping[str, Value] = {"teams": 1}
+EARLIER: Mapping[str, Value] = {"warp_splits": 1}
 """Values of decisions that recorded schedules did not have yet."""
 
 

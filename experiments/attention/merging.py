@@ -29,19 +29,23 @@ from tilewright.spaces.schedule import Value
 Values = Mapping[str, Value]
 ALL = (*MERGES, EARLY, CLUSTER)
 HOPPER: Values = {
-    "warpgroups": 1, "residency": 1, "split": 4, "merge": EARLY, "keys": 128, "overlap": 1,
-    "beside": 0, "queries": "shared", "blocks": "grid", "query_buffers": 1, "stages": 2,
-    "ping_pong": 0, "rescale": "late", "section": 1, "own_keys": 0,
+    "warpgroups": 1, "blocks_per_sm": 1, "splits": 4, "merge": EARLY, "keys": 128, "overlap": 1,
+    "chain_overlap": 0, "query_storage": "shared", "tile_scheduler": "grid", "query_buffers": 1,
+    "stages": 2,
+    "ping_pong": 0, "rescale": "late", "head_group": 1, "skip_per_warpgroup": 0,
 }  # fmt: skip
 DECODE: Values = {
-    "queries": "shared", "columns": 128, "slices": 1, "keys": 32, "warps": 1, "teams": 4,
-    "stages": 3, "residency": 1, "rescale": "late", "split": 8, "merge": EARLY, "order": "rows",
+    "query_storage": "shared", "columns": 128, "row_fragments": 1, "keys": 32, "warps": 1,
+    "warp_splits": 4,
+    "stages": 3, "blocks_per_sm": 1, "rescale": "late", "splits": 8, "merge": EARLY,
+    "order": "rows",
 }  # fmt: skip
 WHOLE: Values = {
-    **DECODE, "columns": 64, "warps": 4, "teams": 1, "stages": 4, "queries": "registers",
-    "split": 1, "merge": MERGES[0],
+    **DECODE, "columns": 64, "warps": 4, "warp_splits": 1, "stages": 4,
+    "query_storage": "registers",
+    "splits": 1, "merge": MERGES[0],
 }  # fmt: skip
-SHOWN = ("merge", "split", "warpgroups", "warps", "teams", "residency", "keys", "stages")
+SHOWN = ("merge", "splits", "warpgroups", "warps", "warp_splits", "blocks_per_sm", "keys", "stages")
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def merged_by(names: Sequence[str], base: Values, **changes: Value) -> list[Valu
 def compared() -> list[Compared]:
     """All that is."""
     both = (EARLY, CLUSTER)
-    two = {"residency": 2, "keys": 64, "overlap": 0}
+    two = {"blocks_per_sm": 2, "keys": 64, "overlap": 0}
     shared = AttentionCase("", 16, 128, 1, 1, 4096, 128, "bfloat16")
     groups = AttentionCase("", 1, 32, 8, 1, 4096, 128, "bfloat16")
     heads = AttentionCase("", 1, 32, 32, 1, 4096, 128, "bfloat16")
@@ -71,28 +75,28 @@ def compared() -> list[Compared]:
             *merged_by(ALL, HOPPER),
             *merged_by(both, HOPPER, keys=64, stages=3),
             *merged_by(both, HOPPER, **two),
-            *merged_by(both, HOPPER, **two, split=8),
-            *merged_by(both, HOPPER, warpgroups=2, split=8),
+            *merged_by(both, HOPPER, **two, splits=8),
+            *merged_by(both, HOPPER, warpgroups=2, splits=8),
             *merged_by(both, HOPPER, warpgroups=2),
-            *merged_by(both, HOPPER, split=2),
+            *merged_by(both, HOPPER, splits=2),
         ]),
         Compared(groups, "chained", [
             *merged_by(ALL, DECODE),
-            *merged_by(ALL, DECODE, teams=2, stages=4),
-            *merged_by(ALL, DECODE, teams=2, residency=2, stages=2),
+            *merged_by(ALL, DECODE, warp_splits=2, stages=4),
+            *merged_by(ALL, DECODE, warp_splits=2, blocks_per_sm=2, stages=2),
         ]),
         Compared(heads, "chained", [
-            *merged_by(ALL, DECODE, teams=2, residency=2, stages=2),
-            *merged_by(ALL, DECODE, teams=2, residency=2, stages=2, split=4),
+            *merged_by(ALL, DECODE, warp_splits=2, blocks_per_sm=2, stages=2),
+            *merged_by(ALL, DECODE, warp_splits=2, blocks_per_sm=2, stages=2, splits=4),
         ]),
         Compared(short, "chained", [
             WHOLE,
-            *merged_by(ALL, WHOLE, split=2),
-            *merged_by(ALL, WHOLE, split=4, warps=2),
+            *merged_by(ALL, WHOLE, splits=2),
+            *merged_by(ALL, WHOLE, splits=4, warps=2),
         ]),
         Compared(short, "chained_hopper", [
-            {**HOPPER, "split": 1, "merge": MERGES[1], "keys": 64},
-            *merged_by(ALL, HOPPER, keys=64, split=2),
+            {**HOPPER, "splits": 1, "merge": MERGES[1], "keys": 64},
+            *merged_by(ALL, HOPPER, keys=64, splits=2),
         ]),
     ]  # fmt: skip
 

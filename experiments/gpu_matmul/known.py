@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from experiments.gpu_matmul.cases import Case
+from experiments.recorded import recorded_schedule
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.spaces.registry import space_for
@@ -14,7 +15,7 @@ from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import Target
 
-EARLIER: Mapping[str, Value] = {"streams": False}
+EARLIER: Mapping[str, Value] = {"evict_first": False}
 """Values of decisions that recorded schedules did not have yet: of the same kernels."""
 
 
@@ -27,7 +28,7 @@ def known_records(path: Path, cases: list[Case], target: Target) -> Iterator[Rec
         if "schedule" not in row or "tilewright" not in row["median_s"]:
             continue
         space = space_for(case.workload, target)
-        schedule = completed(space, Schedule.from_json(row["schedule"]))
+        schedule = completed(space, recorded_schedule(row["schedule"]))
         if schedule in space:
             seconds = row["median_s"]["tilewright"]
             measured = Measurement(

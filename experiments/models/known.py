@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments.recorded import recorded_schedule
 from tilewright.spaces.schedule import Schedule
 
 OWN = 4
@@ -39,7 +40,7 @@ def known_of(paths: Sequence[Path]) -> Known:
     for path in paths:
         for name, row in _rows(json.loads(path.read_text())):
             listed = [row, *row.get("explored", ())][: OWN + 1]
-            fast = [Schedule.from_json(each["schedule"]) for each in listed if "schedule" in each]
+            fast = [recorded_schedule(each["schedule"]) for each in listed if "schedule" in each]
             found[name] = found.get(name, {}) | dict.fromkeys(fast)
     return Known({name: list(fast) for name, fast in found.items()})
 

@@ -27,6 +27,7 @@ from typing import Any
 
 from experiments.operators.exploring.verifying import verify
 from experiments.operators.summary import OURS, figures, line, table
+from experiments.recorded import recorded_schedule
 from experiments.resuming import remaining, resume, write
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
@@ -34,7 +35,6 @@ from tilewright.measure.records.record import Record
 from tilewright.scheduler.tuning.tuner import tune
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
-from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target, detect_target
 from tilewright.spaces.workloads.workload import Workload
 
@@ -131,7 +131,7 @@ def run(
 
 def known_record(case: Case, target: Target, row: Mapping[str, Any]) -> Record:
     """The winner of an earlier run with the time it had there."""
-    schedule, seconds = Schedule.from_json(row["schedule"]), row["median_s"][OURS]
+    schedule, seconds = recorded_schedule(row["schedule"]), row["median_s"][OURS]
     clock = "device" if target.kind == "cuda" else "cpu"
     found = Measurement(schedule, Status.OK, seconds, (seconds,), clock=clock, round="final")
     space = space_for(case.workload, target)

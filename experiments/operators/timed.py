@@ -17,6 +17,7 @@ from experiments.gpu_matmul.cases import all_cases
 from experiments.operators import convolutions
 from experiments.operators.summary import OURS, UNTUNED
 from experiments.operators.untuned import entries
+from experiments.recorded import recorded_schedule
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.workload import Workload
@@ -77,17 +78,18 @@ def _rows(results: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 def _explored(row: Mapping[str, Any]) -> Iterator[tuple[Schedule, float]]:
     for each in row.get("explored", ()):
         if "schedule" in each and each.get("us"):
-            yield Schedule.from_json(each["schedule"]), 1e-6 * each["us"]
+            yield recorded_schedule(each["schedule"]), 1e-6 * each["us"]
     for template, each in row.get("templates", {}).items():
         for tried in each["tried"]:
-            yield Schedule(template, tuple(tried["values"].items())), 1e-6 * tried["us"]
+            schedule = recorded_schedule({"template": template, "decisions": tried["values"]})
+            yield schedule, 1e-6 * tried["us"]
 
 
 def _compared(row: Mapping[str, Any]) -> Iterator[tuple[Schedule, float]]:
     times = row.get("median_s", {})
     for key, who in (("schedule", OURS), (UNTUNED, UNTUNED)):
         if who in times and "template" in row.get(key, {}):
-            yield Schedule.from_json(row[key]), times[who]
+            yield recorded_schedule(row[key]), times[who]
 
 
 def valid(schedule: Schedule, space: Space) -> Schedule | None:

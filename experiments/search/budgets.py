@@ -27,6 +27,7 @@ from experiments.gpu_matmul.cases import Case, all_cases
 from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.machine import machine, visible_gpus
+from experiments.recorded import recorded_schedule
 from experiments.resuming import remaining, resume, write
 from tilewright.measure.database import Database
 from tilewright.measure.executor import LocalExecutor
@@ -34,7 +35,6 @@ from tilewright.scheduler.functions.cuda_function import CudaFunction
 from tilewright.scheduler.tuning.progress import TuningResult
 from tilewright.scheduler.tuning.tuner import tune
 from tilewright.spaces.registry import space_for
-from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import detect_target, target_from_json
 from tilewright.spaces.workloads.workload import Workload
 
@@ -117,7 +117,7 @@ class Budgets:
         torch.backends.cuda.matmul.allow_tf32 = False
         a, b, c = tensors(case)
         space = space_for(case.workload, self._target)
-        schedules = {name: Schedule.from_json(each) for name, each in found.items()}
+        schedules = {name: recorded_schedule(each) for name, each in found.items()}
         functions = {s.key: CudaFunction(space, s, "tuned") for s in schedules.values()}
         calls = {key: lambda f=f: f(a, b, out=c) for key, f in functions.items()}
         times = interleave(calls | {"cublas": cublas(a, b, torch.empty_like(c))}, rounds=60)

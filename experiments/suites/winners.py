@@ -7,6 +7,7 @@ from contextlib import closing
 from statistics import median, stdev
 from typing import Any
 
+from experiments.recorded import recorded_schedule
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Candidate, Job, new_job_id
 from tilewright.scheduler.defaults import local_executor
@@ -57,7 +58,7 @@ def standard_error(of: Sequence[float]) -> float | None:
 def _winners(runs: Runs, place: int) -> dict[str, Schedule]:
     """The winners of the runs that have one."""
     best = {name: run["tasks"][place]["schedule"] for name, run in runs.items()}
-    return {name: Schedule.from_json(each) for name, each in best.items() if each}
+    return {name: recorded_schedule(each) for name, each in best.items() if each}
 
 
 def weighted_sums(suite: Suite, runs: Collection[str], latencies: Latencies) -> dict[str, float]:

@@ -4,7 +4,8 @@ The field ``type`` says which of the two a line is; runs come first. Floats keep
 export and import are lossless. A file whose writer was killed ends in a torn line: it is reported
 and left out, and every line before it counts. Any other line that is neither makes the file
 malformed. A file may be compressed with gzip, then as a whole. Files of earlier formats are still
-read: 1 had records only, 2 of the configuration of a run its budget.
+read: 1 had records only, 2 of the configuration of a run its budget, and 3 had earlier names of
+decisions.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from typing import Any, NoReturn
 from tilewright.measure.records.decompressing import decompressed, lines
 from tilewright.measure.records.record import Record, record_from_json
 from tilewright.measure.records.run import Run, run_from_json
-from tilewright.measure.tables.earlier import present_form, present_run
+from tilewright.measure.tables.earlier import present_form, present_names, present_run
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.canonical import canonical_json
 from tilewright.spaces.validation.files import output_file
 
 FORMAT = "tilewright-measurements"
-VERSION = 3
+VERSION = 4
 MOST_NESTED = 100
 """Values in values that are read: nothing of ours comes near, and what reads them calls itself."""
 
@@ -94,12 +95,12 @@ def _read_line(data: Any, version: int) -> Run | Record:
     if not isinstance(data, dict):
         raise InputError(f"expected a JSON object, got {data!r:.80}")
     if version == 1:
-        return record_from_json(present_form(data))
+        return record_from_json(present_names(present_form(data)))
     kind = data.pop("type", None)
     if kind not in ("run", "measurement"):
         raise InputError(f"type={kind!r:.80} is not allowed; allowed: run, measurement")
     if kind == "measurement":
-        return record_from_json(data)
+        return record_from_json(data if version == VERSION else present_names(data))
     return run_from_json(present_run(data) if version == 2 else data)
 
 

@@ -1,8 +1,8 @@
-"""Reads what earlier versions wrote: export formats 1 and 2, and schema 0001.
+"""Reads what earlier versions wrote: export formats 1 to 3, and schema 0001.
 
 In the first of each a record had the versions of all templates of its space
 (``hopper.6,mma.1,simt.1``) and a ``session`` that nobody set, and a failure of the machine was kept
-as one of the schedule.
+as one of the schedule. Up to format 3 decisions had other names.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewright.measure.failures import status_of_old
 from tilewright.measure.records.measurement import ErrorKind, Status
+from tilewright.spaces.earlier_names import present_schedule
 
 UNKNOWN_VERSION = 0
 """A version that no template ever had, for records that name none."""
@@ -57,6 +58,13 @@ def present_form(data: Mapping[str, Any]) -> dict[str, Any]:
         if may_be_the_machine(record.get("error_kind"), str(text), fused):
             record["status"] = str(Status.LOST)
     return record
+
+
+def present_names(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of up to format 3 with today's names of decisions."""
+    if "schedule" not in data:
+        return dict(data)
+    return {**data, "schedule": present_schedule(data["schedule"])}
 
 
 def present_run(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0007"
+HEAD = "0008"
 """The revision of ``measure/tables/migrations`` that the tables below describe."""
 
 MEANING = "meaning"

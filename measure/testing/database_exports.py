@@ -164,7 +164,7 @@ class ExportsContract(DatabaseTests):
             ("", "not an export"),
             ('{"a": 1}\n', "not an export"),
             ("\x00\x01", "not an export"),
-            ('{"format":"tilewright-measurements","version":4}\n', "version 4; allowed: up to 3"),
+            ('{"format":"tilewright-measurements","version":5}\n', "version 5; allowed: up to 4"),
             ('{"format":"tilewright-measurements","version":true}\n', "version True; allowed"),
             ('{"format":"tilewright-measurements","version":-1}\n', "version -1; allowed"),
         ],

@@ -19,7 +19,7 @@ BLOCK_SHARED = 1024
 
 
 class BlockResources(ABC):
-    """What blocks take, by decisions ``c`` of which ``residency`` asks for so many of them on a
+    """What blocks take, by decisions ``c`` of which ``blocks_per_sm`` asks for so many of them on a
     multiprocessor at a time."""
 
     @abstractmethod
@@ -36,7 +36,7 @@ class BlockResources(ABC):
 
     def register_limit(self, target: CudaTarget, c: Any) -> Any:
         """Registers that a thread may have, so that as many blocks fit as were asked for."""
-        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
+        share = target.registers_per_multiprocessor // (self.threads(c) * c["blocks_per_sm"])
         return np.minimum(share // 8 * 8, target.registers_per_thread)
 
 
@@ -60,9 +60,9 @@ def resident_threads(sizes: BlockResources, target: CudaTarget, reads: Sequence[
     return Rule(
         "resident_threads",
         tuple(reads),
-        lambda c: sizes.threads(c) * c["residency"] <= target.threads_per_multiprocessor,
+        lambda c: sizes.threads(c) * c["blocks_per_sm"] <= target.threads_per_multiprocessor,
         lambda c: (
-            f"{c['residency']} blocks of {sizes.threads(c)} threads are more than the "
+            f"{c['blocks_per_sm']} blocks of {sizes.threads(c)} threads are more than the "
             f"{target.threads_per_multiprocessor} a multiprocessor holds"
         ),
     )
@@ -85,11 +85,11 @@ def storage_rules(sizes: BlockResources, target: CudaTarget) -> list[Rule]:
             "resident_shared_memory",
             (),
             lambda c: (
-                (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
+                (sizes.shared_bytes(c) + BLOCK_SHARED) * c["blocks_per_sm"]
                 <= target.shared_per_multiprocessor
             ),
             lambda c: (
-                f"{c['residency']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do "
+                f"{c['blocks_per_sm']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do "
                 f"not fit the {target.shared_per_multiprocessor} of a multiprocessor"
             ),
         ),
@@ -98,8 +98,8 @@ def storage_rules(sizes: BlockResources, target: CudaTarget) -> list[Rule]:
             (),
             lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
             lambda c: (
-                f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
-                f"{sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
+                f"a thread needs about {sizes.registers(c)} registers; {c['blocks_per_sm']} blocks "
+                f"of {sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
             ),
         ),
     ]

@@ -7,10 +7,11 @@ the chosen one is inactive and stays at index 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tilewright.spaces.earlier_names import present_name
 from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.validation.nearest import suggestion
@@ -78,19 +79,19 @@ class Points:
         """Why the schedule is no combination of these decisions, in words; None if it is one."""
         template = self.templates.get(schedule.template)
         if template is None:
-            known = ", ".join(self.templates)
-            near = suggestion(schedule.template, self.templates)
-            return f"template {schedule.template!r} is not in this space; {near}known: {known}"
+            near, some = suggestion(schedule.template, self.templates), ", ".join(self.templates)
+            return f"template {schedule.template!r} is not in this space; {near}known: {some}"
         values = schedule.values
-        for decision in template.decisions:
-            if decision.name not in values:
-                return f"decision {decision.name!r} is missing"
+        known = [decision.name for decision in template.decisions]
+        for name in values:
+            if name not in known:
+                meant = _meant(template.name, name, known)
+                return f"decision {name!r} is not one of {template.name}; {meant}"
+        for name in known:
+            if name not in values:
+                return f"decision {name!r} is missing"
         for name, value in values.items():
-            i = self.position.get((template.name, name))
-            if i is None:
-                known = ", ".join(decision.name for decision in template.decisions)
-                return f"decision {name!r} is not one of {template.name}: {known}"
-            index = self._index[i]
+            index = self._index[self.position[template.name, name]]
             if value not in index or type(value) is not type(next(iter(index))):
                 some = ", ".join(map(str, index))
                 return f"{name}={value!r} is not a value of that decision; allowed: {some}"
@@ -150,6 +151,14 @@ class Points:
         if isinstance(value, int) and values.dtype.kind == "i":
             return int(np.argmin(np.abs(values - float(value))))
         return NO_PREFERENCE
+
+
+def _meant(template: str, name: str, known: Sequence[str]) -> str:
+    """The decision that an unknown name may stand for, its earlier name included, in words."""
+    today = present_name(template, name)
+    if today in known:
+        return f"did you mean {today}?"
+    return suggestion(name, known).strip() or f"known: {', '.join(known)}"
 
 
 def _column(decision: Decision) -> np.ndarray:

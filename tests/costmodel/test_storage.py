@@ -50,6 +50,15 @@ def put(path, data):
     path.write_text(json.dumps(rest | {"sha256": digest}))
 
 
+def test_a_model_of_format_3_knows_decisions_by_their_earlier_names(saved):
+    data = json.loads(saved.read_text())
+    earlier = ["hopper.residency", "staged_loops.split_2", "map.ahead", "toy.split"]
+    names = [*earlier, *data["features"][len(earlier) :]]
+    put(saved, data | {"format_version": 3, "features": names})
+    today = ["hopper.blocks_per_sm", "staged_loops.splits_2", "map.prefetch", "toy.split"]
+    assert XGBoostModel.load(saved).trained.names == [*today, *data["features"][len(earlier) :]]
+
+
 def test_the_file_describes_the_model(saved, space):
     description = json.loads(saved.read_text())
     assert description["format"] == "tilewright-cost-model"
@@ -159,7 +168,7 @@ def test_numbers_that_are_none_are_refused(saved, constant):
         ({"boosted": {}}, "no object of outputs"),
         ({"validity": 3}, "no object of outputs"),
         ({"validity": {}}, "no object of outputs"),
-        ({"format_version": 2}, "format_version is 2; this version reads 3; train it anew"),
+        ({"format_version": 2}, "format_version is 2; this version reads 3 and 4; train it anew"),
     ],
 )
 def test_a_changed_description_is_refused(saved, change, words):

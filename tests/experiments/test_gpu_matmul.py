@@ -172,7 +172,7 @@ def test_a_winner_of_before_a_decision_is_known_as_what_it_was(tmp_path):
     rows = {case.name: row(4e-5, 4e-5, None) | {"schedule": schedule}}
     path.write_text(json.dumps({"cases": rows}))
     (record,) = known_records(path, all_cases(), target)
-    assert record.schedule["streams"] is False
+    assert record.schedule["evict_first"] is False
 
 
 def _recorded_before_streams() -> dict:

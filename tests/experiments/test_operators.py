@@ -66,7 +66,7 @@ def test_a_search_begins_with_what_earlier_runs_found_fast(tmp_path):
     space = space_for(work, cuda_target("sm_90a"))
     rows = space.sample(np.random.default_rng(0), 3)
     first, second, third = (space.schedule(row) for row in rows)
-    lacking = [(name, value) for name, value in third.decisions if name != "spared"]
+    lacking = [(name, value) for name, value in third.decisions if name != "idle_clusters"]
     older = {"template": "rows", "decisions": dict(lacking)}
     foreign = {"template": "elsewhere", "decisions": {"vector": 3}}
 

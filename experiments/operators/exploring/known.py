@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.recorded import recorded_schedule
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 
@@ -31,5 +32,5 @@ def known_schedules(paths: Sequence[Path], case: str, space: Space) -> list[Sche
     longest = max(map(len, rows), default=0)
     turns = [row[i] for i in range(longest) for row in rows if i < len(row)]
     generator = np.random.default_rng(0)
-    found = (space.nearest(Schedule.from_json(each), generator) for each in turns)
+    found = (space.nearest(recorded_schedule(each), generator) for each in turns)
     return list(dict.fromkeys(schedule for schedule in found if schedule is not None))

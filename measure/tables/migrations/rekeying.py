@@ -86,16 +86,20 @@ _KEYED = sa.text(
 
 
 def _keys(workload: str, fingerprint: str, rows: Sequence[sa.Row[Any]]) -> dict[int, str]:
-    """Keys of rows by their ids, as ``measure.records.record.Record`` makes them."""
-    found = {}
-    for row in rows:
-        texts = (row.template_version, row.schedule, row.round)
-        try:
-            words = canonical_json((workload, fingerprint, *texts, row.started_at + 0.0))
-        except TypeError:  # a column of another type
-            continue
-        found[row.id] = hashlib.sha256(words.encode()).hexdigest()
-    return found
+    """The keys of rows by their ids; malformed rows are left out."""
+    keys = {row.id: measurement_key(workload, fingerprint, row, row.schedule) for row in rows}
+    return {id: key for id, key in keys.items() if key}
+
+
+def measurement_key(workload: str, fingerprint: str, row: sa.Row[Any], schedule: str) -> str:
+    """The key of a row with this schedule, as ``measure.records.record.Record`` makes it; empty if
+    a column is malformed."""
+    texts = (row.template_version, schedule, row.round)
+    try:
+        words = canonical_json((workload, fingerprint, *texts, row.started_at + 0.0))
+    except TypeError:  # a column of another type
+        return ""
+    return hashlib.sha256(words.encode()).hexdigest()
 
 
 def _set_keys(connection: sa.Connection, keys: Mapping[int, str]) -> None:

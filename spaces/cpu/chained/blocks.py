@@ -47,8 +47,8 @@ class Blocks:
         """Those of a schedule's decisions, or of columns of many."""
         names = ("rows", "keys", "score_rows", "score_vectors", "value_rows", "value_vectors")
         sizes = {name: values[name] for name in names}
-        forms = {"dots": values["scores"] == DOTS, "stepped": values["scores"] == STEPS}
-        return cls(chained, lanes, **sizes, **forms, copied=values["values"] == COPIED)
+        forms = {"dots": values["key_layout"] == DOTS, "stepped": values["key_layout"] == STEPS}
+        return cls(chained, lanes, **sizes, **forms, copied=values["value_layout"] == COPIED)
 
     @property
     def depth(self) -> int:

@@ -62,8 +62,8 @@ def _tile_rules(template: ChainedTemplate) -> list[Rule]:
         ),
         Rule(
             "key_panels",
-            ("keys", "scores", "score_vectors"),
-            lambda c: (c["scores"] == DOTS) | (c["keys"] % (c["score_vectors"] * lanes) == 0),
+            ("keys", "key_layout", "score_vectors"),
+            lambda c: (c["key_layout"] == DOTS) | (c["keys"] % (c["score_vectors"] * lanes) == 0),
             lambda c: (
                 f"{c['keys']} keys are no multiple of a panel of {c['score_vectors'] * lanes}"
             ),
@@ -92,7 +92,7 @@ def _size_rules(template: ChainedTemplate) -> list[Rule]:
     return [
         Rule(
             "block_size",
-            ("rows", "keys", "scores", "values"),
+            ("rows", "keys", "key_layout", "value_layout"),
             lambda c: block_bytes(template, _sizes(c)) <= room,
             lambda c: (
                 f"a block of {c['rows']} rows and {c['keys']} keys takes "
@@ -106,9 +106,9 @@ def _size_rules(template: ChainedTemplate) -> list[Rule]:
 def _sizes(columns: Any) -> dict[str, Any]:
     """The columns with tiles of one, which take no memory of a block."""
     ones = dict.fromkeys(("score_rows", "score_vectors", "value_rows", "value_vectors"), 1)
-    scores = np.where(columns["scores"] == STEPS, STEPS, DOTS)
-    sizes = {name: columns[name] for name in ("rows", "keys", "values")}
-    return {**ones, "scores": scores, **sizes}
+    scores = np.where(columns["key_layout"] == STEPS, STEPS, DOTS)
+    sizes = {name: columns[name] for name in ("rows", "keys", "value_layout")}
+    return {**ones, "key_layout": scores, **sizes}
 
 
 def _worker_rules(template: ChainedTemplate) -> list[Rule]:

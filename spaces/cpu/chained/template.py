@@ -1,12 +1,15 @@
 """The CPU template for chains over the columns of a product: attention, and what is like it.
 
-Decisions: ``rows`` and ``keys``, a block of rows and a tile of the keys that it meets; ``scores``,
-whether keys are packed in panels, all of a product or a tile in ``steps`` of its depth, or read in
-place; ``values``, whether rows of matrices are; the
-register tiles of the scores, ``score_rows`` times ``score_vectors``, and of the sums,
-``value_rows`` times ``value_vectors``; ``unroll``, vectors of keys in flight along a row;
-``workers``, threads that share the blocks of rows; and, where there are several, ``splits``, parts
-of all keys that blocks meet each on their own, to be merged in the end.
+Decisions:
+
+- ``rows`` of a block, and ``keys`` of a tile that it meets.
+- ``key_layout``: keys are packed in panels, all of a product or a tile in ``steps`` of its depth,
+  or read in place; ``value_layout``: rows of matrices are copied, or read in place.
+- ``score_rows`` times ``score_vectors``: the register tile of the scores; ``value_rows`` times
+  ``value_vectors``: that of the sums.
+- ``unroll``: vectors of keys in flight along a row.
+- ``workers``: threads that share the blocks of rows; and, where there are several, ``splits``:
+  parts of all keys that blocks meet each on their own, to be merged in the end.
 """
 
 from __future__ import annotations
@@ -122,8 +125,8 @@ class ChainedTemplate(CorrectedTemplate):
         return (
             Decision("rows", _multiples(self.chained.row_count, (1, 2, 3), MOST_ROWS)),
             Decision("keys", _multiples(self.chained.key.extent, (4, 6), 1024, self.lanes)),
-            Decision("scores", tuple(self._forms_of_keys())),
-            Decision("values", tuple(self._forms_of_matrices())),
+            Decision("key_layout", tuple(self._forms_of_keys())),
+            Decision("value_layout", tuple(self._forms_of_matrices())),
             Decision("score_rows", TILE_ROWS),
             Decision("score_vectors", TILE_VECTORS),
             Decision("value_rows", TILE_ROWS),

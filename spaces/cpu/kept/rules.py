@@ -35,24 +35,26 @@ def kept_rules(template: KeptTemplate) -> tuple[Rule, ...]:
 
 def registers(c: Any) -> Any:
     """Accumulators, and a row of vectors that are read at a time."""
-    return c["turns"] * c["vectors"] + c["vectors"] + 1
+    return c["coarsening"] * c["vectors"] + c["vectors"] + 1
 
 
 def terms(template: KeptTemplate, c: Any) -> Any:
     """Terms that are written out, of all tiles that have code of their own."""
     taps = 1.0 * template.tiling(c).taps_written_out
-    return taps * c["turns"] * c["vectors"] * _codes(template, c)
+    return taps * c["coarsening"] * c["vectors"] * _codes(template, c)
 
 
 def _codes(template: KeptTemplate, c: Any) -> Any:
     """Tiles that have code of their own, by their place at borders."""
     view = template.view
-    vectors, turns = _values(template, "vectors"), _values(template, "turns")
+    vectors, turns = _values(template, "vectors"), _values(template, "coarsening")
     lane = {v: len(segments(view, view.lane, v * template.lanes)) for v in vectors}
     found = _chosen(lane, c["vectors"])
     for loop in view.kept[:-1]:
         blocks = {t: len(segments(view, loop, t)) for t in turns}
-        found = found * np.where(c["across"] == loop.name, _chosen(blocks, c["turns"]), 1)
+        found = found * np.where(
+            c["coarsened_axis"] == loop.name, _chosen(blocks, c["coarsening"]), 1
+        )
     return found
 
 
@@ -82,16 +84,16 @@ def _tile_rules(template: KeptTemplate) -> list[Rule]:
         *turn_rules(view, "tile"),
         Rule(
             "registers",
-            ("vectors", "turns"),
+            ("vectors", "coarsening"),
             lambda c: registers(c) <= cpu.vector_registers,
             lambda c: (
-                f"a tile of {c['turns']} x {c['vectors']} vectors takes "
+                f"a tile of {c['coarsening']} x {c['vectors']} vectors takes "
                 f"{registers(c)} registers; there are {cpu.vector_registers}"
             ),
         ),
         Rule(
             "code_size",
-            ("vectors", "across", "turns", "unroll"),
+            ("vectors", "coarsened_axis", "coarsening", "unroll"),
             lambda c: (c["unroll"] == 0) | (terms(template, c) <= MOST_TERMS),
             lambda c: (
                 f"{int(terms(template, c))} terms would be written out; allowed: {MOST_TERMS}"
@@ -122,8 +124,8 @@ def _memory_rules(template: KeptTemplate) -> list[Rule]:
     return [
         Rule(
             "needless_stream",
-            ("stream",),
-            lambda c: np.logical_not(c["stream"]) | (least > l3),
+            ("streaming_stores",),
+            lambda c: np.logical_not(c["streaming_stores"]) | (least > l3),
             lambda c: f"{least} bytes stay in L3, past which streaming would write",
         )
     ]
@@ -138,8 +140,10 @@ def _worker_rules(template: KeptTemplate) -> list[Rule]:
         idle_threads(threads, least),
         Rule(
             "idle_workers",
-            ("vectors", "across", "turns", "shared", "workers"),
-            lambda c: (c["shared"] == REDUCED) | (c["workers"] <= template.tiling(c).longest),
+            ("vectors", "coarsened_axis", "coarsening", "parallel_over", "workers"),
+            lambda c: (
+                (c["parallel_over"] == REDUCED) | (c["workers"] <= template.tiling(c).longest)
+            ),
             lambda c: (
                 f"{c['workers']} workers share {template.tiling(c).longest} blocks of the longest "
                 "loop; some would have none"
@@ -147,9 +151,9 @@ def _worker_rules(template: KeptTemplate) -> list[Rule]:
         ),
         Rule(
             "reduced_share",
-            ("unroll", "shared", "workers"),
+            ("unroll", "parallel_over", "workers"),
             lambda c: (
-                (c["shared"] == KEPT)
+                (c["parallel_over"] == KEPT)
                 | ((c["workers"] > 1) & (c["workers"] <= turns) & (c["unroll"] < len(view.taps)))
             ),
             lambda c: (

@@ -69,7 +69,7 @@ class KeptTemplate(Template):
             tiling=self.tiling(schedule.values),
             operands=self.workload.operands,
             element=self.element.name,
-            streaming=bool(schedule.values["stream"]),
+            streaming=bool(schedule.values["streaming_stores"]),
             entry=self.entry(schedule),
         )
         return c_kernel(self.workload, prelude(self.functions, self.cpu, self.element.name), code)
@@ -80,11 +80,11 @@ class KeptTemplate(Template):
         streams = self.element.name == "float32"
         return (
             Decision("vectors", (1, 2, 3, 4, 6, 8)),
-            Decision("across", loops_across(view)),
-            Decision("turns", tuple(range(1, 9)) if len(view.kept) > 1 else (1,)),
+            Decision("coarsened_axis", loops_across(view)),
+            Decision("coarsening", tuple(range(1, 9)) if len(view.kept) > 1 else (1,)),
             Decision("unroll", tuple(range(len(view.taps) + 1))),
             Decision("order", (INNER, MIDDLE, OUTER)),
-            Decision("stream", (False, True) if streams else (False,)),
-            Decision("shared", (KEPT, REDUCED) if reduces else (KEPT,)),
+            Decision("streaming_stores", (False, True) if streams else (False,)),
+            Decision("parallel_over", (KEPT, REDUCED) if reduces else (KEPT,)),
             Decision("workers", tuple(range(1, threads + 1))),
         )

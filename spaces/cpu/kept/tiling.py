@@ -18,7 +18,7 @@ from tilewright.spaces.derivation.maps.nest import Loop
 INNER, MIDDLE, OUTER = "inner", "middle", "outer"
 """Where the loop over vectors is among the kept loops, by the decision ``order``."""
 KEPT, REDUCED = "kept", "reduced"
-"""Which loops workers share, by the decision ``shared``."""
+"""Which loops workers share, by the decision ``parallel_over``."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Tiling(Cutting):
         """Turns of a kept loop that a tile has."""
         if loop == self.view.lane:
             return int(self.values["vectors"]) * self.lanes
-        return int(self.values["turns"]) if loop == self.across else 1
+        return int(self.values["coarsening"]) if loop == self.across else 1
 
     def segments(self, loop: Loop) -> Sequence[Segment]:
         """The blocks of a kept loop, those that have code of their own apart: of the loops that
@@ -63,7 +63,7 @@ class Tiling(Cutting):
     @property
     def splits(self) -> bool:
         """Whether workers share what is reduced over."""
-        return bool(self.values["shared"] == REDUCED)
+        return bool(self.values["parallel_over"] == REDUCED)
 
     @property
     def shared(self) -> Loop:

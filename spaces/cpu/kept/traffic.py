@@ -50,9 +50,9 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     instructions += TURN * _turned(view, tiling, values)
     least, written = float(template.workload.least_bytes), _written(view)
     again = _again(template, values)
-    split = values["shared"] == REDUCED
+    split = values["parallel_over"] == REDUCED
     merged = 2.0 * element * kept * workers * split
-    stored = written * np.where(values["stream"], 0.0, 1.0) * (least > cpu.l3_bytes)
+    stored = written * np.where(values["streaming_stores"], 0.0, 1.0) * (least > cpu.l3_bytes)
     busy = np.where(split, workers, tiling.sharers)
     count = np.where(split, view.taps[0].extent if view.taps else 1, tiling.longest)
     used = registers(values)
@@ -69,7 +69,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
         "registers": used,
         "register_fraction": used / cpu.vector_registers,
         "far_fraction": least / cpu.l3_bytes,
-        "independent_chains": values["turns"] * values["vectors"],
+        "independent_chains": values["coarsening"] * values["vectors"],
         "vector_fraction": kept / (outputs * lanes),
         "intensity": operations / np.maximum(loads, 1e-3),
         "main_loop_trips": trips,
@@ -78,7 +78,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
         **footprints(cpu, again["row"], again["plane"]),
         **even_shares(cpu, busy, count),
     }
-    return filled(quantities, values["turns"].shape)
+    return filled(quantities, values["coarsening"].shape)
 
 
 def _written(view: KeptView) -> float:

@@ -151,7 +151,7 @@ class MapCode:
         return [
             *lines,
             *self.lines.span(names.start, names.row(view.outputs[0])),
-            *(self._to_a_line() if self.values["stream"] else []),
+            *(self._to_a_line() if self.values["streaming_stores"] else []),
             f"#pragma GCC unroll {self.values['unroll']}",
             f"for (; j + {lanes} <= end; j += {lanes}) {{",
             *indented(self._vector(whole=True)),
@@ -249,7 +249,7 @@ class MapCode:
         dtype, place = self.names.dtype(output), f"{self.names.row(output)} + j"
         if not whole:
             return f"tw_store_first_{dtype}({place}, {value}, left);"
-        way = "stream" if self.values["stream"] else "store"
+        way = "stream" if self.values["streaming_stores"] else "store"
         return f"tw_{way}_{dtype}({place}, {value});"
 
     @property

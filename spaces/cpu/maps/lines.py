@@ -34,7 +34,9 @@ class Lines:
     @property
     def most(self) -> int:
         """Columns that a tile has at most."""
-        return int(self.tiling.tile_columns) + (self.tiling.line if self.values["stream"] else 0)
+        return int(self.tiling.tile_columns) + (
+            self.tiling.line if self.values["streaming_stores"] else 0
+        )
 
     @property
     def _alike(self) -> bool:
@@ -47,12 +49,12 @@ class Lines:
     def are_whole(self) -> bool:
         """Whether rows consist of whole vectors, if the first output begins at a line."""
         fit = self.tiling.plane.width % self.tiling.registers.lanes == 0
-        return fit and (not self.values["stream"] or self._alike)
+        return fit and (not self.values["streaming_stores"] or self._alike)
 
     def reach(self, start: str) -> str:
         """C expression: columns that a tile has at most if the first output begins at ``start``."""
         tile = self.tiling.tile_columns
-        if not self.values["stream"]:
+        if not self.values["streaming_stores"]:
             return str(tile)
         return f"{tile} + {self._skew(start) if self._alike else self.tiling.line}"
 
@@ -60,7 +62,7 @@ class Lines:
         """C variables ``j`` and ``end``, the tile's part of a row whose first column is at
         ``place`` in the output that begins at ``start``, and ``skew``, before which lie the columns
         in front of the row's first line."""
-        if not self.values["stream"]:
+        if not self.values["streaming_stores"]:
             return ["const long end = columns;", "long j = 0;"]
         tile, column = self.tiling.tile_columns, self.tiling.plane.columns.name
         if self._alike:

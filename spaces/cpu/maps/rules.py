@@ -85,15 +85,22 @@ def _tile_rules(template: MapTemplate) -> list[Rule]:
 def _straight_rules(side: int) -> list[Rule]:
     return [
         Rule(
-            "straight",
-            ("tile_rows", "tile_columns", "stream", "ahead", "straight", "unroll"),
+            "register_transpose",
+            (
+                "tile_rows",
+                "tile_columns",
+                "streaming_stores",
+                "prefetch",
+                "register_transpose",
+                "unroll",
+            ),
             lambda c: (
-                np.logical_not(c["straight"])
+                np.logical_not(c["register_transpose"])
                 | (
                     (np.minimum(c["tile_rows"], c["tile_columns"]) >= side)
                     & (c["unroll"] == 1)
-                    & np.logical_not(c["stream"])
-                    & (c["ahead"] != TURN)
+                    & np.logical_not(c["streaming_stores"])
+                    & (c["prefetch"] != TURN)
                 )
             ),
             lambda c: (
@@ -103,17 +110,19 @@ def _straight_rules(side: int) -> list[Rule]:
         ),
         Rule(
             "needless_strips",
-            ("tile_rows", "straight", "strips"),
+            ("tile_rows", "register_transpose", "strips"),
             lambda c: (
                 (c["strips"] == STRIPS[0])
-                | (c["straight"] & (c["tile_rows"] >= c["strips"] * side))
+                | (c["register_transpose"] & (c["tile_rows"] >= c["strips"] * side))
             ),
             lambda c: f"a tile of {c['tile_rows']} rows has not {c['strips']} strips of {side}",
         ),
         Rule(
             "needless_skew",
-            ("tile_rows", "straight", "skew"),
-            lambda c: (c["skew"] == 0) | (c["straight"] & (c["tile_rows"] >= STRIPS[0] * side)),
+            ("tile_rows", "register_transpose", "skew"),
+            lambda c: (
+                (c["skew"] == 0) | (c["register_transpose"] & (c["tile_rows"] >= STRIPS[0] * side))
+            ),
             lambda c: f"only one of several strips of {side} rows may be behind another",
         ),
     ]
@@ -127,7 +136,7 @@ def _memory_rules(template: MapTemplate) -> list[Rule]:
     return [
         Rule(
             "scratch",
-            ("tile_rows", "tile_columns", "ahead"),
+            ("tile_rows", "tile_columns", "prefetch"),
             lambda c: template.tiling(c).scratch_bytes <= room,
             lambda c: (
                 f"{template.tiling(c).scratch_bytes} bytes are transposed for a tile; "
@@ -136,11 +145,11 @@ def _memory_rules(template: MapTemplate) -> list[Rule]:
         ),
         Rule(
             "needless_stream",
-            ("stream",),
-            lambda c: np.logical_not(c["stream"]) | (written > cpu.l2_bytes),
+            ("streaming_stores",),
+            lambda c: np.logical_not(c["streaming_stores"]) | (written > cpu.l2_bytes),
             lambda c: f"{written} bytes stay in L2 if they are not written past it",
         ),
-        _needless_ahead(turned, cpu, ("straight",) if template.goes_straight else ()),
+        _needless_ahead(turned, cpu, ("register_transpose",) if template.goes_straight else ()),
     ]
 
 
@@ -148,12 +157,16 @@ def _needless_ahead(turned: int, cpu: CpuTarget, straight: tuple[str, ...]) -> R
     """What comes next is near enough; for what comes from L2, only ``straight`` blocks wait."""
 
     def near(c: Any) -> Any:
-        return np.where(c["straight"], cpu.l1_bytes, cpu.l2_bytes) if straight else cpu.l2_bytes
+        return (
+            np.where(c["register_transpose"], cpu.l1_bytes, cpu.l2_bytes)
+            if straight
+            else cpu.l2_bytes
+        )
 
     return Rule(
         "needless_ahead",
-        ("ahead", *straight),
-        lambda c: (c["ahead"] == NOTHING) | (turned > near(c)),
+        ("prefetch", *straight),
+        lambda c: (c["prefetch"] == NOTHING) | (turned > near(c)),
         lambda c: f"what turns has {turned} bytes; only beyond {near(c)} one waits for the next",
     )
 

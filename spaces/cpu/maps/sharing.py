@@ -63,7 +63,7 @@ class Sharing:
             *([f"  long at[2][{len(self.names.starts)}], tile = 0;"] if ahead else []),
             *indented(self._mapping.emit(worker, task, extents=counts, prefix="t")),
             *([f"  {self._written('0, 0')}"] if ahead else []),
-            *(["  tw_flush();"] if self.values["stream"] else []),
+            *(["  tw_flush();"] if self.values["streaming_stores"] else []),
             "}",
         ]
 

@@ -50,8 +50,8 @@ class MapTemplate(Template):
             Decision("tile_rows", tuple(2**i for i in range(9))),
             Decision("tile_columns", tuple(2**i for i in range(2, 17))),
             Decision("order", (ROWS, COLUMNS)),
-            Decision("stream", (False, True)),
-            Decision("ahead", (NOTHING, ASK, TURN)),
+            Decision("streaming_stores", (False, True)),
+            Decision("prefetch", (NOTHING, ASK, TURN)),
             *(_straight_decisions() if self.goes_straight else ()),
             Decision("unroll", (1, 2, 4)),
             Decision("workers", tuple(range(1, target.threads + 1))),
@@ -84,7 +84,7 @@ class MapTemplate(Template):
 
 def _straight_decisions() -> tuple[Decision, ...]:
     return (
-        Decision("straight", (False, True)),
+        Decision("register_transpose", (False, True)),
         Decision("strips", STRIPS),
         Decision("skew", (0, SKEW)),
     )

@@ -19,8 +19,8 @@ from tilewright.spaces.derivation.maps.order import ROWS
 from tilewright.spaces.derivation.maps.plane import Plane
 
 NOTHING, ASK, TURN = "nothing", "ask", "turn"
-"""What is done about what comes next, by the decision ``ahead``: nothing; the lines that turn for
-it are asked for; or they are read, and the next tile is transposed while this one is written."""
+"""How the next tile is fetched, by the decision ``prefetch``: not at all; its lines are asked for;
+or they are read, and it is transposed while this tile is written."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Tiling:
     @property
     def straight(self) -> Any:
         """Whether blocks that are transposed go from registers to where they are wanted."""
-        return self.values.get("straight", False)
+        return self.values.get("register_transpose", False)
 
     @property
     def strips(self) -> Any:
@@ -90,12 +90,12 @@ class Tiling:
     @property
     def asks(self) -> Any:
         """Whether what comes next is asked for."""
-        return self.values["ahead"] == ASK
+        return self.values["prefetch"] == ASK
 
     @property
     def turns_ahead(self) -> Any:
         """Whether the next tile is transposed while one is written."""
-        return self.values["ahead"] == TURN
+        return self.values["prefetch"] == TURN
 
     @property
     def scratch_elements(self) -> Any:

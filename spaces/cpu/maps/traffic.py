@@ -146,7 +146,7 @@ class _Traffic:
         high = np.minimum(tiling.tile_rows, plane.height)
         wide = np.minimum(tiling.tile_columns, plane.width)
         few = wide * self.registers.bytes <= FEW_LINES * LINE_BYTES
-        together = np.where(tiling.turns_ahead & self.values["stream"] & few, 0.5, 1)
+        together = np.where(tiling.turns_ahead & self.values["streaming_stores"] & few, 0.5, 1)
         waits = len(plane.turned) * wide * self._waits(wide)
         return together * self.tiles * (len(plane.view.outputs) * high + waits)
 
@@ -156,8 +156,8 @@ class _Traffic:
         tile before did not read on to where they begin; and if their pages have no room in the
         table of a core."""
         tiling, values = self.tiling, self.values
-        leave = tiling.straight | values["stream"]
-        waits = np.where((values["ahead"] != NOTHING) & leave, 1, 2)
+        leave = tiling.straight | values["streaming_stores"]
+        waits = np.where((values["prefetch"] != NOTHING) & leave, 1, 2)
         apart = np.where(values["order"] == ROWS, 1, 3) * np.where(wide > PAGES, 2, 1)
         return waits * np.where(tiling.straight, 1, apart)
 
@@ -182,7 +182,7 @@ class _Traffic:
         touches = np.maximum(1.0, line / self.tiling.tile_rows)  # of a line of what turns
         near = read + written + _bytes(self.plane.turned) * (touches - 1)
         near = near + self.tiling.straight * self._again(read, written)
-        stored = written * np.where(self.values["stream"], 1.0, 2.0)
+        stored = written * np.where(self.values["streaming_stores"], 1.0, 2.0)
         least = self.template.workload.least_bytes
         beyond = not stays_far(cpu, least)
         in_l1 = self.scratch <= USABLE * cpu.l1_bytes

@@ -50,9 +50,10 @@ def _lane_rules(template: RowsTemplate) -> list[Rule]:
         ),
         Rule(
             "rows_in_lanes",
-            ("lanes", "held", "ahead"),
+            ("lanes", "intermediates", "prefetch"),
             lambda c: (
-                (c["lanes"] == "columns") | ((c["held"] == "again") & np.logical_not(c["ahead"]))
+                (c["lanes"] == "columns")
+                | ((c["intermediates"] == "again") & np.logical_not(c["prefetch"]))
             ),
             lambda c: "nothing is held or fetched ahead where lanes are rows",
         ),
@@ -104,8 +105,8 @@ def _held_rules(template: RowsTemplate) -> list[Rule]:
     return [
         Rule(
             "held_results",
-            ("passes", "held"),
-            lambda c: (c["held"] == "again") | (c["passes"] == "plain"),
+            ("passes", "intermediates"),
+            lambda c: (c["intermediates"] == "again") | (c["passes"] == "plain"),
             lambda c: (
                 f"{template.held} is held for the outputs, but with results that are not final "
                 "in a pass with corrections"
@@ -113,14 +114,14 @@ def _held_rules(template: RowsTemplate) -> list[Rule]:
         ),
         Rule(
             "held_size",
-            ("held",),
-            lambda c: (c["held"] != "scratch") | (row <= room),
+            ("intermediates",),
+            lambda c: (c["intermediates"] != "scratch") | (row <= room),
             lambda c: f"a scratch row of {row} bytes takes more than half of L2",
         ),
         Rule(
             "held_streaming",
-            ("held", "stores"),
-            lambda c: (c["held"] != "output") | (c["stores"] == "cached"),
+            ("intermediates", "stores"),
+            lambda c: (c["intermediates"] != "output") | (c["stores"] == "cached"),
             lambda c: "what is held in the output is in the caches, and so are stores in its place",
         ),
     ]

@@ -1,11 +1,15 @@
 """The CPU template for reductions along rows: softmax, normalisations, losses, and their like.
 
-Decisions: ``lanes``, columns of one row or the same column of several rows; ``passes``, one with
-corrections or one for each reduction that needs results of another; ``unroll``, vectors in flight;
-``held``, whether a special function of an element is computed again for the outputs or kept in a
-scratch row or in the output; ``stores``, through the caches or past them; ``ahead``, whether the
-next row is fetched, in the walk along this one that has most to compute; ``workers``, threads that
-share the rows.
+Decisions:
+
+- ``lanes``: columns of one row, or the same column of several rows.
+- ``passes``: one with corrections, or one for each reduction that needs results of another.
+- ``unroll``: vectors in flight.
+- ``intermediates``: a special function of an element is computed ``again`` for the outputs, or kept
+  in a ``scratch`` row or in the ``output``.
+- ``stores``: through the caches or past them.
+- ``prefetch``: the next row is fetched, in the walk along this one that has most to compute.
+- ``workers``: threads that share the rows.
 """
 
 from __future__ import annotations
@@ -91,7 +95,7 @@ class RowsTemplate(Template):
         from tilewright.spaces.cpu.rows.code import RowsCode
 
         values = schedule.values
-        passes, held = self.passes(str(values["passes"])), self._held(str(values["held"]))
+        passes, held = self.passes(str(values["passes"])), self._held(str(values["intermediates"]))
         code = RowsCode(
             rows=self.rows,
             operands=self.workload.operands,
@@ -99,7 +103,7 @@ class RowsTemplate(Template):
             held=held,
             unroll=int(values["unroll"]),
             streaming=values["stores"] == STREAMING,
-            fetching=busiest(self.rows, passes, held) if values["ahead"] else None,
+            fetching=busiest(self.rows, passes, held) if values["prefetch"] else None,
             workers=int(values["workers"]),
             lanes=self.lanes,
             element=self.element.name,
@@ -138,8 +142,8 @@ class RowsTemplate(Template):
             Decision("lanes", self.lane_axes),
             Decision("passes", (ONLINE, PLAIN) if fused else (PLAIN,)),
             Decision("unroll", (1, 2, 4, 8, 16)),
-            Decision("held", tuple(held)),
+            Decision("intermediates", tuple(held)),
             Decision("stores", (CACHED, STREAMING) if streams else (CACHED,)),
-            Decision("ahead", (False, True) if rows.row_count > 1 else (False,)),
+            Decision("prefetch", (False, True) if rows.row_count > 1 else (False,)),
             Decision("workers", self.cpu.even_workers),
         )

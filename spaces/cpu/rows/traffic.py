@@ -40,7 +40,7 @@ class _Walks:
         self.rows = rows = template.rows
         self.row_count, self.width = float(rows.row_count), float(rows.column_count)
         self.across = columns["lanes"] == "rows"
-        self.held = columns["held"] != "again"
+        self.held = columns["intermediates"] != "again"
         self.places = {place for place in rows.places.values() if place.by_column}
         self._online = columns["passes"] == "online"
         self._steps = {
@@ -115,7 +115,7 @@ def _executed(walks: _Walks) -> dict[str, Any]:
         "intensity": operations / np.maximum(loads, 1),
         "main_loop_trips": np.where(walks.across, walks.width, turns),
         "tile_visits": walks.items
-        * (walks.count + len(walks.places) * np.logical_not(columns["ahead"])),
+        * (walks.count + len(walks.places) * np.logical_not(columns["prefetch"])),
     }
 
 

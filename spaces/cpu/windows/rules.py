@@ -171,9 +171,9 @@ def _patch_rule(context: _Context, view: Windows) -> Rule:
     spans = np.array([known.get(n, 0) for n in range(rows[-1] + 1)])
     return Rule(
         "patch_lines",
-        ("borders", "tile_rows"),
+        ("padding", "tile_rows"),
         lambda c: (
-            (np.asarray(c["borders"]) == "copied")
+            (np.asarray(c["padding"]) == "copied")
             | (apart is None)
             | (spans[c["tile_rows"]] <= (apart or 0))
         ),

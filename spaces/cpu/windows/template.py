@@ -2,7 +2,7 @@
 
 Decisions: the tile, the workers of each kind, the order of tiles within a block, ``pack_right``
 whether the operand along columns is packed through its places or read in place, bounds of blocks,
-and ``unroll``. An operand with borders is copied once with them, or, by ``borders``, the left one
+and ``unroll``. An operand with borders is copied once with them, or, by ``padding``, the left one
 is read in place but by tiles that cross a border. See ``spaces.cpu.windows.code``.
 """
 
@@ -67,7 +67,7 @@ class WindowsTemplate(Template):
         from tilewright.spaces.cpu.windows.segments import SegmentedCode
 
         kind = SegmentedCode if self.view.product.segments else WindowsCode
-        patched = schedule.values.get("borders") == "patched"
+        patched = schedule.values.get("padding") == "patched"
         code = kind(
             view=self.in_place if patched and self.in_place else self.view,
             arrays=self.workload.operands,
@@ -83,7 +83,7 @@ class WindowsTemplate(Template):
         numbers = self.view.nest(not self.view.has_vectors).number_count
         workers, segments = cpu.even_workers, self.view.product.segments
         return (
-            *([Decision("borders", ("copied", "patched"))] if self.in_place else []),
+            *([Decision("padding", ("copied", "patched"))] if self.in_place else []),
             Decision("pack_right", (False, True)),
             Decision("tile_rows", TILE_ROWS),
             Decision("tile_vectors", TILE_VECTORS),

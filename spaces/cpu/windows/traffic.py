@@ -115,7 +115,7 @@ def _copied(
     columns_outer = values["order"] == "columns_outer"
     turns = np.where(columns_outer, ceil_div(b.columns, b.tile_columns), b.column_blocks)
     patched = known[values["tile_rows"].astype(int)] * b.numbers * turns
-    copied = values["borders"] == "copied"
+    copied = values["padding"] == "copied"
     return np.where(copied, copies, others + patched), np.where(copied, copies, others)
 
 

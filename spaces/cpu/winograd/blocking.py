@@ -44,12 +44,12 @@ class Blocking:
 
 def blocking(view: SquareWindows, lanes: int, values: Mapping[str, Any]) -> Blocking:
     """The extents that the decisions ``values`` (integers or arrays) lead to."""
-    outputs = values["outputs"]
+    outputs = values["output_tile"]
     tile_rows, tile_columns = values["tile_rows"], values["tile_vectors"] * lanes
     squares = squares_of(view, outputs)
     row_tiles = ceil_div(ceil_div(squares, tile_rows), values["row_workers"])
     column_tiles = ceil_div(ceil_div(view.column.extent, tile_columns), values["column_workers"])
-    square_blocks = blocks_of(row_tiles, values["block_squares"], tile_rows)
+    square_blocks = blocks_of(row_tiles, values["block_tiles"], tile_rows)
     column_blocks = blocks_of(column_tiles, values["block_columns"], tile_columns)
     return Blocking(
         reads=outputs + view.taps - 1,

@@ -51,7 +51,7 @@ class WinogradCode:
     @cached_property
     def squares(self) -> Squares:
         """The rows as they are cut."""
-        return self.view.squares(int(self.values["outputs"]))
+        return self.view.squares(int(self.values["output_tile"]))
 
     @cached_property
     def stages(self) -> Stages:

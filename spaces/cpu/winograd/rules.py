@@ -39,7 +39,7 @@ class _Context(TileContext):
 
     def square_blocks(self, c: Any, bound: Any) -> Any:
         """Blocks of squares of a worker."""
-        squares = squares_of(self.view, c["outputs"])
+        squares = squares_of(self.view, c["output_tile"])
         tiles = ceil_div(ceil_div(squares, c["tile_rows"]), c["row_workers"])
         return blocks_of(tiles, bound, c["tile_rows"])
 
@@ -64,7 +64,10 @@ def winograd_rules(
         *_worker_rules(context),
         *_memory_rules(context),
         distinct(
-            context, "block_squares", ("outputs", "tile_rows", "row_workers"), context.square_blocks
+            context,
+            "block_tiles",
+            ("output_tile", "tile_rows", "row_workers"),
+            context.square_blocks,
         ),
         distinct(context, "block_columns", columns, context.column_blocks),
     )
@@ -88,28 +91,29 @@ def deviations(view: SquareWindows, outputs: int) -> float:
 
 def _size_rules(context: _Context) -> list[Rule]:
     view = context.view
-    outputs = context.values["outputs"]
+    outputs = context.values["output_tile"]
     exact = np.zeros(int(outputs[-1]) + 1)
     for n in outputs.tolist():
         exact[n] = deviations(view, n) if n + view.taps - 1 <= MOST_READS else 0.0
     return [
         Rule(
             "exact",
-            ("outputs",),
-            lambda c: exact[c["outputs"]] >= DEVIATIONS,
+            ("output_tile",),
+            lambda c: exact[c["output_tile"]] >= DEVIATIONS,
             lambda c: (
-                f"squares of {c['outputs']} x {c['outputs']} outputs of windows of {view.taps} x "
-                f"{view.taps} have errors of which {exact[c['outputs']]:.1f} standard deviations "
-                f"are allowed; {DEVIATIONS:.0f} are needed"
+                f"squares of {c['output_tile']} x {c['output_tile']} outputs of windows of "
+                f"{view.taps} x {view.taps} have errors of which {exact[c['output_tile']]:.1f} "
+                f"standard deviations are allowed; {DEVIATIONS:.0f} are needed"
             ),
         ),
         Rule(
             "squares_high",
-            ("outputs", "tile_rows"),
-            lambda c: c["tile_rows"] <= squares_of(view, c["outputs"]),
+            ("output_tile", "tile_rows"),
+            lambda c: c["tile_rows"] <= squares_of(view, c["output_tile"]),
             lambda c: (
                 f"a tile of {c['tile_rows']} rows is higher than the "
-                f"{squares_of(view, c['outputs'])} squares of {c['outputs']} x {c['outputs']}"
+                f"{squares_of(view, c['output_tile'])} squares of "
+                f"{c['output_tile']} x {c['output_tile']}"
             ),
         ),
     ]
@@ -121,7 +125,7 @@ def _worker_rules(context: _Context) -> list[Rule]:
     reads = LEAST_OUTPUTS + view.taps - 1
     work = float(squares) * reads**2 * view.channels.extent * view.column.extent
     most = {
-        "row_workers": view.square_count(int(context.values["outputs"][-1])),
+        "row_workers": view.square_count(int(context.values["output_tile"][-1])),
         "column_workers": ceil_div(view.column.extent, context.lanes),
     }
     return worker_rules(context, work, most)
@@ -129,7 +133,7 @@ def _worker_rules(context: _Context) -> list[Rule]:
 
 def _memory_rules(context: _Context) -> list[Rule]:
     view, target = context.view, context.target
-    shared = ("outputs", "tile_rows", "tile_vectors", "row_workers", "column_workers")
+    shared = ("output_tile", "tile_rows", "tile_vectors", "row_workers", "column_workers")
 
     def squares(c: Any) -> Any:
         b = context.blocking(c)
@@ -148,6 +152,6 @@ def _memory_rules(context: _Context) -> list[Rule]:
         )
 
     return [
-        rule("l3_squares", "a block of transformed squares and products", "block_squares", squares),
+        rule("l3_squares", "a block of transformed squares and products", "block_tiles", squares),
         rule("l3_filters", "a block of transformed filters", "block_columns", filters),
     ]

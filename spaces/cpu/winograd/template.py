@@ -1,8 +1,8 @@
 """The CPU template for sums over short windows by Winograd's algorithm: convolutions of 2x2 to 5x5
 with stride 1.
 
-Decisions: ``outputs``, the side of the squares of outputs that are computed together, with (outputs
-+ taps - 1)**2 products for outputs**2 * taps**2; the tile, the workers of each kind, bounds of
+Decisions: ``output_tile``, the side ``o`` of the squares of outputs that are computed together,
+with (o + taps - 1)**2 products for o**2 * taps**2; the tile, the workers of each kind, bounds of
 blocks, and ``unroll``. Filters are transformed in each call. See ``spaces.cpu.winograd.code``.
 
 Errors are relative to the magnitudes of all that a square reads, not of each window alone: an
@@ -89,12 +89,12 @@ class WinogradTemplate(Template):
         cpu, view = self.cpu, self.view
         most = min(MOST_OUTPUTS, MOST_READS - view.taps + 1)
         return (
-            Decision("outputs", tuple(range(LEAST_OUTPUTS, most + 1))),
+            Decision("output_tile", tuple(range(LEAST_OUTPUTS, most + 1))),
             Decision("tile_rows", TILE_ROWS),
             Decision("tile_vectors", TILE_VECTORS),
             Decision("row_workers", cpu.even_workers),
             Decision("column_workers", cpu.even_workers),
-            Decision("block_squares", doubled(LEAST_SQUARES, view.square_count(LEAST_OUTPUTS))),
+            Decision("block_tiles", doubled(LEAST_SQUARES, view.square_count(LEAST_OUTPUTS))),
             Decision("block_columns", doubled(self.lanes, view.column.extent)),
             Decision("unroll", unrolls(cpu)),
         )

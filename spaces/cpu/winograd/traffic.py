@@ -48,7 +48,7 @@ def _work(view: SquareWindows, b: Blocking, lanes: int, values: Columns) -> dict
     trips = elements * row_tiles * column_tiles * channels / values["unroll"]
     stores = elements * squares * vectors
     transforms = _transforms(view, b, lanes, values)
-    outputs = squares * values["outputs"] ** 2
+    outputs = squares * values["output_tile"] ** 2
     chains = b.tile_rows * (b.tile_columns // lanes)
     rows = float(np.prod([part.extent for part in view.product.rows]))
     return {
@@ -75,7 +75,7 @@ def _transforms(view: SquareWindows, b: Blocking, lanes: int, values: Columns) -
         for name, table in tables.items():
             matrix: Matrix = getattr(short, name)
             table.append(operations(matrix) * (len(matrix) + len(matrix[0])))
-    image, filters, output = (np.array(t)[values["outputs"]] for t in tables.values())
+    image, filters, output = (np.array(t)[values["output_tile"]] for t in tables.values())
     channel_vectors = ceil_div(view.channels.extent, lanes)
     column_vectors = ceil_div(view.column.extent, lanes)
     again = np.where(b.square_blocks > 1, b.column_blocks, 1) * b.column_workers
@@ -122,7 +122,7 @@ def _traffic(
 
 def _copy_bytes(view: SquareWindows, values: Columns) -> np.ndarray:
     """Bytes of the padded copy, by what squares need."""
-    known, where = np.unique(values["outputs"], return_inverse=True)
+    known, where = np.unique(values["output_tile"], return_inverse=True)
     copies = [view.squares(int(n)).copy for n in known]
     return np.array([float(copy.bytes) if copy else 0.0 for copy in copies])[where]
 

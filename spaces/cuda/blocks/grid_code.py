@@ -82,7 +82,7 @@ class GridCode(ABC):
     @cached_property
     def partial(self) -> PartialSums:
         """The exchange of sums between blocks that share a tile."""
-        way = str(self.values["exchange"])
+        way = str(self.values["merge"])
         return PartialSums(self.grid, self.threads, self.sums_in_thread, self.kind, way, self.sum)
 
     def kernel(self, prelude: str) -> Kernel:
@@ -100,7 +100,7 @@ class GridCode(ABC):
     @property
     def source(self) -> str:
         """The entry."""
-        bounds = f"__launch_bounds__({self.threads}, {self.number('residency')})"
+        bounds = f"__launch_bounds__({self.threads}, {self.number('blocks_per_sm')})"
         parameters = signature(self.product, self.partial.is_needed)
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',

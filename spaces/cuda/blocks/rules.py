@@ -49,7 +49,7 @@ def thread_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
     warps = ("warp_rows", "warp_columns")
     return [
         block_threads(sizes, target, warps, MOST_THREADS),
-        resident_threads(sizes, target, (*warps, "residency")),
+        resident_threads(sizes, target, (*warps, "blocks_per_sm")),
     ]
 
 
@@ -70,7 +70,7 @@ def memory_rules(
     steps = [(*tile, *others[:n]) for n in range(len(others) + 1)]
     return [
         rule
-        for known in (*steps, (*tile, *others, "residency"))
+        for known in (*steps, (*tile, *others, "blocks_per_sm"))
         for rule in judged_early(storage_rules(sizes, target), known, least)
     ]
 

@@ -125,7 +125,7 @@ def tile_grid(
         int(ceil_div(product.columns, block_columns)),
         int(ceil_div(product.terms, depth)),
         str(values["raster"]),
-        int(values["group"]),
+        int(values["raster_group"]),
         int(values["splits"]),
         product.batches,
     )
@@ -136,7 +136,7 @@ def grid_decisions() -> tuple[Decision, ...]:
     return (
         Decision("splits", SPLITS),
         Decision("raster", RASTERS),
-        Decision("group", GROUPS),
+        Decision("raster_group", GROUPS),
     )
 
 
@@ -239,18 +239,22 @@ def _order_rules(reads: Sequence[str], tiles: Tiles) -> tuple[Rule, ...]:
     return (
         Rule(
             "needless_order",
-            (*reads, "raster", "group"),
-            lambda c: (np.minimum(*tiles(c)) > 1) | (c["raster"] == RASTERS[0]) & (c["group"] == 1),
+            (*reads, "raster", "raster_group"),
+            lambda c: (
+                (np.minimum(*tiles(c)) > 1) | (c["raster"] == RASTERS[0]) & (c["raster_group"] == 1)
+            ),
             lambda c: (
                 f"{' x '.join(map(str, tiles(c)))} tiles have one order; "
-                f"allowed: raster={RASTERS[0]}, group=1"
+                f"allowed: raster={RASTERS[0]}, raster_group=1"
             ),
         ),
         Rule(
             "distinct_group",
-            (*reads, "raster", "group"),
-            lambda c: (c["group"] == 1) | (c["group"] < 2 * crossed(c)),
-            lambda c: f"bands of {c['group']} tiles are no narrower than all {crossed(c)} tiles",
+            (*reads, "raster", "raster_group"),
+            lambda c: (c["raster_group"] == 1) | (c["raster_group"] < 2 * crossed(c)),
+            lambda c: (
+                f"bands of {c['raster_group']} tiles are no narrower than all {crossed(c)} tiles"
+            ),
         ),
     )
 
@@ -277,11 +281,9 @@ def exchange_rule(usual: str = "store") -> Rule:
     """How sums are exchanged is no question where no tile is shared; ``usual`` stands there."""
     return Rule(
         "needless_exchange",
-        ("splits", "exchange"),
-        lambda c: (c["splits"] > 1) | (c["exchange"] == usual),
-        lambda c: (
-            f"blocks share no tile, so exchange={c['exchange']} says nothing; allowed: {usual}"
-        ),
+        ("splits", "merge"),
+        lambda c: (c["splits"] > 1) | (c["merge"] == usual),
+        lambda c: f"blocks share no tile, so merge={c['merge']} says nothing; allowed: {usual}",
     )
 
 

@@ -58,10 +58,10 @@ def grid_quantities(
     product: Tiled, target: CudaTarget, blocks: Blocks, columns: Columns
 ) -> dict[str, np.ndarray]:
     """Every quantity of ``spaces.quantities``, one float64 array each; ``columns`` holds the
-    decisions of :func:`spaces.cuda.blocks.tile_grid.grid_decisions` and ``exchange``."""
+    decisions of :func:`spaces.cuda.blocks.tile_grid.grid_decisions` and ``merge``."""
     splits = columns["splits"].astype(np.int64)
     # blocks of a cluster send each other their sums without a trip to L2
-    through_memory = (splits > 1) & (columns["exchange"] != "cluster")
+    through_memory = (splits > 1) & (columns["merge"] != "cluster")
     rows, columns_of_tiles = (
         drawn_row_tiles(product, blocks.rows),
         ceil_div(product.columns, blocks.columns),
@@ -116,7 +116,7 @@ def _from_memory(
     rows = drawn_row_tiles(product, blocks.rows)
     wide = ceil_div(product.columns, blocks.columns)
     along_columns = columns["raster"] == "along_columns"
-    group = columns["group"].astype(np.int64)
+    group = columns["raster_group"].astype(np.int64)
     wave = np.minimum(slots / columns["splits"], rows * wide)
     crossed = np.minimum(group, np.where(along_columns, rows, wide))
     walked = np.minimum(np.ceil(wave / crossed), np.where(along_columns, wide, rows))

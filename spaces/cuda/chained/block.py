@@ -40,7 +40,7 @@ class Block(SplitKeys):
     @property
     def weight_kind(self) -> str:
         """The dtype in which weights are multiplied."""
-        return str(self.values.get("weights", self.sizes.kinds.weights[0]))
+        return str(self.values.get("weight_dtype", self.sizes.kinds.weights[0]))
 
     @property
     def has_byte_weights(self) -> bool:
@@ -60,7 +60,7 @@ class Block(SplitKeys):
     @property
     def teams(self) -> int:
         """Groups of warps that have all rows of the block, and each its own keys."""
-        return self.number("teams")
+        return self.number("warp_splits")
 
     @property
     def team_threads(self) -> int:
@@ -75,7 +75,7 @@ class Block(SplitKeys):
     @property
     def slices(self) -> int:
         """Slices of sixteen rows of a warp."""
-        return self.number("slices")
+        return self.number("row_fragments")
 
     @property
     def keys(self) -> int:
@@ -95,7 +95,7 @@ class Block(SplitKeys):
     @property
     def holds_rows(self) -> bool:
         """Whether rows of the left operand stay in registers."""
-        return self.values["queries"] == "registers"
+        return self.values["query_storage"] == "registers"
 
     @cached_property
     def batch(self) -> Access:

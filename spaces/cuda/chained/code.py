@@ -78,7 +78,7 @@ class ChainedCode:
     @property
     def source(self) -> str:
         """The entry, and the kernel that merges if there is one."""
-        bounds = f"__launch_bounds__({self.block.threads}, {self.block.number('residency')})"
+        bounds = f"__launch_bounds__({self.block.threads}, {self.block.number('blocks_per_sm')})"
         functions = self._function(self.entry, bounds, [*self._threads(), *self._body()])
         if self.block.merges_later:
             ending = Ending(replace(self.block))  # one that knows of no tiles
@@ -206,7 +206,7 @@ class ChainedCode:
 
     def rows_are_there(self, ahead: int) -> list[str]:
         """Rows in shared memory come by all teams' threads."""
-        if self.block.teams == 1 or self.block.values["queries"] != "shared":
+        if self.block.teams == 1 or self.block.values["query_storage"] != "shared":
             return []
         return [f"tw::cp_async_wait<{ahead}>();", "tw::sync_block();"]
 

@@ -31,7 +31,7 @@ def chained_rules(
     steps = [tile[: n + 1] for n in range(len(tile))]
     early = [
         rule
-        for known in (*steps, (*tile, "stages"), (*tile, "stages", "residency"))
+        for known in (*steps, (*tile, "stages"), (*tile, "stages", "blocks_per_sm"))
         for rule in judged_early(storage_rules(sizes, target), known, least)
     ]
     return (*_tile_rules(sizes), *early, *_split_rules(sizes, target), *_byte_rules(sizes))
@@ -43,7 +43,7 @@ def why_no_room(
     """Why a block has no room for even the least tiles of so many warps, wherever it has its rows
     of the left operand; None if it has."""
     first, *others = (
-        {d.name: d.values[0] for d in decisions} | {"queries": value, "warps": warps}
+        {d.name: d.values[0] for d in decisions} | {"query_storage": value, "warps": warps}
         for value in decisions[0].values
     )
     rules = storage_rules(sizes, target)
@@ -57,8 +57,8 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
     return [
         Rule(
             "tile_height",
-            ("slices", "warps"),
-            lambda c: (c["slices"] * c["warps"] == 1) | (sizes.rows(c) < 2 * rows),
+            ("row_fragments", "warps"),
+            lambda c: (c["row_fragments"] * c["warps"] == 1) | (sizes.rows(c) < 2 * rows),
             lambda c: (
                 f"a block of {sizes.rows(c)} rows is twice as high as the {rows} of a product"
             ),
@@ -70,19 +70,21 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
             lambda c: f"a tile of {c['keys']} keys is twice the {keys} there are, or more",
         ),
         Rule(
-            "teams",
-            ("warps", "teams"),
-            lambda c: c["warps"] * c["teams"] <= MOST_WARPS,
+            "warp_splits",
+            ("warps", "warp_splits"),
+            lambda c: c["warps"] * c["warp_splits"] <= MOST_WARPS,
             lambda c: (
-                f"{c['teams']} teams of {c['warps']} warps are {c['teams'] * c['warps']} warps; "
-                f"allowed: {MOST_WARPS}"
+                f"{c['warp_splits']} teams of {c['warps']} warps are "
+                f"{c['warp_splits'] * c['warps']} warps; allowed: {MOST_WARPS}"
             ),
         ),
         Rule(
             "teams_filled",
-            ("keys", "teams"),
-            lambda c: (c["teams"] == 1) | ((c["teams"] - 1) * c["keys"] < keys),
-            lambda c: f"{c['teams']} tiles of {c['keys']} keys are more than {keys} keys fill",
+            ("keys", "warp_splits"),
+            lambda c: (c["warp_splits"] == 1) | ((c["warp_splits"] - 1) * c["keys"] < keys),
+            lambda c: (
+                f"{c['warp_splits']} tiles of {c['keys']} keys are more than {keys} keys fill"
+            ),
         ),
         Rule(
             "stages_filled",
@@ -104,14 +106,14 @@ def _byte_rules(sizes: ChainedSizes) -> list[Rule]:
     return [
         Rule(
             "whole_fragments",
-            ("weights", "keys"),
-            lambda c: (c["weights"] != first) | (c["keys"] % FRAGMENT_BYTES == 0),
+            ("weight_dtype", "keys"),
+            lambda c: (c["weight_dtype"] != first) | (c["keys"] % FRAGMENT_BYTES == 0),
             lambda c: f"{c['keys']} keys are no multiple of {FRAGMENT_BYTES}, which {first} takes",
         ),
         Rule(
             "late_range",
-            ("weights", "rescale"),
-            lambda c: (c["weights"] != first) | (c["rescale"] != RESCALES[-1]),
+            ("weight_dtype", "rescale"),
+            lambda c: (c["weight_dtype"] != first) | (c["rescale"] != RESCALES[-1]),
             lambda c: f"weights that are corrected {c['rescale']} may leave the range of {first}",
         ),
     ]
@@ -123,14 +125,14 @@ def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         *split_rules(keys, sizes.decided, sizes.blocks, most),
         Rule(
             "needless_merge",
-            ("split", "merge"),
-            lambda c: (c["split"] > 1) | (c["merge"] == MERGES[0]),
+            ("splits", "merge"),
+            lambda c: (c["splits"] > 1) | (c["merge"] == MERGES[0]),
             lambda c: f"one part needs no merging by {c['merge']}",
         ),
         cluster_rule(),
         Rule(
             "cluster_memory",
-            (*sizes.decided, "stages", "split", "merge"),
+            (*sizes.decided, "stages", "splits", "merge"),
             lambda c: (c["merge"] != CLUSTER) | (sizes.all_sent_bytes(c) <= sizes.shared_bytes(c)),
             lambda c: (
                 f"parts of {sizes.all_sent_bytes(c)} bytes come to shared memory; the tiles of a "

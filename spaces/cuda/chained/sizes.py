@@ -29,8 +29,16 @@ class ChainedSizes(BlockResources):
     @property
     def decided(self) -> tuple[str, ...]:
         """The decisions that a tile's sizes depend on, in the order in which they are made."""
-        weights = ("weights",) * (len(self.kinds.weights) > 1)
-        return ("queries", "columns", *weights, "slices", "keys", "warps", "teams")
+        weights = ("weight_dtype",) * (len(self.kinds.weights) > 1)
+        return (
+            "query_storage",
+            "columns",
+            *weights,
+            "row_fragments",
+            "keys",
+            "warps",
+            "warp_splits",
+        )
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -49,7 +57,7 @@ class ChainedSizes(BlockResources):
         first, *others = self.kinds.weights
         if not others:
             return dtype(first).bytes
-        return np.where(c["weights"] == first, dtype(first).bytes, dtype(others[0]).bytes)
+        return np.where(c["weight_dtype"] == first, dtype(first).bytes, dtype(others[0]).bytes)
 
     @property
     def depth(self) -> int:
@@ -67,7 +75,7 @@ class ChainedSizes(BlockResources):
 
     def rows(self, c: Any) -> Any:
         """Rows of a block."""
-        return c["warps"] * c["slices"] * FRAGMENT
+        return c["warps"] * c["row_fragments"] * FRAGMENT
 
     def row_tiles(self, c: Any) -> Any:
         """Blocks along the rows of a product."""
@@ -75,11 +83,11 @@ class ChainedSizes(BlockResources):
 
     def blocks(self, c: Any) -> Any:
         """All blocks."""
-        return self.row_tiles(c) * self.slices(c) * self.chained.batches * c["split"]
+        return self.row_tiles(c) * self.slices(c) * self.chained.batches * c["splits"]
 
     def threads(self, c: Any) -> Any:
         """Threads of a block."""
-        return c["warps"] * c["teams"] * WARP
+        return c["warps"] * c["warp_splits"] * WARP
 
     def left_bytes(self, c: Any) -> Any:
         """Shared memory of a block's rows of the left operand."""
@@ -119,13 +127,13 @@ class ChainedSizes(BlockResources):
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block: rows that are held in registers leave theirs to the stages, and
         all to what teams leave for each other."""
-        return np.maximum(self.tiles_bytes(c), self.left_parts_bytes(c) * (c["teams"] > 1))
+        return np.maximum(self.tiles_bytes(c), self.left_parts_bytes(c) * (c["warp_splits"] > 1))
 
     def tiles_bytes(self, c: Any) -> Any:
         """Shared memory of what comes to a block before its tiles have passed."""
-        stages = c["teams"] * c["stages"] * self.stage_bytes(c)
+        stages = c["warp_splits"] * c["stages"] * self.stage_bytes(c)
         left = self.left_bytes(c)
-        return np.where(c["queries"] == "registers", np.maximum(stages, left), stages + left)
+        return np.where(c["query_storage"] == "registers", np.maximum(stages, left), stages + left)
 
     def left_parts_bytes(self, c: Any) -> Any:
         """What the threads of all teams leave: states of their rows and their places, whether they
@@ -134,9 +142,9 @@ class ChainedSizes(BlockResources):
 
     def sent_bytes(self, c: Any) -> Any:
         """What the teams of a cluster send one of them, which merges a share of the columns."""
-        sharers = c["teams"] * c["split"]
+        sharers = c["warp_splits"] * c["splits"]
         share = shares(self._pairs(c), sharers)
-        sums = 4 * c["slices"] * share * len(self.chained.weighings)
+        sums = 4 * c["row_fragments"] * share * len(self.chained.weighings)
         return 4 * c["warps"] * WARP * sharers * (self._left_states(c) + sums)
 
     def all_sent_bytes(self, c: Any) -> Any:
@@ -145,7 +153,7 @@ class ChainedSizes(BlockResources):
 
     def receiving_teams(self, c: Any) -> Any:
         """Teams of a block that merge: some of many that share few columns do not."""
-        return ceil_div(storing(self._pairs(c), c["teams"] * c["split"]), c["split"])
+        return ceil_div(storing(self._pairs(c), c["warp_splits"] * c["splits"]), c["splits"])
 
     def _pairs(self, c: Any) -> Any:
         """Accumulators of a slice along the columns."""
@@ -153,7 +161,7 @@ class ChainedSizes(BlockResources):
 
     def _left_states(self, c: Any) -> Any:
         """Words of a thread, of the states of its rows."""
-        return 2 * c["slices"] * row_words(self._states) // SHARERS
+        return 2 * c["row_fragments"] * row_words(self._states) // SHARERS
 
     @property
     def _states(self) -> int:
@@ -162,14 +170,16 @@ class ChainedSizes(BlockResources):
 
     def sums(self, c: Any) -> Any:
         """Registers of a thread's sums."""
-        return c["slices"] * c["columns"] // 2 * len(self.chained.weighings)
+        return c["row_fragments"] * c["columns"] // 2 * len(self.chained.weighings)
 
     def registers(self, c: Any) -> Any:
         """The least 32-bit registers that a thread can do with: sums, scores, weights of one step,
         rows that are held, fragments, states and addresses."""
         weights = max(len(Levels(self.chained).weights), 1)
-        scores = c["slices"] * c["keys"] // 2 * weights
+        scores = c["row_fragments"] * c["keys"] // 2 * weights
         words = self.depth * self.score_bytes // 8
-        held = np.where(c["queries"] == "registers", c["slices"] * words, c["slices"] * 4)
-        states = 2 * c["slices"] * (2 + 2 * self._states)
+        held = np.where(
+            c["query_storage"] == "registers", c["row_fragments"] * words, c["row_fragments"] * 4
+        )
+        states = 2 * c["row_fragments"] * (2 + 2 * self._states)
         return self.sums(c) + scores + held + states + 40

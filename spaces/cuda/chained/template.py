@@ -1,16 +1,22 @@
 """The CUDA template for chains over the columns of a product, by ``mma.sync``: attention, and what
 is like it.
 
-Decisions: ``warps`` that share a block's rows, ``slices`` of sixteen rows that each has; ``teams``
-of so many warps, each with a part of the keys, which meet in no barrier until they merge what they
-have; ``keys`` of a tile and ``stages`` of tiles on their way to a team; ``columns`` of sums that a
-block has, of all columns or a part; ``weights``, the dtype in which weights are multiplied, where
-they may be float8; ``queries``, whether rows of the left operand stay in registers
-or are read again from shared memory; ``rescale``, whether sums are corrected in every tile, where a
-row's results moved, or where they moved far; ``split``, blocks that share the keys of a tile of
-rows, and ``merge``, who merges their parts, a second ``kernel``, one that begins ``early`` and
-waits for them, the ``last`` block or all of them as a ``cluster``; ``order`` of the blocks;
-``residency``, blocks of a multiprocessor that registers are to suffice for.
+Decisions:
+
+- ``warps`` that share a block's rows, and ``row_fragments`` of sixteen rows that each of them has.
+- ``warp_splits``: groups of so many warps, each with a part of the keys; they meet in no barrier
+  until they merge what they have.
+- ``keys`` of a tile, and ``stages`` of tiles on their way to a group of warps.
+- ``columns`` of sums that a block has, of all columns or a part.
+- ``weight_dtype``: the dtype in which weights are multiplied, where they may be float8.
+- ``query_storage``: rows of the left operand stay in ``registers``, or are read again from
+  ``shared`` memory.
+- ``rescale``: sums are corrected in every tile, where a row's results moved, or where they moved
+  far.
+- ``splits``: blocks that share the keys of a tile of rows; ``merge``: who merges their partial
+  results, a second ``kernel``, one that begins ``early`` and waits for them, the ``last`` block, or
+  all of them as a ``cluster``.
+- ``order`` of the blocks; ``blocks_per_sm``: blocks of a multiprocessor that registers suffice for.
 """
 
 from __future__ import annotations
@@ -110,17 +116,17 @@ class CudaChained(CorrectedTemplate):
             orders = (*orders, "rows down", "products down")  # type: ignore[assignment]
         kinds = self.sizes.kinds.weights
         return (
-            Decision("queries", ("shared", "registers")),
+            Decision("query_storage", ("shared", "registers")),
             Decision("columns", self._columns()),
-            *[Decision("weights", kinds)] * (len(kinds) > 1),
-            Decision("slices", (1, 2, 4)),
+            *[Decision("weight_dtype", kinds)] * (len(kinds) > 1),
+            Decision("row_fragments", (1, 2, 4)),
             Decision("keys", (16, 32, 48, 64, 80, 96, 128)),
             Decision("warps", (1, 2, 4, 8)),
-            Decision("teams", (1, 2, 4, 8)),
+            Decision("warp_splits", (1, 2, 4, 8)),
             Decision("stages", (2, 3, 4)),
-            Decision("residency", (1, 2, 3, 4, 6, 8)),
+            Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8)),
             Decision("rescale", RESCALES if can_be_late(chained) else RESCALES[:2]),
-            Decision("split", SPLITS),
+            Decision("splits", SPLITS),
             Decision("merge", (*MERGES, *(CLUSTER, EARLY) * self.cuda.has("cluster"))),
             Decision("order", orders),
         )

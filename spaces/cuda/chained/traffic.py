@@ -36,7 +36,7 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
     occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c))
     running = np.minimum(blocks, occupancy.slots)
-    visited = np.maximum(_visited(template, c) / c["split"], 1)
+    visited = np.maximum(_visited(template, c) / c["splits"], 1)
     tiles = blocks * visited
     scores = tiles * sizes.rows(c) * c["keys"]
     width = c["columns"] * len(chained.weighings)
@@ -45,9 +45,11 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     rescaled = np.where(c["rescale"] == "always", 1.0, 0.2) * tiles * sizes.rows(c) * width
     shared = sizes.terms(c) * sizes.score_bytes + width * sizes.weight_bytes(c)
     products = scores * shared / _PRODUCT
-    loads = products / (2 * c["slices"]) * (1 + (c["queries"] == "shared") / c["keys"] * 8)
+    loads = (
+        products / (2 * c["row_fragments"]) * (1 + (c["query_storage"] == "shared") / c["keys"] * 8)
+    )
     steps = tiles * sizes.steps(c)
-    trips = np.ceil(visited / c["teams"]) * sizes.steps(c)
+    trips = np.ceil(visited / c["warp_splits"]) * sizes.steps(c)
     waits = occupancy.waits(trips / np.maximum(c["stages"] - 1, 1) + _merging(c))
     issued = products + loads + (chain + rescaled) / WARP + 30.0 * steps * c["warps"]
     passing = tiles * sizes.tile_bytes(c) + blocks * sizes.left_bytes(c)
@@ -68,8 +70,8 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
         "intensity": products / np.maximum(loads, 1),
         "main_loop_trips": trips,
         "tile_visits": tiles,
-        "synchronisations": np.where(c["teams"] > 1, 3, visited * sizes.steps(c)),
-        **occupancy.quantities(c["slices"] * c["keys"] // 8),
+        "synchronisations": np.where(c["warp_splits"] > 1, 3, visited * sizes.steps(c)),
+        **occupancy.quantities(c["row_fragments"] * c["keys"] // 8),
     }
     quantities["middle_fraction"] = quantities["middle_footprint"] / target.l2_bytes
     return filled(quantities, c["keys"].shape)
@@ -78,7 +80,7 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
 def _merging(c: Any) -> Any:
     """Times that a block waits for memory until parts of its keys are merged: for what it leaves
     there, for a ticket or another kernel, and for what others left."""
-    return np.where((c["split"] > 1) & (c["merge"] != CLUSTER), 3, 0)
+    return np.where((c["splits"] > 1) & (c["merge"] != CLUSTER), 3, 0)
 
 
 def _visited(template: CudaChained, c: Any) -> Any:

@@ -27,7 +27,7 @@ class DeepBlock(Block):
     @property
     def keeps_rows(self) -> bool:
         """Whether all terms of the rows stay in shared memory."""
-        return self.values["queries"] == SHARED
+        return self.values["query_storage"] == SHARED
 
     @property
     def ring_bytes(self) -> int:

@@ -38,11 +38,11 @@ class DeepSizes(ChainedSizes):
 
     def left_bytes(self, c: Any) -> Any:
         """Shared memory of a block's rows of the left operand, if they stay."""
-        return self.rows(c) * self.terms(c) * self.score_bytes * (c["queries"] == SHARED)
+        return self.rows(c) * self.terms(c) * self.score_bytes * (c["query_storage"] == SHARED)
 
     def stage_bytes(self, c: Any) -> Any:
         """Shared memory of a step of a tile of keys, and of the rows if they come again."""
-        high = c["keys"] + self.rows(c) * (c["queries"] == STAGES)
+        high = c["keys"] + self.rows(c) * (c["query_storage"] == STAGES)
         return high * c["depth_step"] * self.score_bytes
 
     def matrix_bytes(self, c: Any) -> Any:
@@ -59,8 +59,8 @@ class DeepSizes(ChainedSizes):
         blocks, row = self.blocks(c), self.chained.depth.extent * self.score_bytes
         keys = self.chained.batches * self.chained.key.extent * row
         rows = self.rows(c) * row
-        tiles = np.maximum(ceil_div(self.chained.key.extent, c["keys"]) / c["split"], 1)
-        missed = (c["queries"] == STAGES) & (running / c["split"] * rows > l2_bytes)
+        tiles = np.maximum(ceil_div(self.chained.key.extent, c["keys"]) / c["splits"], 1)
+        missed = (c["query_storage"] == STAGES) & (running / c["splits"] * rows > l2_bytes)
         return (ceil_div(blocks, running) - 1) * keys + missed * blocks * (tiles - 1) * rows
 
     def tile_bytes(self, c: Any) -> Any:
@@ -69,4 +69,4 @@ class DeepSizes(ChainedSizes):
 
     def tiles_bytes(self, c: Any) -> Any:
         """Shared memory of all teams' stages, and of rows that stay."""
-        return c["teams"] * self.ring_bytes(c) + self.left_bytes(c)
+        return c["warp_splits"] * self.ring_bytes(c) + self.left_bytes(c)

@@ -2,8 +2,8 @@
 with its cross-entropy, routing by wide rows, and what is like them.
 
 Decisions are those of :mod:`spaces.cuda.chained.template`, and ``depth_step``, the terms of a score
-that come to a stage at a time. Of ``queries``, rows that come again with each tile of keys, step by
-step in its ``stages``, or all their terms that stay ``shared``.
+that come to a stage at a time. ``query_storage`` says how rows come: again with each tile of keys,
+step by step in its ``stages``, or once, with all their terms in ``shared`` memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ChainedDeep(CudaChained):
         return deep_rules(self.sizes, self.cuda, self.decisions)
 
     def _decisions(self) -> tuple[Decision, ...]:
-        own = {"queries": (STAGES, SHARED), "stages": (2, 3, 4, 5, 6)}
+        own = {"query_storage": (STAGES, SHARED), "stages": (2, 3, 4, 5, 6)}
         found = [Decision(d.name, own.get(d.name, d.values)) for d in super()._decisions()]
         place = [d.name for d in found].index("stages")
         return (*found[:place], Decision("depth_step", DEPTH_STEPS), *found[place:])

@@ -100,7 +100,7 @@ class ChainedHopperCode:
             copy = turned.parameters[-1:]
             bounds = f"__launch_bounds__({THREADS})"
             lines = _function(self._turner, bounds, turned.parameters, turned.lines())
-        bounds = f"__launch_bounds__({self._threads}, {plan.number('residency')})"
+        bounds = f"__launch_bounds__({self._threads}, {plan.number('blocks_per_sm')})"
         lines += _function(self.entry, bounds, [*arrays, *copy, *maps], self._body())
         if plan.merges_later:
             merging = Multiplying(plan).merging()

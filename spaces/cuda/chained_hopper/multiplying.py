@@ -16,7 +16,8 @@ from tilewright.spaces.cuda.chained_hopper.walk import Walk
 from tilewright.spaces.cuda.warpgroups import GROUP
 
 ALL, STATES = 1, 2
-"""What must run ``beside`` sums, of a tile's chain: all, or its first loop, which finds states."""
+"""By the decision ``chain_overlap``: the part of a tile's chain that runs beside the sums, all of
+it or its first loop, which finds states."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class Multiplying:
 
     @property
     def _passes(self) -> bool:
-        return bool(self.plan.values["own_keys"])
+        return bool(self.plan.values["skip_per_warpgroup"])
 
     def _own_tiles(self) -> list[str]:
         """The tiles of keys that some row of this warpgroup sees, from ``own_tile`` to before
@@ -166,7 +167,7 @@ class Multiplying:
         A second wait for the same barrier ends nothing but a block of instructions, past which the
         compiler moves none: without, it puts off maxima and exponentials until the sums have ended.
         """
-        beside, end = self.plan.values["beside"], [VALUES_ARE_THERE]
+        beside, end = self.plan.values["chain_overlap"], [VALUES_ARE_THERE]
         weighed = self.rows.weigh(end if beside == STATES else ())
         return [
             "u32 next = stage + 1, after = phase;",

@@ -75,7 +75,7 @@ class ChainedPlan(SplitKeys):
     @property
     def in_registers(self) -> bool:
         """Whether rows are multiplied from registers."""
-        return self.values["queries"] == "registers"
+        return self.values["query_storage"] == "registers"
 
     @property
     def registers(self) -> tuple[int, int] | None:
@@ -86,9 +86,9 @@ class ChainedPlan(SplitKeys):
     def blocks(self) -> int:
         """Blocks of the launch."""
         total = int(self.sizes.items(self.values))
-        if self.values["blocks"] == "grid":
+        if self.values["tile_scheduler"] == "grid":
             return total
-        return min(total, self.target.multiprocessors * self.number("residency"))
+        return min(total, self.target.multiprocessors * self.number("blocks_per_sm"))
 
     @cached_property
     def access(self) -> Access:
@@ -226,7 +226,7 @@ class ChainedPlan(SplitKeys):
     @property
     def counter_bytes(self) -> int:
         """The counter from which blocks take tickets, where the workspace begins."""
-        return 128 if self.values["blocks"] == "tickets" else 0
+        return 128 if self.values["tile_scheduler"] == "tickets" else 0
 
     @property
     def has_workspace(self) -> bool:

@@ -16,8 +16,8 @@ from tilewright.spaces.template import Decision, Rule
 
 FULL = 4
 """Blocks of a multiprocessor beyond which keys need not be split."""
-_REGISTERS = ("warpgroups", "residency", "keys", "overlap", "queries")
-_MEMORY = ("warpgroups", "residency", "keys", "query_buffers", "stages")
+_REGISTERS = ("warpgroups", "blocks_per_sm", "keys", "overlap", "query_storage")
+_MEMORY = ("warpgroups", "blocks_per_sm", "keys", "query_buffers", "stages")
 """What decides on registers and on shared memory, in the order in which it is decided."""
 
 
@@ -46,17 +46,17 @@ def chained_rules(
 def _resource_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
     return [
         Rule(
-            "residency",
-            ("warpgroups", "residency"),
+            "blocks_per_sm",
+            ("warpgroups", "blocks_per_sm"),
             lambda c: sizes.group_registers(c) > 0,
             lambda c: (
-                f"{c['residency']} blocks of {c['warpgroups']} multiplying warpgroups leave too "
-                "few registers to each; allowed: one block, or one warpgroup"
+                f"{c['blocks_per_sm']} blocks of {c['warpgroups']} multiplying warpgroups leave "
+                "too few registers to each; allowed: one block, or one warpgroup"
             ),
         ),
         Rule(
             "registers",
-            ("warpgroups", "residency", "keys", "overlap", "queries"),
+            ("warpgroups", "blocks_per_sm", "keys", "overlap", "query_storage"),
             lambda c: sizes.registers(c) <= sizes.group_registers(c),
             lambda c: (
                 f"a thread keeps sums, scores and weights in {sizes.registers(c)} registers; "
@@ -65,7 +65,7 @@ def _resource_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "instruction",
-            ("warpgroups", "residency", "keys"),
+            ("warpgroups", "blocks_per_sm", "keys"),
             lambda c: (
                 _widest(sizes, c["keys"]) // 2 + INSTRUCTION_REGISTERS <= sizes.launch_registers(c)
             ),
@@ -77,12 +77,12 @@ def _resource_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "shared_memory",
-            ("warpgroups", "residency", "keys", "stages", "query_buffers"),
-            lambda c: sizes.shared_bytes(c) <= most_shared(target, c["residency"]),
+            ("warpgroups", "blocks_per_sm", "keys", "stages", "query_buffers"),
+            lambda c: sizes.shared_bytes(c) <= most_shared(target, c["blocks_per_sm"]),
             lambda c: (
                 f"{c['stages']} stages of {c['keys']} keys and {c['query_buffers']} times the rows "
-                f"take {sizes.shared_bytes(c)} bytes of shared memory; one of {c['residency']} "
-                f"blocks may have {most_shared(target, c['residency'])}"
+                f"take {sizes.shared_bytes(c)} bytes of shared memory; one of {c['blocks_per_sm']} "
+                f"blocks may have {most_shared(target, c['blocks_per_sm'])}"
             ),
         ),
     ]
@@ -102,15 +102,17 @@ def _turn_rules() -> list[Rule]:
         ),
         Rule(
             "needless_beside",
-            ("overlap", "beside"),
-            lambda c: (c["overlap"] == 1) | (c["beside"] == 0),
-            lambda c: "the chain runs after the sums; allowed: beside=0",
+            ("overlap", "chain_overlap"),
+            lambda c: (c["overlap"] == 1) | (c["chain_overlap"] == 0),
+            lambda c: "the chain runs after the sums; allowed: chain_overlap=0",
         ),
         Rule(
             "needless_own_keys",
-            ("warpgroups", "own_keys"),
-            lambda c: (c["warpgroups"] > 1) | (c["own_keys"] == 0),
-            lambda c: "the block's keys are those of its one warpgroup; allowed: own_keys=0",
+            ("warpgroups", "skip_per_warpgroup"),
+            lambda c: (c["warpgroups"] > 1) | (c["skip_per_warpgroup"] == 0),
+            lambda c: (
+                "the block's keys are those of its one warpgroup; allowed: skip_per_warpgroup=0"
+            ),
         ),
     ]
 
@@ -146,13 +148,13 @@ def _cluster_rules(sizes: ChainedSizes) -> list[Rule]:
         cluster_rule(),
         Rule(
             "cluster_walk",
-            ("merge", "blocks"),
-            lambda c: (c["merge"] != CLUSTER) | (c["blocks"] == "grid"),
-            lambda c: f"a cluster has one tile and ends; its blocks are no {c['blocks']}",
+            ("merge", "tile_scheduler"),
+            lambda c: (c["merge"] != CLUSTER) | (c["tile_scheduler"] == "grid"),
+            lambda c: f"a cluster has one tile and ends; its blocks are no {c['tile_scheduler']}",
         ),
         Rule(
             "cluster_memory",
-            ("warpgroups", "keys", "stages", "split", "merge"),
+            ("warpgroups", "keys", "stages", "splits", "merge"),
             lambda c: (c["merge"] != CLUSTER) | (parts(c) <= stages(c)),
             lambda c: f"parts of {parts(c)} bytes come to where stages of {stages(c)} bytes were",
         ),
@@ -161,19 +163,19 @@ def _cluster_rules(sizes: ChainedSizes) -> list[Rule]:
 
 def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
     """Decisions that say nothing."""
-    tile = ("warpgroups", "residency", "blocks", "split")
+    tile = ("warpgroups", "blocks_per_sm", "tile_scheduler", "splits")
 
     def alone(c: Any) -> Any:
         """Whether each block has one tile."""
-        slots = target.multiprocessors * c["residency"]
-        return (c["blocks"] == "grid") | (sizes.items(c) <= slots)
+        slots = target.multiprocessors * c["blocks_per_sm"]
+        return (c["tile_scheduler"] == "grid") | (sizes.items(c) <= slots)
 
     return [
         Rule(
             "needless_walk",
             tile,
-            lambda c: (c["blocks"] == "grid") | (alone(c) == 0),
-            lambda c: f"{sizes.items(c)} tiles find a block each; allowed: blocks=grid",
+            lambda c: (c["tile_scheduler"] == "grid") | (alone(c) == 0),
+            lambda c: f"{sizes.items(c)} tiles find a block each; allowed: tile_scheduler=grid",
         ),
         Rule(
             "needless_buffers",
@@ -183,14 +185,14 @@ def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "needless_merge",
-            ("split", "merge"),
-            lambda c: (c["split"] > 1) | (c["merge"] == "last"),
+            ("splits", "merge"),
+            lambda c: (c["splits"] > 1) | (c["merge"] == "last"),
             lambda c: f"one part needs no merging by a {c['merge']}; allowed: merge=last",
         ),
         Rule(
             "needless_section",
-            ("warpgroups", "section"),
-            lambda c: (c["section"] == 1) | (sizes.row_tiles(c) > 1),
-            lambda c: "heads of one tile come one after the other anyway; allowed: section=1",
+            ("warpgroups", "head_group"),
+            lambda c: (c["head_group"] == 1) | (sizes.row_tiles(c) > 1),
+            lambda c: "heads of one tile come one after the other anyway; allowed: head_group=1",
         ),
     ]

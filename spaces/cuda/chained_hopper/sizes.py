@@ -104,7 +104,7 @@ class ChainedSizes:
 
     def items(self, c: Any) -> Any:
         """Tiles times the parts that keys are split into."""
-        return self.tile_count(c) * c["split"]
+        return self.tile_count(c) * c["splits"]
 
     def threads(self, c: Any) -> Any:
         """Threads of a block."""
@@ -114,17 +114,17 @@ class ChainedSizes:
         """Registers that a multiplying thread needs: sums, scores, weights that a product still
         reads, rows that are kept, and more."""
         weights = np.where(c["overlap"], c["keys"] * self.element_bytes // 8, 0)
-        rows = np.where(c["queries"] == "registers", self.depth * self.element_bytes // 8, 0)
+        rows = np.where(c["query_storage"] == "registers", self.depth * self.element_bytes // 8, 0)
         return self.width // 2 + c["keys"] // 2 + weights + rows + SPARE_REGISTERS
 
     def group_registers(self, c: Any) -> Any:
         """Registers that it may have; 0 where so many blocks leave too few."""
-        return np.vectorize(group_registers, otypes=[np.int64])(c["warpgroups"], c["residency"])
+        return np.vectorize(group_registers, otypes=[np.int64])(c["warpgroups"], c["blocks_per_sm"])
 
     def launch_registers(self, c: Any) -> Any:
         """Registers that each thread has at launch."""
         threads = (c["warpgroups"] + 1) * GROUP
-        return np.vectorize(launch_registers, otypes=[np.int64])(threads, c["residency"])
+        return np.vectorize(launch_registers, otypes=[np.int64])(threads, c["blocks_per_sm"])
 
     @property
     def region_bytes(self) -> int:
@@ -135,7 +135,7 @@ class ChainedSizes:
         """What the blocks of a cluster send a warpgroup, which merges a share of the columns: of
         each row states and whether it has a key, and sums."""
         states = 2 * row_words(len(self.chained.scalars)) // SHARERS
-        return 4 * GROUP * c["split"] * (states + 4 * shares(self.width // 8, c["split"]))
+        return 4 * GROUP * c["splits"] * (states + 4 * shares(self.width // 8, c["splits"]))
 
     @property
     def lies_along_keys(self) -> bool:

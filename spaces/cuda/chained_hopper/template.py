@@ -1,16 +1,22 @@
 """Chains over the columns of a product, such as attention, by TMA and wgmma.
 
-Decisions: ``warpgroups`` of 64 rows each; ``keys`` of a tile; ``stages`` of keys and of the matrix;
-``queries``, whether rows are multiplied from shared memory or from registers; ``overlap``, scores
-of the next tile beside sums of this one, and ``beside``, what of its chain runs before those have
-ended: what the compiler likes (0), all (1), or the first loop (2), which finds maxima;
-``ping_pong``, warpgroups taking turns to multiply; ``rescale``, sums corrected ``always``, where a
-maximum ``moved``, or ``late``, where it rose by more than eight powers of two; ``query_buffers``,
-rows that wait their turn; ``residency``, blocks of a multiprocessor; ``blocks``, how they find
-their tiles; ``section``, heads that take turns; ``own_keys``, whether each warpgroup passes over
-tiles of keys that only others' rows see; ``split``, parts of the keys of a tile of rows that blocks
-share, and ``merge``, who merges them: a second ``kernel``, one that begins ``early`` and waits, the
-``last`` block to come, or all of them as a ``cluster``.
+Decisions:
+
+- ``warpgroups`` of 64 rows each that multiply; ``blocks_per_sm``, blocks of a multiprocessor.
+- ``splits``: parts of the keys of a tile of rows, each with a block; ``merge``: who merges their
+  partial results, a second ``kernel``, one that begins ``early`` and waits, the ``last`` block to
+  come, or all of them as a ``cluster``.
+- ``keys`` of a tile; ``stages`` of keys and of the matrix; ``query_buffers``: tiles of rows that
+  are loaded ahead; ``query_storage``: rows are multiplied from ``shared`` memory or ``registers``.
+- ``overlap``: scores of the next tile are multiplied beside the sums of this one, and
+  ``chain_overlap``: what of its chain runs before the sums have ended, by the compiler's choice
+  (0), all (1), or the first loop (2), which finds maxima.
+- ``ping_pong``: warpgroups take turns to multiply.
+- ``rescale``: sums are corrected ``always``, where a maximum ``moved``, or ``late``, where it rose
+  by more than eight powers of two.
+- ``tile_scheduler``: how blocks find their tiles; ``head_group``: heads that take turns in the
+  order of tiles.
+- ``skip_per_warpgroup``: each warpgroup passes over tiles of keys that only others' rows see.
 
 Of 8 bits, wgmma takes operands alone that lie along what is summed over: a first kernel turns the
 matrix, and weights are rounded to its dtype.
@@ -90,20 +96,20 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
     sections = tuple(n for n in range(1, min(heads, MOST_SECTION) + 1) if heads % n == 0)
     return (
         Decision("warpgroups", (1, 2, 3, 4)),
-        Decision("residency", (1, 2)),
-        Decision("split", SPLITS),
+        Decision("blocks_per_sm", (1, 2)),
+        Decision("splits", SPLITS),
         Decision("merge", (CLUSTER, EARLY, *MERGES)),
         Decision("keys", tuple(range(sizes.terms, 257, sizes.terms))),
         Decision("overlap", (0, 1)),
-        Decision("beside", _beside(sizes)),
-        Decision("queries", ("shared", "registers")),
-        Decision("blocks", WALKS),
+        Decision("chain_overlap", _beside(sizes)),
+        Decision("query_storage", ("shared", "registers")),
+        Decision("tile_scheduler", WALKS),
         Decision("query_buffers", (1, 2)),
         Decision("stages", (2, 3, 4)),
         Decision("ping_pong", (0, 1)),
         Decision("rescale", _rescales(sizes)),
-        Decision("section", sections),
-        Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
+        Decision("head_group", sections),
+        Decision("skip_per_warpgroup", (0, 1) if sizes.chained.bounds else (0,)),
     )
 
 

@@ -68,7 +68,7 @@ class _Passes:
     def visits(self) -> Any:
         """Tiles of keys that a tile of rows meets."""
         seen = self.share * self.whole + 0.5 * (self.share < 1)
-        return np.minimum(np.maximum(seen, 1), self.whole) / self.columns["split"]
+        return np.minimum(np.maximum(seen, 1), self.whole) / self.columns["splits"]
 
     @cached_property
     def scores(self) -> Any:
@@ -91,7 +91,7 @@ def _work(workload: Computation, passes: _Passes) -> dict[str, Any]:
     corrections = corrections * passes.rows * passes.visits * width / 32
     size = float(sizes.element_bytes)
     read = scores * (depth + width) * size / SLICE
-    from_rows = np.where(c["queries"] == "shared", scores * depth * size / c["keys"], 0)
+    from_rows = np.where(c["query_storage"] == "shared", scores * depth * size / c["keys"], 0)
     return {
         "flops": 2 * scores * (depth + width) + scores * CHAIN,
         "useful_flops": float(workload.work),
@@ -114,8 +114,8 @@ def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[
     size = float(sizes.element_bytes)
     near = tiles * passes.visits * sizes.stage_bytes(c) + passes.rows * depth * size
     least = float(workload.least_bytes)
-    working = c["section"] * sizes.chained.key.extent * size * (depth + width)
-    is_left = (c["split"] > 1) & (c["merge"] != CLUSTER)
+    working = c["head_group"] * sizes.chained.key.extent * size * (depth + width)
+    is_left = (c["splits"] > 1) & (c["merge"] != CLUSTER)
     turned = 2.0 * Turned(sizes.chained).array.bytes if sizes.has_bytes else 0.0
     main = np.where(working <= USABLE * target.l2_bytes, least, np.maximum(near, least))
     return {
@@ -123,9 +123,11 @@ def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[
         "middle_bytes": main,
         "main_bytes": main,
         "packing_bytes": np.where(is_left, 8.0 * passes.rows * width, 0) + turned,
-        "epilogue_elements": passes.rows / c["split"] * width,
+        "epilogue_elements": passes.rows / c["splits"] * width,
         "near_footprint": sizes.shared_bytes(c),
-        "near_fraction": c["residency"] * sizes.shared_bytes(c) / target.shared_per_multiprocessor,
+        "near_fraction": c["blocks_per_sm"]
+        * sizes.shared_bytes(c)
+        / target.shared_per_multiprocessor,
         "middle_footprint": working,
         "middle_fraction": working / target.l2_bytes,
         "far_fraction": min(least / target.l2_bytes, 1e6),
@@ -135,8 +137,8 @@ def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[
 def _parallelism(target: CudaTarget, passes: _Passes) -> dict[str, Any]:
     """How many tiles are in work at once."""
     c, tiles = passes.columns, passes.tiles
-    slots = target.multiprocessors * c["residency"]
-    chains = c["warpgroups"] * c["residency"] * (1 + c["overlap"] + c["ping_pong"])
+    slots = target.multiprocessors * c["blocks_per_sm"]
+    chains = c["warpgroups"] * c["blocks_per_sm"] * (1 + c["overlap"] + c["ping_pong"])
     return {
         "parallelism": np.minimum(tiles, slots),
         "worker_fraction": np.minimum(tiles / target.multiprocessors, 1.0),
@@ -148,5 +150,5 @@ def _parallelism(target: CudaTarget, passes: _Passes) -> dict[str, Any]:
 def _imbalance(tiles: Any, slots: Any, c: Any, share: float) -> Any:
     """Waves over their mean; uneven tiles, dealt out in turns, make it worse."""
     waves = np.ceil(tiles / slots) / (tiles / slots)
-    uneven = np.where(c["blocks"] == "persistent", 1 + 0.3 * (share < 0.9), 1.0)
+    uneven = np.where(c["tile_scheduler"] == "persistent", 1 + 0.3 * (share < 0.9), 1.0)
     return np.where(tiles < slots, 1.0, waves) * uneven

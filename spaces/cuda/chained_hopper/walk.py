@@ -22,7 +22,7 @@ class Walk:
     def __init__(self, plan: ChainedPlan) -> None:
         self.plan = plan
         self.total = int(plan.sizes.items(plan.values))
-        self.kind = str(plan.values["blocks"])
+        self.kind = str(plan.values["tile_scheduler"])
 
     def loading(self, body: Sequence[str]) -> list[str]:
         """Lines that run ``body`` for each tile, and hand tickets on."""
@@ -100,7 +100,7 @@ class Walk:
 
     def of_tile(self, number: str) -> list[str]:
         """Which head and rows the tile of a number has."""
-        plan, section = self.plan, self.plan.number("section")
+        plan, section = self.plan, self.plan.number("head_group")
         tiles = int(plan.sizes.row_tiles(plan.values))
         rows = int(plan.sizes.rows(plan.values))
         lines = [

@@ -53,7 +53,7 @@ class HopperCode:
         plan = self.plan
         # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
         threads = round_up(plan.threads, GROUP)
-        bounds = f"__launch_bounds__({threads}, {plan.number('residency')})"
+        bounds = f"__launch_bounds__({threads}, {plan.number('blocks_per_sm')})"
         body = [
             "const u32 shared = tw::shared_base();",
             f"const u32 full = shared + {plan.full_at}, empty = shared + {plan.empty_at};",

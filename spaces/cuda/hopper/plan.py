@@ -51,7 +51,7 @@ class HopperPlan:
     @property
     def swapped(self) -> bool:
         """Whether m runs along the output's columns."""
-        return bool(self.values["swapped"])
+        return bool(self.values["swap_ab"])
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -91,12 +91,12 @@ class HopperPlan:
         wgmma on float8 keeps about 14 bits of its sums (DeepSeek-V3 Technical Report, section
         3.3.2), so that long sums lose bits that adding up in float32 keeps.
         """
-        return int(self.values.get("promotion", 0))
+        return int(self.values.get("promotion_interval", 0))
 
     @property
     def streams(self) -> bool:
         """Whether operands that are larger than L2 are the first to leave it."""
-        return bool(self.values.get("streams"))
+        return bool(self.values.get("evict_first"))
 
     def load(self, tile: OperandTile, to: str, tensor_map: str, start: str) -> list[str]:
         """C lines by which a step of a tile comes; they read ``barrier``, ``depth0``, ``first``."""
@@ -128,7 +128,7 @@ class HopperPlan:
     def parts(self) -> tuple[int, int]:
         """How many clusters share the depth of a tile, and how many blocks of one cluster."""
         splits = self.number("splits")
-        return (1, splits) if self.values["exchange"] == "cluster" else (splits, 1)
+        return (1, splits) if self.values["merge"] == "cluster" else (splits, 1)
 
     def _rows_and_columns(self, sides: tuple[int, int]) -> tuple[int, int]:
         """What lies along m and n, put along the output's rows and columns."""
@@ -157,7 +157,7 @@ class HopperPlan:
         if isinstance(product, PairedProduct) and not along_rows:
             return pair_tile(product, *size)
         if isinstance(product, ImplicitProduct):
-            part = int(self.values.get("trimmed_to", 0))
+            part = int(self.values.get("tail_rows", 0))
             return placed_tile(product, int(not along_rows), *size, part)
         if along_rows:
             return ProductTile(product.left, *size, product, product.row)
@@ -176,8 +176,8 @@ class HopperPlan:
             int(ceil_div(self.product.terms, self.m.terms)),
             self.number("splits"),
             str(self.values["raster"]),
-            self.number("group"),
-            self.target.multiprocessors * self.number("residency"),
+            self.number("raster_group"),
+            self.target.multiprocessors * self.number("blocks_per_sm"),
             self.parts[1] > 1,
             self.product.batches,
         )
@@ -208,7 +208,7 @@ class HopperPlan:
         fetched = fetched_of(self.product) if self.values.get("fetch") else None
         beside = OTHER if twin_of(self.product) else fetched.name if fetched else None
         finish = Finish(finishing(self.product), rows, columns, fetched=beside)
-        buffers = self.number("staging")
+        buffers = self.number("store_buffers")
         return TileStore(finish, self.swapped, self.blocks, self.slice_columns, buffers, fetched)
 
     @property
@@ -245,7 +245,7 @@ class HopperPlan:
     def staging_bytes(self) -> int:
         """Bytes of one warpgroup's staging buffers: what whole tiles take, so that slices of
         tiles find room where whole ones do."""
-        return self.number("staging") * int(self.sizes.buffer_bytes(self.values))
+        return self.number("store_buffers") * int(self.sizes.buffer_bytes(self.values))
 
     @property
     def received_at(self) -> int:

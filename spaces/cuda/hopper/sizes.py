@@ -16,7 +16,7 @@ from tilewright.spaces.cuda.hopper.storing.store import CHUNK
 from tilewright.spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from tilewright.spaces.cuda.warpgroups import GROUP, launch_registers
 
-TILE = ("block_m", "block_n", "swapped")
+TILE = ("block_m", "block_n", "swap_ab")
 """Decisions that say how large a tile of the output is."""
 CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
 """Tiles of a cluster along m and n."""
@@ -60,7 +60,7 @@ class HopperSizes:
 
     def block(self, c: Any) -> tuple[Any, Any]:
         """Rows and columns of the output in a tile."""
-        m, n, swapped = c["block_m"], c["block_n"], c["swapped"]
+        m, n, swapped = c["block_m"], c["block_n"], c["swap_ab"]
         return np.where(swapped, n, m), np.where(swapped, m, n)
 
     def tiles(self, c: Any) -> Any:
@@ -84,14 +84,14 @@ class HopperSizes:
 
     def filled(self, c: Any) -> Any:
         """Part of tiles along n that is loaded and multiplied: all, where they are not trimmed."""
-        part = c.get("trimmed_to", 0 * c["block_n"])
+        part = c.get("tail_rows", 0 * c["block_n"])
         rows = drawn_row_tiles(self.product, np.maximum(part, 1)) * part
         whole = drawn_row_tiles(self.product, c["block_n"]) * c["block_n"]
         return np.where(part > 0, rows / whole, 1.0)
 
     def sides(self, c: Any) -> tuple[Any, Any]:
         """Extents of the product along m and n; of segments of rows, the most that is likely."""
-        columns, swapped = self.product.columns, c["swapped"]
+        columns, swapped = self.product.columns, c["swap_ab"]
         rows = self.product.rows
         if segments_of(self.product):
             rows = min(SKEWED * most_rows(self.product), rows)
@@ -108,7 +108,7 @@ class HopperSizes:
 
     def results(self, c: Any) -> Any:
         """Sums, and where they are kept apart from wgmma's, those too."""
-        apart = c["promotion"] > 0 if promotes(self.product) else 0
+        apart = c["promotion_interval"] > 0 if promotes(self.product) else 0
         return self.sums(c) * (1 + apart)
 
     def threads(self, c: Any) -> Any:
@@ -117,24 +117,26 @@ class HopperSizes:
 
     def launch_registers(self, c: Any) -> Any:
         """Registers of each thread at launch."""
-        return np.vectorize(launch_registers, otypes=[np.int64])(self.threads(c), c["residency"])
+        return np.vectorize(launch_registers, otypes=[np.int64])(
+            self.threads(c), c["blocks_per_sm"]
+        )
 
     def group_registers(self, c: Any) -> Any:
         """Registers of a multiplying thread; see :func:`group_registers`."""
         return np.vectorize(group_registers, otypes=[np.int64])(
-            c["consumers"], c["producer_registers"], c["residency"]
+            c["consumers"], c["producer_registers"], c["blocks_per_sm"]
         )
 
     def buffer_bytes(self, c: Any) -> Any:
         """Bytes of a staging buffer."""
         bytes_out = self.product.output.element.bytes
-        most = np.where(c["swapped"], CHUNK, min(CHUNK, WIDEST_SWIZZLE // bytes_out))
+        most = np.where(c["swap_ab"], CHUNK, min(CHUNK, WIDEST_SWIZZLE // bytes_out))
         return BLOCK * np.gcd(c["block_n"], most) * bytes_out
 
     def panel(self, c: Any) -> Any:
         """Columns of the output that TMA stores at a time."""
         most = WIDEST_SWIZZLE // self.product.output.element.bytes
-        return np.where(c["swapped"], min(BLOCK, most), np.gcd(c["block_n"], min(CHUNK, most)))
+        return np.where(c["swap_ab"], min(BLOCK, most), np.gcd(c["block_n"], min(CHUNK, most)))
 
     def chunks(self, c: Any) -> Any:
         """Chunks of a tile that one warpgroup finishes, each in a staging buffer."""
@@ -148,7 +150,7 @@ class HopperSizes:
     def ring_bytes(self, c: Any) -> Any:
         """Shared memory of a block that exchanges nothing: stages, staging buffers, two barriers a
         stage, a word for each warpgroup and perhaps a barrier, and the list of segments."""
-        staging = c["consumers"] * c["staging"] * self.buffer_bytes(c)
+        staging = c["consumers"] * c["store_buffers"] * self.buffer_bytes(c)
         words = c["consumers"] * (4 + 8 * (fetched_of(self.product) is not None))
         listed = list_bytes(segments_of(self.product))
         return c["stages"] * (self.stage_bytes(c) + 16) + staging + words + listed
@@ -157,7 +159,7 @@ class HopperSizes:
         """Shared memory that exchanging sums in a cluster takes: room for the slices that other
         blocks send, and a barrier."""
         sent = 4 * c["block_m"] * (c["block_n"] // c["splits"]) * (c["splits"] - 1)
-        return np.where(c["exchange"] == "cluster", sent + 8, 0)
+        return np.where(c["merge"] == "cluster", sent + 8, 0)
 
     def shared_bytes(self, c: Any) -> Any:
         """All shared memory of a block."""

@@ -101,7 +101,7 @@ class Hopper(Template):
         walk = {
             **c,
             "raster": np.where(hilbert, "along_columns", c["raster"]),
-            "group": np.where(hilbert, square, c["group"]),
+            "raster_group": np.where(hilbert, square, c["raster_group"]),
         }
         found = grid_quantities(self.product, self.cuda, self._blocks(sizes, c), walk)
         m, n = sizes.cluster(c)
@@ -124,7 +124,7 @@ class Hopper(Template):
     def sectors_apart(self, c: Any) -> Any:
         """Sectors that pass L1, one a cycle, for each output: of what TMA does not move, four lanes
         have eight neighbours."""
-        passes = 1.0 * (c["staging"] == 0)
+        passes = 1.0 * (c["store_buffers"] == 0)
         if fetched_of(self.product) is not None:
             passes = passes + np.logical_not(c["fetch"])
         return passes / NEIGHBOURS
@@ -156,33 +156,33 @@ class Hopper(Template):
             chains=sizes.blocks(c) * (1 + c["in_flight"]),
             vector_fraction=1.0,
             ahead=np.maximum(c["stages"] - 1 - c["in_flight"], 1),
-            most_resident=c["residency"],
+            most_resident=c["blocks_per_sm"],
         )
 
 
 def _decisions(product: Tiled, target: CudaTarget) -> tuple[Decision, ...]:
     element, segments = product.left.element.bytes, segments_of(product)
     return (
-        Decision("swapped", (False, True)),
+        Decision("swap_ab", (False, True)),
         Decision("block_m", (64, 128, 192, 256)),
         Decision("block_n", tuple(range(16, 257, 16))),
-        Decision("exchange", WAYS[:1] if segments else WAYS),
+        Decision("merge", WAYS[:1] if segments else WAYS),
         Decision("schedule", ("cooperative", "pingpong")),
         Decision("consumers", (1, 2, 3)),
         Decision("producer_registers", (0, 24, 32, 40, 56)),
-        Decision("residency", (1, 2)),
+        Decision("blocks_per_sm", (1, 2)),
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", tuple(size // element for size in _depths(product))),
         *((Decision("fetch", (False, True)),) if fetched_of(product) else ()),
-        *((Decision("trimmed_to", PARTS),) if trims_of(product) else ()),
-        Decision("staging", (0, 1, 2, 4)),
+        *((Decision("tail_rows", PARTS),) if trims_of(product) else ()),
+        Decision("store_buffers", (0, 1, 2, 4)),
         Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),
-        *((Decision("promotion", (0, 1, 2, 4)),) if promotes(product) else ()),
-        *((Decision("streams", (False, True)),) if has_streams(product, target) else ()),
+        *((Decision("promotion_interval", (0, 1, 2, 4)),) if promotes(product) else ()),
+        *((Decision("evict_first", (False, True)),) if has_streams(product, target) else ()),
         Decision("in_flight", (0, 1)),
         Decision("splits", SPLITS),
         Decision("raster", RASTERS if segments else ORDERS),
-        Decision("group", GROUPS),
+        Decision("raster_group", GROUPS),
     )
 
 

@@ -19,10 +19,10 @@ def imbalance(sizes: HopperSizes, target: CudaTarget, c: Any) -> Any:
     """Tiles of the busiest multiprocessor over their mean, one at least."""
     multiprocessors = target.multiprocessors
     m, n = sizes.cluster(c)
-    together = np.where(c["exchange"] == "cluster", c["splits"], 1)
+    together = np.where(c["merge"] == "cluster", c["splits"], 1)
     size = m * n * together
     work = sizes.product.batches * _places(sizes, c) * (c["splits"] // together)
-    at_once = np.minimum(work, np.maximum(multiprocessors * c["residency"] // size, 1))
+    at_once = np.minimum(work, np.maximum(multiprocessors * c["blocks_per_sm"] // size, 1))
     turns, last = work // at_once, work % at_once
     busiest = turns * ceil_div(at_once * size, multiprocessors)
     busiest = busiest + ceil_div(last * size, multiprocessors)
@@ -33,10 +33,10 @@ def imbalance(sizes: HopperSizes, target: CudaTarget, c: Any) -> Any:
 def _places(sizes: HopperSizes, c: Any) -> Any:
     """Places of the order for clusters of tiles, those of bands without a tile included."""
     m, n = sizes.cluster(c)
-    swapped, (rows, columns) = c["swapped"], sizes.shape(c)
+    swapped, (rows, columns) = c["swap_ab"], sizes.shape(c)
     high, wide = ceil_div(rows, np.where(swapped, n, m)), ceil_div(columns, np.where(swapped, m, n))
     along_columns = c["raster"] == "along_columns"
-    banded = _banded(np.where(along_columns, high, wide), c["group"])
+    banded = _banded(np.where(along_columns, high, wide), c["raster_group"])
     in_bands = banded * np.where(along_columns, wide, high)
     return np.where(c["raster"] == "hilbert", high * wide, in_bands)
 

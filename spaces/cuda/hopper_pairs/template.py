@@ -20,9 +20,9 @@ from tilewright.spaces.template import Decision
 from tilewright.spaces.workloads.workload import Workload
 
 ALLOWED: dict[str, Any] = {
-    "swapped": lambda value: not value,
+    "swap_ab": lambda value: not value,
     "block_n": lambda value: value % 32 == 0,
-    "exchange": lambda value: value == WAYS[0],
+    "merge": lambda value: value == WAYS[0],
 }
 """Values of decisions: columns lie along n, halves of them are what stmatrix covers, and a thread
 that finishes an element has both sums."""

@@ -33,10 +33,10 @@ from tilewright.spaces.template import Columns, Decision, Rule
 from tilewright.spaces.workloads.workload import Workload
 
 ALLOWED: dict[str, tuple[Any, ...]] = {
-    "swapped": (False,),
-    "exchange": WAYS[:1],
+    "swap_ab": (False,),
+    "merge": WAYS[:1],
     "splits": (1,),
-    "staging": (0,),
+    "store_buffers": (0,),
 }
 """Values of Hopper's decisions: rows lie along m, as chains have them, and no sums are stored."""
 

@@ -82,12 +82,12 @@ class KeptCode:
     @property
     def share(self) -> int:
         """Threads of a block that share a task."""
-        return int(self.sizes.values["share"])
+        return int(self.sizes.values["reduction_threads"])
 
     @property
     def split(self) -> int:
         """Blocks that share a task."""
-        return int(self.sizes.values["split"])
+        return int(self.sizes.values["splits"])
 
     @property
     def _outputs(self) -> range:
@@ -204,7 +204,7 @@ class KeptCode:
         """The lines in all loops that are not written out; parts share the outermost."""
         for number, loop in reversed(list(enumerate(self.sizes.rolled))):
             first, step = ("part", self.sizes.parts) if number == 0 else ("0", 1)
-            ahead = self.sizes.values["ahead"] if number == len(self.sizes.rolled) - 1 else 1
+            ahead = self.sizes.values["prefetch"] if number == len(self.sizes.rolled) - 1 else 1
             head = f"for ({self.integer} {loop.name} = {first}; {loop.name} < {loop.extent}; "
             lines = [
                 f"#pragma unroll {ahead}",

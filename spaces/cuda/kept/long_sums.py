@@ -28,11 +28,13 @@ class LongSums:
     @property
     def others(self) -> int:
         """Parts of blocks that one thread merges."""
-        return ceil_div(int(self.sizes.values["split"]), int(self.sizes.values["share"]))
+        return ceil_div(
+            int(self.sizes.values["splits"]), int(self.sizes.values["reduction_threads"])
+        )
 
     def declared(self) -> list[str]:
         """What the sums before are too great by, if any are long."""
-        counts = self._terms, int(self.sizes.values["share"]), self.others
+        counts = self._terms, int(self.sizes.values["reduction_threads"]), self.others
         return [f"float excess[{len(self._outputs)}] = {{}};"] * any(map(self._is_long, counts))
 
     def in_blocks(self, taps: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ MOST_THREADS = 2**31 - 1
 MOST_WORKSPACE = 1 << 28
 BOOKKEEPING = 24
 """Registers of a thread that hold no elements."""
-SIZES = ("vector", "across", "turns", "threads", "share", "split")
+SIZES = ("vector", "coarsened_axis", "coarsening", "threads", "reduction_threads", "splits")
 """The decisions that the grid follows from."""
 
 
@@ -55,7 +55,7 @@ def registers(view: KeptView, c: Any) -> Any:
     """Registers of a thread, more or less: accumulators, what is held, and a row of elements that
     are read."""
     held = held_elements(view, c)
-    return BOOKKEEPING + c["turns"] * c["vector"] + held + 2 * c["vector"] + 2 * c["ahead"]
+    return BOOKKEEPING + c["coarsening"] * c["vector"] + held + 2 * c["vector"] + 2 * c["prefetch"]
 
 
 def _widest(view: KeptView) -> int:
@@ -80,8 +80,8 @@ def _task_rules(view: KeptView) -> list[Rule]:
         *turn_rules(view, "task"),
         Rule(
             "needless_ahead",
-            ("unroll", "ahead"),
-            lambda c: (c["ahead"] == 1) | (c["unroll"] < len(view.taps)),
+            ("unroll", "prefetch"),
+            lambda c: (c["prefetch"] == 1) | (c["unroll"] < len(view.taps)),
             lambda c: "all taps are written out: there is no loop to unroll",
         ),
     ]
@@ -89,27 +89,27 @@ def _task_rules(view: KeptView) -> list[Rule]:
 
 def _register_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
     def terms(c: Any) -> Any:
-        return KeptSizes(view, c).taps_written_out * c["turns"] * c["vector"] * c["ahead"]
+        return KeptSizes(view, c).taps_written_out * c["coarsening"] * c["vector"] * c["prefetch"]
 
     return [
         Rule(
             "accumulators",
-            ("vector", "turns"),
-            lambda c: c["turns"] * c["vector"] <= MOST_OUTPUTS,
+            ("vector", "coarsening"),
+            lambda c: c["coarsening"] * c["vector"] <= MOST_OUTPUTS,
             lambda c: (
-                f"a thread would have {c['turns'] * c['vector']} accumulators; allowed: "
+                f"a thread would have {c['coarsening'] * c['vector']} accumulators; allowed: "
                 f"{MOST_OUTPUTS}"
             ),
         ),
         Rule(
             "code_size",
-            ("vector", "turns", "unroll", "ahead"),
+            ("vector", "coarsening", "unroll", "prefetch"),
             lambda c: terms(c) <= MOST_TERMS,
             lambda c: f"{int(terms(c))} terms would be written out; allowed: {MOST_TERMS}",
         ),
         Rule(
             "registers",
-            ("vector", "across", "turns", "unroll", "ahead", "threads"),
+            ("vector", "coarsened_axis", "coarsening", "unroll", "prefetch", "threads"),
             lambda c: registers(view, c) <= _room(target, c),
             lambda c: (
                 f"a thread takes {int(registers(view, c))} registers; {c['threads']} threads leave "
@@ -132,7 +132,7 @@ def _part_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
     return [
         Rule(
             "parts",
-            ("unroll", "share", "split"),
+            ("unroll", "reduction_threads", "splits"),
             lambda c: (
                 (sizes(c).parts == 1)
                 | ((sizes(c).parts * 4 <= outermost) & (c["unroll"] < len(view.taps)))
@@ -144,17 +144,17 @@ def _part_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "whole_warps",
-            ("threads", "share"),
-            lambda c: c["threads"] >= WARP * c["share"] // 4,
+            ("threads", "reduction_threads"),
+            lambda c: c["threads"] >= WARP * c["reduction_threads"] // 4,
             lambda c: (
-                f"{c['share']} threads for a task leave {c['threads'] // c['share']} neighbours; "
-                f"allowed: {WARP // 4}"
+                f"{c['reduction_threads']} threads for a task leave "
+                f"{c['threads'] // c['reduction_threads']} neighbours; allowed: {WARP // 4}"
             ),
         ),
         Rule(
             "needless_split",
             SIZES,
-            lambda c: (c["split"] == 1) | (sizes(c).task_blocks <= 2 * target.multiprocessors),
+            lambda c: (c["splits"] == 1) | (sizes(c).task_blocks <= 2 * target.multiprocessors),
             lambda c: (
                 f"{sizes(c).task_blocks} blocks keep {target.multiprocessors} multiprocessors busy "
                 "without sharing tasks"
@@ -170,7 +170,7 @@ def _room_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
     return [
         Rule(
             "shared_memory",
-            ("vector", "turns", "threads", "share", "split"),
+            ("vector", "coarsening", "threads", "reduction_threads", "splits"),
             lambda c: sizes(c).shared_bytes <= target.shared_per_block,
             lambda c: (
                 f"{sizes(c).shared_bytes} bytes of shared memory; a block has "

@@ -55,12 +55,12 @@ class KeptSizes(Cutting):
     @property
     def outputs(self) -> Any:
         """Accumulators of a task."""
-        return self.values["turns"] * self.values["vector"]
+        return self.values["coarsening"] * self.values["vector"]
 
     @property
     def block_tasks(self) -> Any:
         """Tasks of a block."""
-        return self.values["threads"] // self.values["share"]
+        return self.values["threads"] // self.values["reduction_threads"]
 
     @property
     def task_blocks(self) -> Any:
@@ -70,29 +70,29 @@ class KeptSizes(Cutting):
     @property
     def blocks(self) -> Any:
         """Blocks of the grid."""
-        return self.task_blocks * self.values["split"]
+        return self.task_blocks * self.values["splits"]
 
     @property
     def parts(self) -> Any:
         """Threads of all blocks that share what one task reduces over."""
-        return self.values["share"] * self.values["split"]
+        return self.values["reduction_threads"] * self.values["splits"]
 
     @property
     def shared_bytes(self) -> Any:
         """Shared memory of a block: the accumulators of all threads, and then its ticket."""
-        slots = 4 * self.values["threads"] * self.outputs * (self.values["share"] > 1)
-        return slots + TICKET * (self.values["split"] > 1)
+        slots = 4 * self.values["threads"] * self.outputs * (self.values["reduction_threads"] > 1)
+        return slots + TICKET * (self.values["splits"] > 1)
 
     @property
     def ticket_bytes(self) -> Any:
         """The start of the workspace: a ticket for the blocks that share tasks."""
         tickets = round_up(4 * self.task_blocks, TICKETS)
-        return tickets * (self.values["split"] > 1)
+        return tickets * (self.values["splits"] > 1)
 
     @property
     def workspace_bytes(self) -> Any:
         """The tickets, and the accumulators of all blocks that share tasks with others."""
-        sums = 4 * self.values["split"] * self.tasks * self.outputs * (self.values["split"] > 1)
+        sums = 4 * self.values["splits"] * self.tasks * self.outputs * (self.values["splits"] > 1)
         return self.ticket_bytes + sums
 
 

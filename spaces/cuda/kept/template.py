@@ -72,12 +72,12 @@ class CudaKept(Template):
         parts = bool(view.taps) and view.taps[0].extent >= LEAST_FOR_PARTS
         return (
             Decision("vector", (1, 2, 4, 8)),
-            Decision("across", loops_across(view)),
-            Decision("turns", (1, 2, 3, 4, 6, 7, 8) if several else (1,)),
+            Decision("coarsened_axis", loops_across(view)),
+            Decision("coarsening", (1, 2, 3, 4, 6, 7, 8) if several else (1,)),
             Decision("unroll", tuple(range(len(view.taps) + 1))),
-            Decision("ahead", (1, 2, 4, 8)),
+            Decision("prefetch", (1, 2, 4, 8)),
             Decision("threads", (64, 128, 256, 512)),
-            Decision("share", (1, 2, 4, 8, 16, 32) if parts else (1,)),
-            Decision("split", splits(self.cuda) if parts else (1,)),
+            Decision("reduction_threads", (1, 2, 4, 8, 16, 32) if parts else (1,)),
+            Decision("splits", splits(self.cuda) if parts else (1,)),
             Decision("stores", ("cached", "stream")),
         )

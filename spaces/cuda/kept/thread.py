@@ -39,7 +39,7 @@ class Thread:
         self.view = self.sizes.view
         self.lane = self.view.lane
         self.vector = int(self.sizes.values["vector"])
-        self.turns = int(self.sizes.values["turns"])
+        self.turns = int(self.sizes.values["coarsening"])
         self.constants = frozenset(loop.name for loop in self.sizes.written_out)
 
     def by(self, turn: int) -> dict[str, int]:

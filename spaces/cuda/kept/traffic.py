@@ -47,7 +47,7 @@ def kept_quantities(
     threads, parts = c["threads"], sizes.parts
     used = np.minimum(registers(view, c), target.registers_per_thread)
     occupancy = Occupancy(target, sizes.blocks, threads, used, sizes.shared_bytes)
-    merged = 2.0 * sizes.workspace_bytes + 8.0 * (c["share"] > 1) * padded * parts
+    merged = 2.0 * sizes.workspace_bytes + 8.0 * (c["reduction_threads"] > 1) * padded * parts
     main = float(workload.least_bytes)
     filled_by = occupancy.quantities(sizes.outputs)
     busy = sizes.blocks * threads / (LEAST_THREADS * target.multiprocessors)
@@ -62,7 +62,7 @@ def kept_quantities(
         )
         / WARP,
         "register_bytes": reads,
-        "near_bytes": np.minimum(reads, main * np.maximum(1.0, taps / c["turns"])),
+        "near_bytes": np.minimum(reads, main * np.maximum(1.0, taps / c["coarsening"])),
         "middle_bytes": main + merged,
         "main_bytes": main,
         "packing_bytes": merged,
@@ -72,7 +72,8 @@ def kept_quantities(
         "intensity": operations / np.maximum(loads, 1e-3),
         "main_loop_trips": taps / sizes.taps_written_out / parts,
         "tile_visits": sizes.blocks / occupancy.resident,
-        "synchronisations": 1.0 * (c["share"] > 1) + (c["split"] > 1) * (1 + JOIN * _joined(sizes)),
+        "synchronisations": 1.0 * (c["reduction_threads"] > 1)
+        + (c["splits"] > 1) * (1 + JOIN * _joined(sizes)),
         **filled_by,
         "worker_fraction": np.minimum(filled_by["worker_fraction"], busy),
         **occupancy.flight(4 * sizes.outputs),
@@ -82,13 +83,13 @@ def kept_quantities(
 
 def _joined(sizes: KeptSizes) -> Any:
     """Numbers of other blocks that a thread of the last one takes in, one after the other."""
-    return ceil_div(sizes.values["split"], sizes.values["share"]) * sizes.outputs
+    return ceil_div(sizes.values["splits"], sizes.values["reduction_threads"]) * sizes.outputs
 
 
 def _in_flight(sizes: KeptSizes, occupancy: Occupancy, bytes: Any) -> Any:
     """Bytes that all threads with a task ask for at a time, ``bytes`` for each accumulator and
     tap: memory is fast only where these are many (Little's law)."""
-    asked = bytes * sizes.outputs * sizes.taps_written_out * sizes.values["ahead"]
+    asked = bytes * sizes.outputs * sizes.taps_written_out * sizes.values["prefetch"]
     at_once = np.minimum(1.0, occupancy.slots / sizes.blocks)
     return asked * sizes.tasks * sizes.parts * at_once
 
@@ -105,7 +106,7 @@ def _loads(view: KeptView, c: Any) -> tuple[Any, Any, Any]:
         own = loads_by_turns(view, access, c)
         step = access.step(view.lane.name)
         at_once = np.minimum(width(view, access, 16), c["vector"]) if step == 1 else 1.0
-        at_once = np.where(held & (step != 1), c["turns"] * 2.0, at_once)
+        at_once = np.where(held & (step != 1), c["coarsening"] * 2.0, at_once)
         instructions = own / (at_once if step else c["vector"])
         count = count + instructions
         bytes = bytes + own * access.array.element.bytes

@@ -34,21 +34,23 @@ class CudaLoops(Loops):
         self.cuda = target
         self.decisions = (
             Decision("threads", (64, 128, 256)),
-            Decision("sharing", (1, 8, 32, 128)),
+            Decision("reduction_threads", (1, 8, 32, 128)),
         )
         self.rules = (
             Rule(
                 "sharing_within_blocks",
-                ("threads", "sharing"),
-                lambda c: c["sharing"] <= c["threads"],
-                lambda c: f"{c['sharing']} threads share an element; a block has {c['threads']}",
+                ("threads", "reduction_threads"),
+                lambda c: c["reduction_threads"] <= c["threads"],
+                lambda c: (
+                    f"{c['reduction_threads']} threads share an element; a block has {c['threads']}"
+                ),
             ),
             Rule(
                 "idle_sharers",
-                ("sharing",),
-                lambda c: c["sharing"] <= max(1, self.longest),
+                ("reduction_threads",),
+                lambda c: c["reduction_threads"] <= max(1, self.longest),
                 lambda c: (
-                    f"{c['sharing']} threads share an element; the longest reduction has "
+                    f"{c['reduction_threads']} threads share an element; the longest reduction has "
                     f"{self.longest} terms"
                 ),
             ),
@@ -62,7 +64,7 @@ class CudaLoops(Loops):
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Every quantity, one float64 array each."""
         c = widened(columns)
-        threads, sharing = c["threads"], c["sharing"]
+        threads, sharing = c["threads"], c["reduction_threads"]
         blocks = np.minimum(MOST_BLOCKS, ceil_div(self.most * sharing, threads))
         shared = 2 * ELEMENT * threads * (sharing > 1)
         occupancy = Occupancy(self.cuda, blocks, threads, REGISTERS, shared)
@@ -82,5 +84,5 @@ class CudaLoops(Loops):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         given = arguments(self.workload.inputs, self.workload.outputs)
-        decided = int(schedule["threads"]), int(schedule["sharing"])
+        decided = int(schedule["threads"]), int(schedule["reduction_threads"])
         return LoopsCode(self.plan, given, self.entry(schedule), *decided).kernel()

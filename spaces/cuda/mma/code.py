@@ -237,7 +237,7 @@ class MmaCode(BlockCode):
     @cached_property
     def accumulated(self) -> Accumulators:
         """The sums of the block, and their way out."""
-        through_shared = self.values["store"] == "shared"
+        through_shared = self.values["store_path"] == "shared"
         return Accumulators(self.product, self.warps, self.fragments, self.kind, through_shared)
 
     def finish(self) -> list[str]:

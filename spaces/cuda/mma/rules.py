@@ -39,7 +39,7 @@ def mma_rules(
         step_rule(product, decisions),
         reuse_rule(product, target, ("tile_rows", "tile_columns"), Worker("warp", 32, 1024)),
         sums_rule(("tile_rows", "tile_columns"), sizes.sums, target),
-        *memory_rules(sizes, target, decisions, TILE, ("store", "depth", "stages")),
+        *memory_rules(sizes, target, decisions, TILE, ("store_path", "depth", "stages")),
         *grid_rules(product, TILE, sizes.block, target.multiprocessors),
         exchange_rule(),
         store_rule(product),
@@ -76,8 +76,8 @@ def store_rule(product: Tiled) -> Rule:
     width = Finish(product, FRAGMENT, FRAGMENT).vector(VECTOR)
     return Rule(
         "narrow_store",
-        ("store",),
-        lambda c: (c["store"] == "direct") | (width > 2),
+        ("store_path",),
+        lambda c: (c["store_path"] == "direct") | (width > 2),
         lambda c: (
             f"the output's rows of {product.columns} elements take stores of {width} at a time, "
             "for which shared memory is a detour"

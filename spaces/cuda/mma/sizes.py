@@ -37,7 +37,7 @@ class MmaSizes(RingSizes):
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block: all stages of both tiles, or sums on their way out."""
         slabs = c["warp_rows"] * c["warp_columns"] * slab_bytes(c["tile_columns"])
-        return np.maximum(self.ring_bytes(c), (c["store"] == "shared") * slabs)
+        return np.maximum(self.ring_bytes(c), (c["store_path"] == "shared") * slabs)
 
     def passes_registers(self, operand: Array) -> bool:
         """Whether ``cp.async`` cannot move an input's tiles: rows aligned to less than 4 bytes,

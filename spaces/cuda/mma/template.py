@@ -104,10 +104,10 @@ class Mma(BlockTemplate):
             Decision("tile_columns", (16, 32, 64, 128)),
             Decision("warp_rows", (1, 2, 4, 8)),
             Decision("warp_columns", (1, 2, 4, 8)),
-            Decision("store", STORES),
+            Decision("store_path", STORES),
             Decision("depth", tuple(size // self.sizes.bytes for size in DEPTH_BYTES)),
             Decision("stages", (2, 3, 4, 5, 6)),
-            Decision("residency", (1, 2, 3, 4, 6, 8)),
+            Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8)),
             *grid_decisions(),
-            Decision("exchange", WAYS),
+            Decision("merge", WAYS),
         )

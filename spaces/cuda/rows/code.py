@@ -88,7 +88,7 @@ class RowsCode:
     def blocks(self) -> int:
         """Blocks that are launched: one for each tile, or as many as run at once."""
         cluster = self._number("cluster")
-        if self.context.values["grid"] == "tiles":
+        if self.context.values["tile_scheduler"] == "tiles":
             return self.tiles * cluster
         return min(self.tiles * cluster, self.most_blocks)
 
@@ -120,7 +120,7 @@ class RowsCode:
     @property
     def source(self) -> str:
         """The entry."""
-        bounds = f"__launch_bounds__({self.threads}, {self._number('residency')})"
+        bounds = f"__launch_bounds__({self.threads}, {self._number('blocks_per_sm')})"
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({self._parameters()}) {{',
             *indented([*self._threads(), *self._loop()]),
@@ -173,7 +173,9 @@ class RowsCode:
         before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
         further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
         beside = self._beside.come(stride, self.tiles)
-        if self.context.values["hold"] == "registers":  # which free the buffer for the next one
+        if (
+            self.context.values["row_storage"] == "registers"
+        ):  # which free the buffer for the next one
             body = self._work([f"tw::cp_async_wait<{ahead - 1}>();"], further)
         else:
             body = self._work([*further, f"tw::cp_async_wait<{ahead}>();"])

@@ -129,9 +129,9 @@ class Context:
     def held(self) -> tuple[Read, ...]:
         """The reads whose elements stay between sweeps; those that come by shared memory by the
         plain passes, as they may come ahead of a single sweep, too."""
-        if self.values["hold"] == "memory":
+        if self.values["row_storage"] == "memory":
             return ()
-        found = self.use.elements if self.values["ahead"] else self.use.repeated
+        found = self.use.elements if self.values["prefetch"] else self.use.repeated
         if self.is_copied:
             found = Use(self.rows, self.rows.plain).repeated
         return tuple(read for read in found if read not in self.common)
@@ -139,7 +139,7 @@ class Context:
     @cached_property
     def common(self) -> tuple[Read, ...]:
         """The reads that are the same for all rows and stay in registers for all tiles."""
-        if self.values["common"] == "again":
+        if self.values["row_invariants"] == "again":
             return ()
         return tuple(r for r in self.use.elements if not self.rows.places[r].by_row)
 

@@ -105,7 +105,7 @@ class RowSizes(RowTile, BlockResources):
 
     def keeps_common(self, c: Any) -> Any:
         """Whether what is the same for all rows stays for all tiles."""
-        return c["common"] == "kept"
+        return c["row_invariants"] == "kept"
 
     def _own(self, reads: tuple[Read, ...]) -> tuple[Read, ...]:
         """Those of ``reads`` of which each row has its own."""
@@ -121,8 +121,8 @@ class RowSizes(RowTile, BlockResources):
         own = self._own(self.plain.repeated)
         shared = tuple(read for read in self.plain.repeated if read not in own)
         kept = self._words(own, c) + np.where(self.keeps_common(c), 0, self._words(shared, c))
-        words = np.where(c["ahead"] == 1, self._words(self.plain.elements, c), kept)
-        return np.where(c["hold"] == "registers", words, 0) * self.turns(c)
+        words = np.where(c["prefetch"] == 1, self._words(self.plain.elements, c), kept)
+        return np.where(c["row_storage"] == "registers", words, 0) * self.turns(c)
 
     def common_words(self, c: Any) -> Any:
         """Registers of what stays for all tiles."""
@@ -132,7 +132,7 @@ class RowSizes(RowTile, BlockResources):
         """Registers of what is read at once in a step."""
         own, every = self._own(self.plain.elements), self.plain.elements
         fresh = np.where(self.keeps_common(c), self._words(own, c), self._words(every, c))
-        return np.where(c["hold"] == "registers", 0, fresh * c["unroll"])
+        return np.where(c["row_storage"] == "registers", 0, fresh * c["unroll"])
 
     def registers(self, c: Any) -> Any:
         """The least 32-bit registers that a thread can do with. Calibrated on what NVRTC 13.5

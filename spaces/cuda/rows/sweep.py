@@ -60,14 +60,14 @@ class Sweep:
     @property
     def _beside(self) -> list[Read]:
         """Reads that come one vector at a time: registers are full of what they hold."""
-        if self.context.values["hold"] != "registers":
+        if self.context.values["row_storage"] != "registers":
             return []
         held = {*self.context.held, *self.context.common}
         return [read for read in self._reads if read not in held]
 
     def _fetch(self) -> list[str]:
         """Read what registers do not hold already, all vectors of the step at once."""
-        if self.context.values["hold"] == "registers":
+        if self.context.values["row_storage"] == "registers":
             return []
         reads = [read for read in self._reads if read not in self.context.common]
         lines = [declaration(self.context, read, self.context.unroll) for read in reads]
@@ -129,7 +129,7 @@ class Sweep:
             kind = "int" if access.array.element.is_integer else context.real
             words = words_of(context, read, self._vector(read))
             lines.append(f"{kind} v{n}[{access.vector}];")
-            again = read in context.held and context.values["unpack"] == "again"
+            again = read in context.held and context.values["convert"] == "again"
             again |= read in context.common  # whose numbers would stay for all tiles
             lines += access.unpack(f"v{n}", words, context.real, again)
         return lines
@@ -162,7 +162,7 @@ def hold(context: Context, is_copied: bool) -> list[str]:
     """Read what stays between sweeps, unless shared memory has it already."""
     if not context.held:
         return []
-    if context.values["hold"] == "shared":
+    if context.values["row_storage"] == "shared":
         return (
             []
             if is_copied

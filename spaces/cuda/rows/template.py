@@ -68,8 +68,10 @@ class CudaRows(Template):
         """The kernel; its entry is named after the workload and the schedule."""
         values = schedule.values
         cluster = int(values["cluster"])
-        layer = max(self.cuda.multiprocessors // cluster - int(values["spared"]), 1) * cluster
-        most = int(values["residency"]) * layer
+        layer = (
+            max(self.cuda.multiprocessors // cluster - int(values["idle_clusters"]), 1) * cluster
+        )
+        most = int(values["blocks_per_sm"]) * layer
         return RowsCode(Context(self.rows, values), self.entry(schedule), most).kernel()
 
 
@@ -104,16 +106,18 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("block_rows", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)),
         Decision("thread_rows", (1, 2, 4)),
         Decision("cluster", (1,) if sizes.spreads else clusters),
-        Decision("hold", holds),
-        Decision("unpack", UNPACKS if sizes.holds_pairs else UNPACKS[:1]),
+        Decision("row_storage", holds),
+        Decision("convert", UNPACKS if sizes.holds_pairs else UNPACKS[:1]),
         Decision("passes", ("plain", "online") if fused else ("plain",)),
-        Decision("ahead", (0, 1) if repeated and late else (0,)),
+        Decision("prefetch", (0, 1) if repeated and late else (0,)),
         Decision("unroll", (1, 2, 4, 8)),
         Decision("loads", ("cached", "stream")),
         Decision("stores", ("cached", "stream")),
-        Decision("residency", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)),
-        Decision("grid", ("tiles", "persistent")),
+        Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)),
+        Decision("tile_scheduler", ("tiles", "persistent")),
         Decision("stages", (1, 2, 3, 4, 6) if repeated else (1,)),
-        Decision("common", COMMON if sizes.common and repeated else COMMON[:1]),
-        Decision("spared", SPARED if len(clusters) > 1 and not sizes.spreads else SPARED[:1]),
+        Decision("row_invariants", COMMON if sizes.common and repeated else COMMON[:1]),
+        Decision(
+            "idle_clusters", SPARED if len(clusters) > 1 and not sizes.spreads else SPARED[:1]
+        ),
     )

@@ -54,16 +54,16 @@ class RowTile:
 
     def at_once(self, c: Mapping[str, Any]) -> Any:
         """Vectors of a thread that are on their way at once."""
-        held = (c["hold"] == "registers") * self.turns(c)
-        return held + (c["hold"] != "registers") * c["unroll"]
+        held = (c["row_storage"] == "registers") * self.turns(c)
+        return held + (c["row_storage"] != "registers") * c["unroll"]
 
     def copied(self, c: Mapping[str, Any]) -> Any:
         """Whether elements come by shared memory."""
-        return (c["hold"] == "shared") | (c["stages"] > 1)
+        return (c["row_storage"] == "shared") | (c["stages"] > 1)
 
     def buffers(self, c: Mapping[str, Any]) -> Any:
         """Tiles that shared memory has room for: registers hold one of the stages."""
-        return c["stages"] - (c["hold"] == "registers")
+        return c["stages"] - (c["row_storage"] == "registers")
 
     def steps(self, c: Mapping[str, Any]) -> Any:
         """Steps of a thread along a row or chunk."""

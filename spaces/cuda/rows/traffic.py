@@ -40,7 +40,7 @@ def row_quantities(
     threads = sizes.threads(c)
     registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
     blocks = sizes.tiles(c) * c["cluster"]
-    launched = np.where(c["grid"] == "persistent", c["residency"], np.inf)
+    launched = np.where(c["tile_scheduler"] == "persistent", c["blocks_per_sm"], np.inf)
     occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c), launched)
     operations = np.where(c["passes"] == "online", _work(sizes, True), _work(sizes, False))
     lines = _lines(sizes, c, padded)
@@ -58,7 +58,7 @@ def row_quantities(
         "instructions": work * occupancy.starved * alone * spilled
         + LINE_SLOTS * lines
         + occupancy.waits(_rounds(sizes, c)),
-        "register_bytes": padded * sizes.element_bytes * (c["hold"] == "shared"),
+        "register_bytes": padded * sizes.element_bytes * (c["row_storage"] == "shared"),
         "near_bytes": near,
         "middle_bytes": near,
         "main_bytes": main,
@@ -80,7 +80,7 @@ def _groups(sizes: RowSizes, occupancy: Occupancy, c: Any) -> Any:
     """Warps of a multiprocessor that work by themselves, or rows: what shares a row that stays
     waits for all of it to come, and computes while no more of it comes. Of n groups that need
     memory as long as issue slots, n / (n + 1) of the time goes to each."""
-    alone = (c["hold"] == "memory") | sizes.rows.is_map
+    alone = (c["row_storage"] == "memory") | sizes.rows.is_map
     group = np.where(alone, WARP, np.maximum(c["row_threads"], WARP))
     return occupancy.side_by_side * c["stages"] * sizes.threads(c) / group
 
@@ -89,7 +89,7 @@ def _rounds(sizes: RowSizes, c: Any) -> Any:
     """Times that a thread waits for a tile to come: once if it stays, for several that are copied
     ahead, else at each step of each sweep."""
     again = sizes.steps(c) * (1 + _reread(sizes, c))
-    return np.where(c["hold"] == "memory", again, 1 / c["stages"])
+    return np.where(c["row_storage"] == "memory", again, 1 / c["stages"])
 
 
 def _share_written(sizes: RowSizes) -> float:
@@ -102,12 +102,12 @@ def _share_written(sizes: RowSizes) -> float:
 def _wanted(sizes: RowSizes, c: Any) -> Any:
     """Registers that a compiler would like: it keeps numbers, and what one sweep made of them, for
     the next sweep, unless they are unpacked again or come from shared memory for each sweep."""
-    shared = c["hold"] == "shared"
+    shared = c["row_storage"] == "shared"
     stay = sizes.keeps_common(c) & np.logical_not(shared)
     vectors = np.where(stay, sizes.turns(c), sizes.at_once(c))
     numbers = vectors * c["vector"] * c["thread_rows"] * (sizes.real // 4)
-    both = numbers * np.where(shared | (c["unpack"] == "again"), 1, 2)
-    return both + sizes.held_words(c) * (c["unpack"] == "again") + sizes.common_words(c) + SPARE
+    both = numbers * np.where(shared | (c["convert"] == "again"), 1, 2)
+    return both + sizes.held_words(c) * (c["convert"] == "again") + sizes.common_words(c) + SPARE
 
 
 def _flight(sizes: RowSizes, c: Any) -> Any:
@@ -118,7 +118,7 @@ def _reread(sizes: RowSizes, c: Any) -> Any:
     """Times that elements are read again, by the decision where they stay."""
     sweeps = np.where(c["passes"] == "online", len(sizes.online.sweeps), len(sizes.plain.sweeps))
     return np.where(
-        c["hold"] == "memory", np.maximum(sweeps - 1, 0) * bool(sizes.plain.repeated), 0
+        c["row_storage"] == "memory", np.maximum(sweeps - 1, 0) * bool(sizes.plain.repeated), 0
     )
 
 
@@ -130,7 +130,7 @@ def _near_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any)
     places = sizes.rows.places
     shared = sum(operand[r.name].bytes for r in sizes.plain.elements if not places[r].by_row)
     once, tiles = float(workload.least_bytes), sizes.tiles(c) / sizes.chunks(c)
-    at_once = np.maximum(target.multiprocessors * c["residency"] // c["cluster"], 1)
+    at_once = np.maximum(target.multiprocessors * c["blocks_per_sm"] // c["cluster"], 1)
     readers = np.where(sizes.keeps_common(c), np.minimum(tiles, at_once), tiles)
     runs = [(array.bytes, _run(place, array, c)) for array, place in sizes.streams]
     wasted = sum(bytes * np.maximum(SECTOR / run - 1, 0) for bytes, run in runs)
@@ -161,7 +161,7 @@ def _main_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any)
     operand = sizes.rows.program.operand
     repeated = sum(operand[r.name].bytes for r in sizes.plain.repeated)
     least = float(workload.least_bytes)
-    blocks = np.minimum(sizes.tiles(c), target.multiprocessors * c["residency"])
+    blocks = np.minimum(sizes.tiles(c), target.multiprocessors * c["blocks_per_sm"])
     row_bytes = sizes.rows.column_count * sizes.element_bytes
     working = 1.0 * blocks * sizes.tile_rows(c) * row_bytes
     misses = (working > USABLE * target.l2_bytes) & (least > USABLE * target.l2_bytes)

@@ -154,7 +154,7 @@ class SimtCode(BlockCode):
     def _step(self) -> list[str]:
         """The terms of a stage, added to the sums."""
         moves, products = self._moves(), [self._products(0), self._products(1)]
-        spread = min(self.number("spread"), self.depth - 1)
+        spread = min(self.number("copy_spread"), self.depth - 1)
         lines: list[str] = []
         for k in range(self.depth - 1):
             here = [m for i, m in enumerate(moves) if i * spread // len(moves) == k]

@@ -67,9 +67,9 @@ def _step_rules() -> tuple[Rule, ...]:
         ),
         Rule(
             "idle_spread",
-            ("depth", "spread"),
-            lambda c: c["spread"] <= c["depth"],
-            lambda c: f"moves cannot be spread over {c['spread']} of {c['depth']} terms",
+            ("depth", "copy_spread"),
+            lambda c: c["copy_spread"] <= c["depth"],
+            lambda c: f"moves cannot be spread over {c['copy_spread']} of {c['depth']} terms",
         ),
     )
 

@@ -90,8 +90,8 @@ class Simt(BlockTemplate):
             Decision("warp_rows", (1, 2, 4, 8)),
             Decision("warp_columns", (1, 2, 4, 8)),
             Decision("depth", (8, 16, 32, 64)),
-            Decision("spread", SPREADS),
-            Decision("residency", (1, 2, 3, 4, 6, 8)),
+            Decision("copy_spread", SPREADS),
+            Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8)),
             *grid_decisions(),
-            Decision("exchange", WAYS),
+            Decision("merge", WAYS),
         )

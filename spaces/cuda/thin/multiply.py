@@ -130,7 +130,9 @@ class MultiplyAdds(ThinMultiply):
     @property
     def small_pairs(self) -> bool:
         """The same; from memory, its rows may start anywhere."""
-        aligned = self.tile.values["small"] == "shared" or self.tile.thin.small_vector % 2 == 0
+        aligned = (
+            self.tile.values["small_operand"] == "shared" or self.tile.thin.small_vector % 2 == 0
+        )
         return self._comes_in_pairs and self.tile.run % 2 == 0 and aligned
 
     @property

@@ -43,12 +43,12 @@ def thin_rules(sizes: ThinSizes, target: CudaTarget, decisions: Sequence[Decisio
             sizes.product, ("warp_columns", "lane_columns", "thread_columns"), sizes.tiles
         ),
         block_threads(sizes, target, WARPS, MOST_THREADS),
-        resident_threads(sizes, target, (*WARPS, "residency")),
+        resident_threads(sizes, target, (*WARPS, "blocks_per_sm")),
         *memory_rules(
             sizes,
             target,
             decisions,
-            (*TILE, "in_flight", "small", "reads", "splits"),
+            (*TILE, "in_flight", "small_operand", "load_order", "splits"),
             WARPS,
         ),
         *_work_rules(sizes, target),
@@ -122,8 +122,8 @@ def _matrix_reading_rules(sizes: ThinSizes) -> list[Rule]:
         ),
         Rule(
             "matrix_pairs",
-            ("multiply", "small"),
-            lambda c: _plain(c) | (c["small"] == "shared") | (thin.small_vector > 1),
+            ("multiply", "small_operand"),
+            lambda c: _plain(c) | (c["small_operand"] == "shared") | (thin.small_vector > 1),
             lambda c: (
                 f"mma.sync takes pairs of neighbouring terms; {thin.small.name} has none that can "
                 "be read at once from memory, so it must be copied to shared memory"
@@ -137,14 +137,14 @@ def _row_rules() -> list[Rule]:
     return [
         Rule(
             "needless_rows",
-            ("multiply", "reads"),
-            lambda c: (c["reads"] == "lanes") | np.logical_not(_plain(c)),
+            ("multiply", "load_order"),
+            lambda c: (c["load_order"] == "lanes") | np.logical_not(_plain(c)),
             lambda c: "lanes that need not be mma.sync's read rows side by side anyway",
         ),
         Rule(
             "whole_rows",
-            ("thread_depth", "reads"),
-            lambda c: (c["reads"] == "lanes") | (c["thread_depth"] >= 16),
+            ("thread_depth", "load_order"),
+            lambda c: (c["load_order"] == "lanes") | (c["thread_depth"] >= 16),
             lambda c: (
                 f"a warp reads {8 * c['thread_depth']} bytes of a row, as lanes of mma.sync do; "
                 "by rows, at least 128"
@@ -152,8 +152,8 @@ def _row_rules() -> list[Rule]:
         ),
         Rule(
             "rows_in_flight",
-            ("in_flight", "reads"),
-            lambda c: (c["reads"] == "lanes") | (c["in_flight"] == 1),
+            ("in_flight", "load_order"),
+            lambda c: (c["load_order"] == "lanes") | (c["in_flight"] == 1),
             lambda c: "rows are in flight while those in shared memory are multiplied; allowed: 1",
         ),
     ]
@@ -223,7 +223,7 @@ def _work_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
     reads = ("thread_columns", "thread_depth", "in_flight", "warp_columns", "warp_depth")
 
     def flight(c: Any) -> Any:
-        return sizes.threads(c) * sizes.flight(c) * c["residency"]
+        return sizes.threads(c) * sizes.flight(c) * c["blocks_per_sm"]
 
     return [
         Rule(
@@ -237,7 +237,7 @@ def _work_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "flight",
-            (*reads, "residency"),
+            (*reads, "blocks_per_sm"),
             lambda c: flight(c) >= least,
             lambda c: (
                 f"{flight(c)} bytes on their way to a multiprocessor leave memory idle; at least "
@@ -246,7 +246,7 @@ def _work_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "needless_split",
-            ("lane_columns", "thread_columns", "warp_columns", "residency", "splits"),
+            ("lane_columns", "thread_columns", "warp_columns", "blocks_per_sm", "splits"),
             lambda c: (
                 (c["splits"] == 1)
                 | (sizes.tiles(c) * c["splits"] <= MOST_WAVES * target.multiprocessors)

@@ -70,10 +70,10 @@ class ThinSizes(BlockSizes):
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block: its share of the small operand, or its warps' sums."""
         terms = ceil_div(self.steps(c), c["splits"]) * self.depth(c)
-        small = self.thin.few * self.small_pitch(terms) * (c["small"] == "shared")
+        small = self.thin.few * self.small_pitch(terms) * (c["small_operand"] == "shared")
         slabs = self.columns(c) * c["warp_depth"] * self.slab_pitch(c["thread_depth"])
         sums = c["warp_depth"] * self.thin.few * self.columns(c) * self.sum_bytes
-        return np.maximum(small + slabs * (c["reads"] == "rows"), sums)
+        return np.maximum(small + slabs * (c["load_order"] == "rows"), sums)
 
     def small_pitch(self, terms: Any) -> Any:
         """Bytes from one row of ``terms`` elements of the small operand to the next: rows that
@@ -100,13 +100,13 @@ class ThinSizes(BlockSizes):
         operands, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
         matrices = by_way(c, lambda way: way.matrices)
         rows = np.where(matrices, ceil_div(self.thin.few, FRAGMENT), self.thin.few)
-        from_memory = c["small"] == "memory"
+        from_memory = c["small_operand"] == "memory"
         run = self.thin.large_vector if self.thin.large_runs_deep else c["thread_depth"]
         terms = np.where(from_memory, c["thread_depth"] * c["in_flight"], run)
         words = ceil_div(rows * terms * self.bytes, 4)
         numbers = np.where(matrices, 0, self.thin.few * (self.sum_bytes // 4) + 8)
-        own = (c["reads"] == "rows") * 4 * c["thread_columns"]
-        addresses = np.where(c["small"] == "cache", 20, 30)
+        own = (c["load_order"] == "rows") * 4 * c["thread_columns"]
+        addresses = np.where(c["small_operand"] == "cache", 20, 30)
         return self.sums(c) + self.flight(c) // 4 + words + numbers + own + addresses
 
     @property

@@ -34,12 +34,12 @@ class SmallOperand:
     @property
     def is_shared(self) -> bool:
         """Whether it lies in shared memory."""
-        return self.multiply.tile.values["small"] == "shared"
+        return self.multiply.tile.values["small_operand"] == "shared"
 
     @property
     def is_ahead(self) -> bool:
         """Whether registers hold what belongs to a step from the time when the step is read."""
-        return self.multiply.tile.values["small"] == "memory"
+        return self.multiply.tile.values["small_operand"] == "memory"
 
     @property
     def shared_bytes(self) -> int:

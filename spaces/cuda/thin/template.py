@@ -73,7 +73,11 @@ class CudaThin(Template):
         """See ``spaces.cuda.blocks.traffic``."""
         wide = widened(columns)
         shape = wide["splits"].shape
-        walk = {**wide, "raster": np.full(shape, "along_columns"), "group": np.ones(shape, int)}
+        walk = {
+            **wide,
+            "raster": np.full(shape, "along_columns"),
+            "raster_group": np.ones(shape, int),
+        }
         found = grid_quantities(self.product, self.cuda, self._blocks(wide), walk)
         written = found["epilogue_elements"] * self.sectors_written
         return {**found, "instructions": found["instructions"] + LINE_SLOTS * written}
@@ -111,7 +115,7 @@ class CudaThin(Template):
             chains=np.maximum(multiplies // np.maximum(c["thread_depth"], 1), 1),
             vector_fraction=thin.large_vector * sizes.bytes / 16,
             ahead=c["in_flight"],
-            most_resident=c["residency"],
+            most_resident=c["blocks_per_sm"],
         )
 
 
@@ -122,12 +126,12 @@ def _decisions(sizes: ThinSizes) -> tuple[Decision, ...]:
         Decision("thread_columns", (1, 2, 4, 8, 16)),
         Decision("thread_depth", (1, 2, 4, 8, 16, 32, 64)),
         Decision("in_flight", (1, 2)),
-        Decision("small", SOURCES),
-        Decision("reads", READS if sizes.serves_rows else READS[:1]),
+        Decision("small_operand", SOURCES),
+        Decision("load_order", READS if sizes.serves_rows else READS[:1]),
         Decision("splits", (1, 2, 3, 4, 6, 8)),
         Decision("warp_columns", (1, 2, 4, 8)),
         Decision("warp_depth", (1, 2, 4, 8, 16)),
-        Decision("residency", (1, 2, 3, 4, 6, 8)),
+        Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8)),
         Decision("fetch", (0, 128, 256)),
-        Decision("exchange", WAYS),
+        Decision("merge", WAYS),
     )

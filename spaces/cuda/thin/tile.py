@@ -130,7 +130,7 @@ class ThinTile:
     def by_rows(self) -> bool:
         """Whether lanes read whole rows side by side, and find their own vectors in a slab of
         shared memory that belongs to their warp."""
-        return self.values["reads"] == "rows"
+        return self.values["load_order"] == "rows"
 
     @property
     def slab_pitch(self) -> int:

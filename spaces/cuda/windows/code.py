@@ -52,7 +52,7 @@ class WindowCode:
     @cached_property
     def accumulated(self) -> Accumulators:
         """The sums of the block, and their way out."""
-        through_shared = self.plan.values["store"] == "shared"
+        through_shared = self.plan.values["store_path"] == "shared"
         return Accumulators(
             self.plan.product, self.plan.warps, self.plan.fragments, "float", through_shared
         )
@@ -71,10 +71,10 @@ class WindowCode:
     @property
     def source(self) -> str:
         """The entry."""
-        bounds = f"__launch_bounds__({self.plan.threads}, {self.plan.number('residency')})"
+        bounds = f"__launch_bounds__({self.plan.threads}, {self.plan.number('blocks_per_sm')})"
         windows = self.plan.buffers * self.plan.window_bytes
         table = windows + int(self.plan.sizes.right_bytes(self.plan.values))
-        walk = repeat(self.plan.number("turns")) * spatial(self.plan.blocks)
+        walk = repeat(self.plan.number("coarsening")) * spatial(self.plan.blocks)
         tiles = self.plan.tiles[0]
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({signature(self.plan.product)}) {{',
@@ -100,7 +100,7 @@ class WindowCode:
         one's is fetched meanwhile; else afterwards."""
         (tile,) = indices
         shared, ahead, behind = "windows", list[str](), list[str]()
-        if self.plan.number("turns") > 1:
+        if self.plan.number("coarsening") > 1:
             bytes, turn = self.plan.window_bytes, tile // self.plan.blocks
             if self.plan.buffers > 1:
                 shared = f"windows + {(turn % 2 * bytes).text}"

@@ -27,7 +27,7 @@ def window_rules(
         *tile_rules(product),
         reuse_rule(product, target, ("tile_rows", "tile_columns"), Worker("warp", 32, 1024)),
         sums_rule(("tile_rows", "tile_columns"), sizes.sums, target),
-        *memory_rules(sizes, target, decisions, TILE, ("store", "turns")),
+        *memory_rules(sizes, target, decisions, TILE, ("store_path", "coarsening")),
         _turns_rule(sizes, target),
         store_rule(product),
     )
@@ -36,13 +36,13 @@ def window_rules(
 def _turns_rule(sizes: WindowSizes, target: CudaTarget) -> Rule:
     """Blocks have several tiles only where all multiprocessors have some."""
     return Rule(
-        "turns",
-        (*TILE, "turns"),
+        "coarsening",
+        (*TILE, "coarsening"),
         lambda c: (
-            (c["turns"] == 1) | (sizes.blocks(c) * sizes.tiles(c)[1] >= target.multiprocessors)
+            (c["coarsening"] == 1) | (sizes.blocks(c) * sizes.tiles(c)[1] >= target.multiprocessors)
         ),
         lambda c: (
-            f"{c['turns']} tiles of a block leave {sizes.blocks(c) * sizes.tiles(c)[1]} blocks for "
-            f"{target.multiprocessors} multiprocessors"
+            f"{c['coarsening']} tiles of a block leave {sizes.blocks(c) * sizes.tiles(c)[1]} "
+            f"blocks for {target.multiprocessors} multiprocessors"
         ),
     )

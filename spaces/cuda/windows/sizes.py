@@ -49,7 +49,7 @@ class WindowSizes(BlockSizes):
 
     def blocks(self, c: Any) -> Any:
         """How many are launched along rows."""
-        return ceil_div(self.tiles(c)[0], c["turns"])
+        return ceil_div(self.tiles(c)[0], c["coarsening"])
 
     def vectors(self, c: Any) -> Any:
         """Those of a window."""
@@ -67,13 +67,13 @@ class WindowSizes(BlockSizes):
 
     def buffers(self, c: Any) -> Any:
         """Windows in shared memory: two, of which one is filled, if a block has several tiles."""
-        return 1 + (c["turns"] > 1) * self.asynchronous
+        return 1 + (c["coarsening"] > 1) * self.asynchronous
 
     def window_bytes(self, c: Any) -> Any:
         """Shared memory of a window, or of all warps' sums."""
         window = self.vectors(c) * self.vector_bytes
         warps = c["warp_rows"] * c["warp_columns"]
-        slabs = (c["store"] == "shared") * warps * slab_bytes(c["tile_columns"])
+        slabs = (c["store_path"] == "shared") * warps * slab_bytes(c["tile_columns"])
         return round_up(np.maximum(window, slabs), ALIGNMENT)
 
     def right_bytes(self, c: Any) -> Any:

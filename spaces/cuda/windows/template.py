@@ -54,9 +54,9 @@ class CudaWindows(Template):
             Decision("tile_columns", (16, 32, 64, 128)),
             Decision("warp_rows", (1, 2, 4, 8)),
             Decision("warp_columns", (1, 2, 4, 8)),
-            Decision("store", STORES),
-            Decision("turns", (1, 2, 4, 8, 16)),
-            Decision("residency", (1, 2, 3, 4, 6, 8)),
+            Decision("store_path", STORES),
+            Decision("coarsening", (1, 2, 4, 8, 16)),
+            Decision("blocks_per_sm", (1, 2, 3, 4, 6, 8)),
         )
         self.rules = window_rules(self.sizes, target, self.decisions)
 
@@ -84,12 +84,12 @@ class CudaWindows(Template):
         tall, across = c["tile_rows"] // FRAGMENT, c["tile_columns"] // FRAGMENT
         multiplies = 2 * tall * across
         loads = tall * (4 if sizes.image.runs.paired else 8) + across + 2
-        fills = sizes.vectors(c) * 20 / 32 + ceil_div(wide * sizes.depth, 32) * 20 / c["turns"]
+        fills = sizes.vectors(c) * 20 / 32 + ceil_div(wide * sizes.depth, 32) * 20 / c["coarsening"]
         main = float(product.workload.least_bytes)
         shared = sizes.shared_bytes(c)
         registers = np.minimum(sizes.registers(c), sizes.register_limit(self.cuda, c))
         occupancy = Occupancy(
-            self.cuda, blocks, sizes.threads(c), registers, shared, c["residency"]
+            self.cuda, blocks, sizes.threads(c), registers, shared, c["blocks_per_sm"]
         )
         quantities = {
             "flops": 2.0 * tiles * rows * wide * sizes.depth,
@@ -111,7 +111,7 @@ class CudaWindows(Template):
             **occupancy.quantities(multiplies),
             **occupancy.flight(shared / sizes.threads(c)),
         }
-        return filled(quantities, columns["turns"].shape)
+        return filled(quantities, columns["coarsening"].shape)
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
@@ -128,7 +128,12 @@ def _why_no_window(product: ImplicitProduct, target: CudaTarget) -> str | None:
         return f"rows of {view.left.operand.name} are gathered {VECTOR_BYTES} bytes at a time"
     if product.reuse(product.left) <= 1 or not image.ascends:
         return f"rows of {view.left.operand.name} do not overlap, one behind the other"
-    least = {"tile_rows": LEAST_TILE, "tile_columns": LEAST_TILE, "store": "direct", "turns": 1}
+    least = {
+        "tile_rows": LEAST_TILE,
+        "tile_columns": LEAST_TILE,
+        "store_path": "direct",
+        "coarsening": 1,
+    }
     bytes = int(sizes.shared_bytes({**least, "warp_rows": 1, "warp_columns": 1}))
     if bytes > target.shared_per_block:
         most = target.shared_per_block

@@ -23,8 +23,8 @@ from tilewright.spaces.template import Rule
 @dataclass(frozen=True)
 class Cutting(ABC):
     """The pieces that the decisions ``values`` (integers and words, or arrays of them) lead to:
-    ``across`` names the loop of which a piece has ``turns``, ``unroll`` counts the taps that are
-    written out."""
+    a piece has ``coarsening`` turns of the loop ``coarsened_axis``; ``unroll`` counts the taps that
+    are written out."""
 
     view: KeptView
     values: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Cutting(ABC):
     @property
     def across(self) -> Loop | None:
         """The kept loop of which a piece has several turns; None if there is none."""
-        return next((x for x in self.view.kept if x.name == self.values["across"]), None)
+        return next((x for x in self.view.kept if x.name == self.values["coarsened_axis"]), None)
 
     @property
     def written_out(self) -> Sequence[Loop]:
@@ -61,7 +61,9 @@ class Cutting(ABC):
         """Pieces along each kept loop."""
         found = []
         for loop in self.view.kept[:-1]:
-            turns = np.where(self.values["across"] == loop.name, self.values["turns"], 1)
+            turns = np.where(
+                self.values["coarsened_axis"] == loop.name, self.values["coarsening"], 1
+            )
             found.append(ceil_div(loop.extent, turns))
         return (*found, ceil_div(self.view.lane.extent, self.lane_elements))
 
@@ -74,19 +76,19 @@ def turn_rules(view: KeptView, piece: str) -> list[Rule]:
     first = loops_across(view)[0]
 
     def turns(c: Any) -> Any:
-        return np.select([c["across"] == n for n in extent], list(extent.values()), 1)
+        return np.select([c["coarsened_axis"] == n for n in extent], list(extent.values()), 1)
 
     return [
         Rule(
             "turn_count",
-            ("across", "turns"),
-            lambda c: c["turns"] <= turns(c),
-            lambda c: f"there are no {c['turns']} turns in {extent[c['across']]}",
+            ("coarsened_axis", "coarsening"),
+            lambda c: c["coarsening"] <= turns(c),
+            lambda c: f"there are no {c['coarsening']} turns in {extent[c['coarsened_axis']]}",
         ),
         Rule(
             "needless_across",
-            ("across", "turns"),
-            lambda c: (c["turns"] > 1) | (c["across"] == first),
-            lambda c: f"a {piece} of one turn is the same along {c['across']} and {first}",
+            ("coarsened_axis", "coarsening"),
+            lambda c: (c["coarsening"] > 1) | (c["coarsened_axis"] == first),
+            lambda c: f"a {piece} of one turn is the same along {c['coarsened_axis']} and {first}",
         ),
     ]

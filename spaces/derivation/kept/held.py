@@ -29,4 +29,4 @@ def same_in_tile(view: KeptView, access: Bounded, c: Any) -> Any:
     access, by columns of decisions. They differ, for example, in filters of several groups.
     """
     unmoved = [loop.name for loop in view.kept[:-1] if access.step(loop.name) == 0]
-    return (c["turns"] == 1) | np.isin(c["across"], unmoved)
+    return (c["coarsening"] == 1) | np.isin(c["coarsened_axis"], unmoved)

@@ -13,15 +13,15 @@ def loads_by_turns(view: KeptView, access: Bounded, c: Any) -> Any:
     """Loads of an access for each output and each tap, where a tile has ``turns`` of the loop
     ``across``, by columns of decisions: one, or fewer where turns read the same elements. They are
     shared where the taps that overlap are written out."""
-    shared = np.ones(c["turns"].shape)
+    shared = np.ones(c["coarsening"].shape)
     for loop in view.kept[:-1]:
         step = abs(access.step(loop.name) or 0)
-        here = (c["across"] == loop.name) & (c["unroll"] > 0)
-        shared = np.where(here & (step == 0), 1.0 / c["turns"], shared)
+        here = (c["coarsened_axis"] == loop.name) & (c["unroll"] > 0)
+        shared = np.where(here & (step == 0), 1.0 / c["coarsening"], shared)
         if tap := _overlapping(view, access, step):
             extent, moves = tap
-            different = np.minimum((c["turns"] - 1) * moves + extent, c["turns"] * extent)
-            shared = np.where(here, different / (c["turns"] * extent), shared)
+            different = np.minimum((c["coarsening"] - 1) * moves + extent, c["coarsening"] * extent)
+            shared = np.where(here, different / (c["coarsening"] * extent), shared)
     return shared
 
 

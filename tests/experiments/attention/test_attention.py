@@ -40,10 +40,10 @@ def test_each_case_has_schedules_that_are_tried(case):
 def test_float8_has_schedules_of_its_own(case):
     made = CudaChained(case.workload, TARGET)
     space = Space(case.workload, TARGET, [made])
-    own = [v for v in FIXED["chained"] if "weights" in v]
+    own = [v for v in FIXED["chained"] if "weight_dtype" in v]
     found = [s for v in own if (s := completed(made, v)) and space.why_not(s) is None]
     assert len(found) >= 4 * (case.queries > 1)
-    assert all(s.values["weights"] == case.dtype for s in found)
+    assert all(s.values["weight_dtype"] == case.dtype for s in found)
     other = CASES[0].workload
     assert not [v for v in own if completed(CudaChained(other, TARGET), v)]
 

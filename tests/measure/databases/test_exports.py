@@ -28,14 +28,14 @@ def test_exports_of_version_1_are_read_for_ever(tmp_path):
     assert all(record.proposal is None and not record.doubted for record in records)
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, 3, 4])
 def test_exports_of_later_versions_are_read_for_ever(tmp_path, version):
     with Database(tmp_path / "new.db") as database:
         assert database.import_jsonl(GOLDEN / f"measurements_v{version}.jsonl") == 5
         (run,) = database.runs()
         assert run.configuration == {"trials": 128, "seconds": 60.0, "patience": None}
         database.export_jsonl(tmp_path / "again.jsonl")
-    golden = (GOLDEN / "measurements_v3.jsonl").read_text()
+    golden = (GOLDEN / "measurements_v4.jsonl").read_text()
     assert (tmp_path / "again.jsonl").read_text() == golden
 
 
@@ -88,7 +88,7 @@ def test_compressed_files_that_are_not_whole_are_refused(tmp_path, harm):
 def test_the_keys_of_exports_of_every_version():
     """Of an epilogue's what it computes counts since schema 0005; plain products keep theirs."""
     keys = ["37fc6391b31562fe", "712a66765b3af182", "986ff57f26b7b6b5"]
-    for version in (1, 2, 3):
+    for version in (1, 2, 3, 4):
         lines = read_lines(GOLDEN / f"measurements_v{version}.jsonl", pytest.fail)
         found = [line.key[:16] for _, line in lines if isinstance(line, Record)]
         assert found[:3] == keys

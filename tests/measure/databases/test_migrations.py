@@ -117,7 +117,7 @@ def test_a_database_of_schema_0002_keeps_its_runs_and_records(tmp_path):
 @pytest.mark.parametrize("version", VERSIONS[:-1])
 def test_a_committed_database_of_each_earlier_schema_is_opened_whole(tmp_path, version):
     """Commits 5c987e3, b0777ba and 72e58c5 made those of 0003, 0005 and 0006 from the exports
-    beside them."""
+    beside them, commit 9bbf783 that of 0007 with ``names_v3.jsonl``."""
     make_sqlite(tmp_path / "old.db", version)
     with sqlite3.connect(tmp_path / "old.db") as connection:
         [(before,)] = connection.execute("SELECT count(*) FROM measurements")

@@ -132,4 +132,4 @@ def test_an_earlier_schema_is_said_in_a_sentence(folder):
         connection.executescript((GOLDEN / "schema_0001.sql").read_text())
     seal(folder)
     said = run(OPEN, folder / "old.db", False)
-    assert "has schema '0001', and cannot be brought to '0007' where nothing can be written" in said
+    assert "has schema '0001', and cannot be brought to '0008' where nothing can be written" in said

@@ -79,7 +79,7 @@ def test_a_cache_of_a_whole_processor_is_not_that_of_some_of_its_cores(l3, cores
 
 @pytest.mark.parametrize(
     ("text", "decision", "streamed"),
-    [("y[j, i] = x[i, j]", "stream", True), ("softmax", "stores", "streaming")],
+    [("y[j, i] = x[i, j]", "streaming_stores", True), ("softmax", "stores", "streaming")],
 )
 def test_results_that_leave_all_caches_are_estimated_to_be_written_past_them(
     text, decision, streamed

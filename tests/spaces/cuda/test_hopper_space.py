@@ -86,7 +86,7 @@ def test_every_rule_refuses_something_and_says_why():
     assert not silent_rules([space_of(**parameters) for parameters in CASES], 100)
 
 
-CLUSTERS: dict[str, Value] = {"exchange": "cluster"}
+CLUSTERS: dict[str, Value] = {"merge": "cluster"}
 
 
 def test_rules_count_what_kernels_take():
@@ -98,12 +98,12 @@ def test_rules_count_what_kernels_take():
         assert sizes.shared_bytes(columns)[0] == launch.shared_bytes
         assert sizes.threads(columns)[0] == launch.block[0]
         assert launch.grid[0] % launch.cluster[0] == 0
-        multiprocessors = 4 if schedule["exchange"] == "add" else 32
-        assert launch.grid[0] <= multiprocessors * schedule["residency"]
+        multiprocessors = 4 if schedule["merge"] == "add" else 32
+        assert launch.grid[0] <= multiprocessors * schedule["blocks_per_sm"]
 
 
 def test_blocks_that_share_a_multiprocessor_find_room():
-    for _, schedule, kernel in drawn(20, 7, 4, (4, 8), {"residency": 2}, 4):
+    for _, schedule, kernel in drawn(20, 7, 4, (4, 8), {"blocks_per_sm": 2}, 4):
         (launch,) = kernel.call.launches
         threads, shared = launch.block[0], launch.shared_bytes
         assert 2 * (shared + 1024) <= HOPPER.shared_per_multiprocessor
@@ -129,7 +129,7 @@ def test_exchanged_sums_have_room_of_their_own():
 
 def test_sums_that_find_no_room_are_foreseen():
     space = space_of(m=512, n=512, k=8192, dtype="bfloat16")
-    column = 1 + [d.name for d in space.templates["hopper"].decisions].index("exchange")
+    column = 1 + [d.name for d in space.templates["hopper"].decisions].index("merge")
     wishes = np.full((1000, space.width), NO_PREFERENCE, dtype=np.int32)
     wishes[:, column] = WAYS.index("cluster")
     made = space.complete(wishes, np.random.default_rng(0), attempts=1)
@@ -178,7 +178,7 @@ def test_a_cluster_loads_less(large):
 def test_sums_exchanged_in_a_cluster_go_through_no_memory():
     space = space_of(m=64, n=4096, k=8192, dtype="bfloat16", b="col")
     shared = {**USUAL, "block_m": 64, "consumers": 1, "producer_registers": 0, "splits": 2}
-    ways = [{**shared, "splits": 1}, shared, {**shared, "exchange": "cluster"}]
+    ways = [{**shared, "splits": 1}, shared, {**shared, "merge": "cluster"}]
     found = space.quantities(space.rows([named(space, w) for w in ways]))
     assert found["packing_bytes"].tolist() == [0, 10 * 4 * 64 * 4096, 5 * 4 * 64 * 4096]
     assert found["synchronisations"].tolist() == [0, 1, 0]
@@ -188,7 +188,7 @@ def test_sums_exchanged_in_a_cluster_go_through_no_memory():
 def test_two_blocks_on_a_multiprocessor_are_twice_as_many():
     space = space_of(m=64, n=8192, k=4096, dtype="bfloat16", b="col")
     alone = {**USUAL, "block_m": 64, "block_n": 32, "consumers": 1, "producer_registers": 0}
-    pairs = [alone, {**alone, "residency": 2}]
+    pairs = [alone, {**alone, "blocks_per_sm": 2}]
     found = space.quantities(space.rows([named(space, p) for p in pairs]))
     assert found["parallelism"].tolist() == [132, 256]
     assert found["near_fraction"][1] == 2 * found["near_fraction"][0]
@@ -201,12 +201,12 @@ SMALL = {**USUAL, "block_m": 64, "block_n": 64, "consumers": 1, "producer_regist
     ("m", "changes", "words"),
     [
         (64, {"raster": "along_rows"}, "1 x 32 tiles have one order"),
-        (64, {"group": 2}, "1 x 32 tiles have one order"),
+        (64, {"raster_group": 2}, "1 x 32 tiles have one order"),
         (128, {"schedule": "pingpong", "consumers": 2}, "nothing to take turns with"),
-        (128, {"splits": 2, "exchange": "cluster", "group": 2}, "bands may stick out"),
+        (128, {"splits": 2, "merge": "cluster", "raster_group": 2}, "bands may stick out"),
         (
             128,
-            {"splits": 2, "exchange": "cluster", "stages": 12, "staging": 4},
+            {"splits": 2, "merge": "cluster", "stages": 12, "store_buffers": 4},
             "take 8200 bytes of shared memory, all of it 237772; 232448 are allowed",
         ),
     ],
@@ -246,7 +246,7 @@ def test_what_tma_cannot_load_is_served_by_another_template():
 def test_an_output_that_tma_cannot_store_is_stored_directly():
     space = space_of(m=64, n=100, k=128, dtype="bfloat16", b="col")
     values = {**USUAL, "block_m": 64, "block_n": 64, "consumers": 1, "producer_registers": 0}
-    assert named(space, {**values, "staging": 0}) in space
+    assert named(space, {**values, "store_buffers": 0}) in space
     with pytest.raises(InputError, match="rows of C are 200 bytes apart"):
         space.lower(named(space, values))
 
@@ -291,7 +291,7 @@ def test_what_lies_as_the_output_does_may_be_fetched(changes, known):
     assert ("fetch" in names) == known
     if not known:
         return
-    values = {**USUAL, "block_n": 128, "staging": 1, "fetch": True}
+    values = {**USUAL, "block_n": 128, "store_buffers": 1, "fetch": True}
     reason = space.why_not(named(space, values)) or ""
     assert "needs a buffer for each" in reason
     rows = space.sample(np.random.default_rng(0), 400)

@@ -22,7 +22,7 @@ CLUSTERS = (2, 4, 8)
 
 
 class SplitKeys:
-    """A base for plans of kernels whose keys may be split, by their decisions ``split`` and
+    """A base for plans of kernels whose keys may be split, by their decisions ``splits`` and
     ``merge``."""
 
     values: Mapping[str, Value]
@@ -30,7 +30,7 @@ class SplitKeys:
     @property
     def split(self) -> int:
         """Parts that the keys of a tile of rows are split into."""
-        return int(self.values["split"])
+        return int(self.values["splits"])
 
     @property
     def merges_later(self) -> bool:
@@ -51,20 +51,21 @@ class SplitKeys:
 def split_rules(
     keys: int, decided: Sequence[str], blocks: Callable[[Any], Any], most: int
 ) -> list[Rule]:
-    """Each part of ``keys`` has a tile, and there are parts only where tiles of rows leave a device
-    idle: the decisions ``decided`` and ``split`` make the ``blocks``, of which ``most`` fill it."""
+    """Each part of ``keys`` has a tile, and keys are split only where tiles of rows leave a device
+    idle: ``decided`` and ``splits`` are the decisions that make ``blocks``; ``most`` blocks fill
+    it."""
     return [
         Rule(
             "split_filled",
-            ("keys", "split"),
-            lambda c: (c["split"] == 1) | (c["split"] * c["keys"] <= keys),
-            lambda c: f"{c['split']} parts of at least {c['keys']} keys are more than {keys} keys",
+            ("keys", "splits"),
+            lambda c: (c["splits"] == 1) | (c["splits"] * c["keys"] <= keys),
+            lambda c: f"{c['splits']} parts of at least {c['keys']} keys are more than {keys} keys",
         ),
         Rule(
             "needless_split",
-            (*decided, "split"),
-            lambda c: (c["split"] == 1) | (blocks(c) <= most),
-            lambda c: f"{c['split']} parts make {blocks(c)} blocks; {most} fill the device",
+            (*decided, "splits"),
+            lambda c: (c["splits"] == 1) | (blocks(c) <= most),
+            lambda c: f"{c['splits']} parts make {blocks(c)} blocks; {most} fill the device",
         ),
     ]
 
@@ -73,9 +74,9 @@ def cluster_rule() -> Rule:
     """Parts that a cluster merges have a block of it each."""
     return Rule(
         "cluster",
-        ("split", "merge"),
-        lambda c: (c["merge"] != CLUSTER) | np.isin(c["split"], CLUSTERS),
-        lambda c: f"{c['split']} blocks are no cluster; allowed: 2, 4 or 8",
+        ("splits", "merge"),
+        lambda c: (c["merge"] != CLUSTER) | np.isin(c["splits"], CLUSTERS),
+        lambda c: f"{c['splits']} blocks are no cluster; allowed: 2, 4 or 8",
     )
 
 

@@ -44,12 +44,12 @@ def _panel_rules(product: ImplicitProduct) -> list[Rule]:
 
 def _panel_rule(name: str, pixels: int, rank: int, size: int) -> Rule:
     def panel(c: Any) -> Any:
-        along = np.where(c["swapped"] ^ bool(rank), c["block_n"], c["block_m"])
+        along = np.where(c["swap_ab"] ^ bool(rank), c["block_n"], c["block_m"])
         return np.gcd(along * size, WIDEST_SWIZZLE) // size
 
     return Rule(
         f"images_{rank}",
-        ("block_m", "block_n", "swapped"),
+        ("block_m", "block_n", "swap_ab"),
         lambda c: pixels % panel(c) == 0,
         lambda c: f"{panel(c)} pixels of {name} that are loaded at a time do not divide {pixels}",
     )
@@ -61,11 +61,11 @@ def segment_rules(product: Tiled) -> list[Rule]:
         *(_trimming_rules() if trims_of(product) else ()),
         Rule(
             "segment_cluster",
-            ("swapped", "cluster"),
-            lambda c: c["cluster"] != np.where(c["swapped"], "1x2", "2x1"),
+            ("swap_ab", "cluster"),
+            lambda c: c["cluster"] != np.where(c["swap_ab"], "1x2", "2x1"),
             lambda c: (
                 f"tiles of a cluster {c['cluster']} may be of two segments of rows; "
-                f"allowed: 1x1, {'2x1' if c['swapped'] else '1x2'}"
+                f"allowed: 1x1, {'2x1' if c['swap_ab'] else '1x2'}"
             ),
         ),
     ]
@@ -75,19 +75,19 @@ def _trimming_rules() -> list[Rule]:
     return [
         Rule(
             "trimmed_rows",
-            ("swapped", "trimmed_to"),
-            lambda c: (c["trimmed_to"] == 0) | c["swapped"],
+            ("swap_ab", "tail_rows"),
+            lambda c: (c["tail_rows"] == 0) | c["swap_ab"],
             lambda c: "tiles are trimmed along n; swapped, rows are there",
         ),
         Rule(
             "trimmed_parts",
-            ("block_n", "trimmed_to"),
+            ("block_n", "tail_rows"),
             lambda c: (
-                (c["trimmed_to"] == 0)
-                | (c["block_n"] % np.maximum(c["trimmed_to"], 1) == 0)
-                & (c["trimmed_to"] < c["block_n"])
+                (c["tail_rows"] == 0)
+                | (c["block_n"] % np.maximum(c["tail_rows"], 1) == 0)
+                & (c["tail_rows"] < c["block_n"])
             ),
-            lambda c: f"a tile of {c['block_n']} is no whole 2 or more parts of {c['trimmed_to']}",
+            lambda c: f"a tile of {c['block_n']} is no whole 2 or more parts of {c['tail_rows']}",
         ),
     ]
 
@@ -102,9 +102,9 @@ def store_rules(sizes: HopperSizes) -> list[Rule]:
         reason = f"{output.name} is {output.dtype}; elements of 2 or 4 bytes are staged"
     return [
         Rule(
-            "staging",
-            ("staging",),
-            lambda c: (c["staging"] == 0) | (reason is None),
+            "store_buffers",
+            ("store_buffers",),
+            lambda c: (c["store_buffers"] == 0) | (reason is None),
             lambda c: f"the output cannot go through shared memory: {reason}",
         ),
         *(_image_rules(sizes, product) if isinstance(product, ImplicitProduct) else ()),
@@ -119,8 +119,8 @@ def _image_rules(sizes: HopperSizes, product: ImplicitProduct) -> list[Rule]:
     return [
         Rule(
             "staged_images",
-            ("block_n", "swapped", "staging"),
-            lambda c: (c["staging"] == 0) | (images.columns % sizes.panel(c) == 0),
+            ("block_n", "swap_ab", "store_buffers"),
+            lambda c: (c["store_buffers"] == 0) | (images.columns % sizes.panel(c) == 0),
             lambda c: (
                 f"{sizes.panel(c)} columns of {product.output.name} that are stored at a time do "
                 f"not divide the {images.columns} of an image"
@@ -136,17 +136,17 @@ def fetch_rules(sizes: HopperSizes) -> list[Rule]:
     return [
         Rule(
             "fetched_buffers",
-            (*TILE, "schedule", "consumers", "fetch", "staging"),
-            lambda c: np.logical_not(c["fetch"]) | (c["staging"] == sizes.chunks(c)),
+            (*TILE, "schedule", "consumers", "fetch", "store_buffers"),
+            lambda c: np.logical_not(c["fetch"]) | (c["store_buffers"] == sizes.chunks(c)),
             lambda c: (
-                f"a warpgroup finishes {sizes.chunks(c)} chunks in {c['staging']} buffers; what is "
-                "fetched needs a buffer for each"
+                f"a warpgroup finishes {sizes.chunks(c)} chunks in {c['store_buffers']} buffers; "
+                "what is fetched needs a buffer for each"
             ),
         ),
         Rule(
             "fetched_sums",
-            ("exchange", "fetch"),
-            lambda c: np.logical_not(c["fetch"]) | (c["exchange"] == WAYS[0]),
+            ("merge", "fetch"),
+            lambda c: np.logical_not(c["fetch"]) | (c["merge"] == WAYS[0]),
             lambda c: "nothing is fetched for sums that clusters exchange",
         ),
         Rule(

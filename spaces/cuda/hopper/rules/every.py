@@ -52,16 +52,34 @@ def hopper_rules(
 def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -> list[Rule]:
     """Early checks: after each prefix of the decisions, some completion must satisfy the register,
     shared-memory, raster and cluster rules."""
-    roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers", "residency"]
-    memory = [*TILE, "consumers", "residency", "depth", "staging", "stages"]
-    ring = ["block_m", "block_n", "stages", "consumers", "residency", "depth", "staging", "swapped"]
-    parts = [*TILE, "exchange", "residency", "depth", "staging", "splits"]
-    room = [*TILE, "exchange", "consumers", "residency", "depth", "staging", "stages", "splits"]
-    crew = [*TILE, "exchange", *roles[2:], "splits"]
-    order = [*TILE, "raster", "group"]
-    if "promotion" in decisions:
-        roles.append("promotion")
-    fetching = [*TILE, *roles[2:4], "residency", "depth", "fetch", "staging", "stages"]
+    roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers", "blocks_per_sm"]
+    memory = [*TILE, "consumers", "blocks_per_sm", "depth", "store_buffers", "stages"]
+    ring = [
+        "block_m",
+        "block_n",
+        "stages",
+        "consumers",
+        "blocks_per_sm",
+        "depth",
+        "store_buffers",
+        "swap_ab",
+    ]
+    parts = [*TILE, "merge", "blocks_per_sm", "depth", "store_buffers", "splits"]
+    room = [
+        *TILE,
+        "merge",
+        "consumers",
+        "blocks_per_sm",
+        "depth",
+        "store_buffers",
+        "stages",
+        "splits",
+    ]
+    crew = [*TILE, "merge", *roles[2:], "splits"]
+    order = [*TILE, "raster", "raster_group"]
+    if "promotion_interval" in decisions:
+        roles.append("promotion_interval")
+    fetching = [*TILE, *roles[2:4], "blocks_per_sm", "depth", "fetch", "store_buffers", "stages"]
     return [
         rule
         for names, known in (

@@ -19,7 +19,7 @@ CLUSTER_BLOCKS = 8
 
 
 def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    """What the decision ``exchange`` asks of the others."""
+    """What the decision ``merge`` asks of the others."""
     return [
         exchange_rule(WAYS[0]),
         *_cluster_rules(),
@@ -30,7 +30,7 @@ def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
 
 def _elsewhere(c: Any) -> Any:
     """Whether sums are not exchanged within clusters."""
-    return c["exchange"] != "cluster"
+    return c["merge"] != "cluster"
 
 
 def _cluster_rules() -> list[Rule]:
@@ -38,19 +38,19 @@ def _cluster_rules() -> list[Rule]:
     return [
         Rule(
             "cluster_parts",
-            ("splits", "exchange"),
+            ("splits", "merge"),
             lambda c: _elsewhere(c) | (c["splits"] <= CLUSTER_BLOCKS),
             lambda c: f"{c['splits']} parts are no cluster; it has up to {CLUSTER_BLOCKS} blocks",
         ),
         Rule(
             "cluster_sums",
-            ("schedule", "exchange"),
+            ("schedule", "merge"),
             lambda c: _elsewhere(c) | (c["schedule"] == "cooperative"),
             lambda c: "only a tile that all warpgroups compute together is exchanged in a cluster",
         ),
         Rule(
             "one_cluster",
-            ("cluster", "exchange"),
+            ("cluster", "merge"),
             lambda c: _elsewhere(c) | (c["cluster"] == "1x1"),
             lambda c: "blocks that share a tile's depth load nothing in common; allowed: 1x1",
         ),
@@ -64,15 +64,15 @@ def _room_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         """Columns that a thread sends, or stages, at a time; see ``hopper.split`` and
         ``hopper.storing``."""
         narrow = sizes.product.output.element.bytes == 2
-        return np.where((c["staging"] > 0) & narrow, MATRIX, 8)
+        return np.where((c["store_buffers"] > 0) & narrow, MATRIX, 8)
 
     def allowed(c: Any) -> Any:
-        return most_shared(target, c["residency"])
+        return most_shared(target, c["blocks_per_sm"])
 
     return [
         Rule(
             "slices",
-            ("block_n", "splits", "staging", "exchange"),
+            ("block_n", "splits", "store_buffers", "merge"),
             lambda c: _elsewhere(c) | (c["block_n"] % (c["splits"] * unit(c)) == 0),
             lambda c: (
                 f"{c['block_n']} columns in {c['splits']} slices are no multiples of {unit(c)}, "
@@ -82,8 +82,8 @@ def _room_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "exchange_room",
             (
-                *("block_m", "block_n", "swapped", "exchange", "consumers"),
-                *("residency", "depth", "staging", "stages", "splits"),
+                *("block_m", "block_n", "swap_ab", "merge", "consumers"),
+                *("blocks_per_sm", "depth", "store_buffers", "stages", "splits"),
             ),
             lambda c: _elsewhere(c) | (sizes.shared_bytes(c) <= allowed(c)),
             lambda c: (
@@ -103,21 +103,21 @@ def _tile_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     return [
         Rule(
             "one_wave",
-            ("block_m", "block_n", "swapped", "residency", "splits", "exchange"),
-            lambda c: _elsewhere(c) | (blocks(c) <= target.multiprocessors * c["residency"]),
+            ("block_m", "block_n", "swap_ab", "blocks_per_sm", "splits", "merge"),
+            lambda c: _elsewhere(c) | (blocks(c) <= target.multiprocessors * c["blocks_per_sm"]),
             lambda c: (
                 f"a block that exchanges sums in a cluster has one tile; {blocks(c)} blocks are "
                 f"more than {target.multiprocessors} multiprocessors hold at a time with "
-                f"residency={c['residency']}"
+                f"blocks_per_sm={c['blocks_per_sm']}"
             ),
         ),
         Rule(
             "whole_bands",
-            ("group", "exchange"),
-            lambda c: _elsewhere(c) | (c["group"] == 1),
+            ("raster_group", "merge"),
+            lambda c: _elsewhere(c) | (c["raster_group"] == 1),
             lambda c: (
                 "bands may stick out of the output, but all blocks of a cluster that exchanges "
-                "sums need a tile; allowed: group=1"
+                "sums need a tile; allowed: raster_group=1"
             ),
         ),
     ]

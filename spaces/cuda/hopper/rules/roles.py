@@ -52,10 +52,10 @@ def role_rules(sizes: HopperSizes) -> list[Rule]:
         ),
         Rule(
             "even_registers",
-            ("producer_registers", "residency"),
-            lambda c: (c["producer_registers"] == 0) | (c["residency"] == 1),
+            ("producer_registers", "blocks_per_sm"),
+            lambda c: (c["producer_registers"] == 0) | (c["blocks_per_sm"] == 1),
             lambda c: (
-                f"{c['residency']} blocks on a multiprocessor leave no registers worth moving; "
+                f"{c['blocks_per_sm']} blocks on a multiprocessor leave no registers worth moving; "
                 "allowed: producer_registers=0"
             ),
         ),
@@ -64,18 +64,18 @@ def role_rules(sizes: HopperSizes) -> list[Rule]:
 
 def resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     """Shared memory and registers are enough."""
-    roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers", "residency"]
+    roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers", "blocks_per_sm"]
     if promotes(sizes.product):
-        roles.append("promotion")
+        roles.append("promotion_interval")
     return [
         Rule(
             "shared_memory",
-            (*TILE, "depth", "consumers", "residency", "stages", "staging"),
-            lambda c: sizes.ring_bytes(c) <= most_shared(target, c["residency"]),
+            (*TILE, "depth", "consumers", "blocks_per_sm", "stages", "store_buffers"),
+            lambda c: sizes.ring_bytes(c) <= most_shared(target, c["blocks_per_sm"]),
             lambda c: (
                 f"{c['stages']} stages of {sizes.stage_bytes(c)} bytes and the staging buffers "
-                f"take {sizes.ring_bytes(c)} bytes of shared memory; one of {c['residency']} "
-                f"blocks on a multiprocessor may have {most_shared(target, c['residency'])}"
+                f"take {sizes.ring_bytes(c)} bytes of shared memory; one of {c['blocks_per_sm']} "
+                f"blocks on a multiprocessor may have {most_shared(target, c['blocks_per_sm'])}"
             ),
         ),
         Rule(
@@ -89,7 +89,7 @@ def resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "instruction",
-            ("block_n", "consumers", "producer_registers", "residency"),
+            ("block_n", "consumers", "producer_registers", "blocks_per_sm"),
             lambda c: c["block_n"] // 2 + INSTRUCTION_REGISTERS <= sizes.launch_registers(c),
             lambda c: (
                 f"a wgmma of {c['block_n']} columns takes "
@@ -104,9 +104,9 @@ def promotion_rules() -> list[Rule]:
     """Products that are added to sums of more digits are done before."""
     return [
         Rule(
-            "promotion",
-            ("promotion", "in_flight"),
-            lambda c: (c["promotion"] == 0) | (c["in_flight"] == 0),
+            "promotion_interval",
+            ("promotion_interval", "in_flight"),
+            lambda c: (c["promotion_interval"] == 0) | (c["in_flight"] == 0),
             lambda c: "products that are added to sums have to be done; none can be in flight",
         ),
     ]
@@ -114,4 +114,4 @@ def promotion_rules() -> list[Rule]:
 
 def _keeping(c: Any, more: int = 0) -> dict[str, Any]:
     """``c`` with ``more`` registers kept for loading; only a lone block moves any."""
-    return {**c, "producer_registers": c["producer_registers"] + more, "residency": 1}
+    return {**c, "producer_registers": c["producer_registers"] + more, "blocks_per_sm": 1}

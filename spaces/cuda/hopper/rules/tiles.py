@@ -25,13 +25,13 @@ HELD = {"block_m": 128, "block_n": 128}
 def size_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     """Tiles and clusters that suit the output."""
     product = sizes.product
-    fewest = sizes.tiles({**HELD, "swapped": False})
+    fewest = sizes.tiles({**HELD, "swap_ab": False})
     most = max(MOST_TILES * target.multiprocessors, int(fewest))
     return [
         Rule(
             "swap",
-            ("swapped",),
-            lambda c: np.logical_not(c["swapped"]) | (most_rows(product) <= FEW_ROWS),
+            ("swap_ab",),
+            lambda c: np.logical_not(c["swap_ab"]) | (most_rows(product) <= FEW_ROWS),
             lambda c: (
                 f"computing {most_rows(product)} rows transposed gains nothing; "
                 f"it may with up to {FEW_ROWS}"
@@ -39,13 +39,13 @@ def size_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "tile_height",
-            ("block_m", "swapped"),
+            ("block_m", "swap_ab"),
             lambda c: c["block_m"] <= round_up(sizes.sides(c)[0], BLOCK),
             lambda c: f"a tile of {c['block_m']} is higher than the product's {sizes.sides(c)[0]}",
         ),
         Rule(
             "tile_width",
-            ("block_n", "swapped"),
+            ("block_n", "swap_ab"),
             lambda c: c["block_n"] <= round_up(sizes.sides(c)[1], 16),
             lambda c: f"a tile of {c['block_n']} is wider than the product's {sizes.sides(c)[1]}",
         ),
@@ -73,10 +73,10 @@ def needless_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     return [
         Rule(
             "needless_turns",
-            (*TILE, "schedule", "residency", "splits"),
+            (*TILE, "schedule", "blocks_per_sm", "splits"),
             lambda c: (
                 (c["schedule"] == "cooperative")
-                | (blocks(c) > c["residency"] * target.multiprocessors)
+                | (blocks(c) > c["blocks_per_sm"] * target.multiprocessors)
             ),
             lambda c: (
                 "a block computes one tile, so its warpgroups have nothing to take turns with"
@@ -84,11 +84,11 @@ def needless_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "needless_residency",
-            (*TILE, "residency", "splits"),
-            lambda c: (c["residency"] == 1) | (blocks(c) > target.multiprocessors),
+            (*TILE, "blocks_per_sm", "splits"),
+            lambda c: (c["blocks_per_sm"] == 1) | (blocks(c) > target.multiprocessors),
             lambda c: (
                 f"{blocks(c)} blocks find a multiprocessor each, "
-                f"so residency={c['residency']} says nothing; allowed: 1"
+                f"so blocks_per_sm={c['blocks_per_sm']} says nothing; allowed: 1"
             ),
         ),
     ]
@@ -107,8 +107,8 @@ def raster_rules(sizes: HopperSizes) -> list[Rule]:
         ),
         Rule(
             "bands",
-            ("raster", "group"),
-            lambda c: (c["raster"] != "hilbert") | (c["group"] == 1),
+            ("raster", "raster_group"),
+            lambda c: (c["raster"] != "hilbert") | (c["raster_group"] == 1),
             lambda c: "a Hilbert curve has no bands to group",
         ),
     ]

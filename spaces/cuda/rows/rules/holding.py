@@ -34,18 +34,20 @@ def hold_rules(sizes: RowSizes) -> list[Rule]:
                     "allowed: 4, 8 or 16 bytes"
                 ),
             )
-            for reads in (("vector", "hold"), ("vector", "hold", "stages"))
+            for reads in (("vector", "row_storage"), ("vector", "row_storage", "stages"))
         ),
         Rule(
-            "ahead",
-            ("hold", "ahead"),
-            lambda c: (c["ahead"] == 0) | (c["hold"] == "registers"),
+            "prefetch",
+            ("row_storage", "prefetch"),
+            lambda c: (c["prefetch"] == 0) | (c["row_storage"] == "registers"),
             lambda c: "only registers hold what outputs alone read",
         ),
         Rule(
-            "unpack",
-            ("hold", "vector", "unpack"),
-            lambda c: (c["unpack"] == "once") | (c["hold"] == "registers") & (c["vector"] > 1),
+            "convert",
+            ("row_storage", "vector", "convert"),
+            lambda c: (
+                (c["convert"] == "once") | (c["row_storage"] == "registers") & (c["vector"] > 1)
+            ),
             lambda c: "only pairs that registers hold are unpacked again",
         ),
         Rule(
@@ -65,10 +67,19 @@ def hold_rules(sizes: RowSizes) -> list[Rule]:
 
 def size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
     """What registers, shared memory and the instruction cache have room for."""
-    order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "hold")
-    more = (*order, "unpack", "passes", "ahead", "unroll", "residency", "stages", "common")
+    order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "row_storage")
+    more = (
+        *order,
+        "convert",
+        "passes",
+        "prefetch",
+        "unroll",
+        "blocks_per_sm",
+        "stages",
+        "row_invariants",
+    )
     least = {decision.name: decision.values[0] for decision in decisions}
-    least["hold"] = "memory"
+    least["row_storage"] = "memory"
     resources = [resident_threads(sizes, target), *storage_rules(sizes, target)]
     judged = [
         rule
@@ -80,7 +91,7 @@ def size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision
 
 def _step_rules(sizes: RowSizes) -> list[Rule]:
     """How many vectors a step has, and how many elements are written out."""
-    reads = ("vector", "row_threads", "thread_rows", "cluster", "hold", "unroll")
+    reads = ("vector", "row_threads", "thread_rows", "cluster", "row_storage", "unroll")
 
     def written(c: Any) -> Any:
         return sizes.at_once(c) * c["vector"] * c["thread_rows"]
@@ -91,10 +102,10 @@ def _step_rules(sizes: RowSizes) -> list[Rule]:
             reads,
             lambda c: (
                 (c["unroll"] == 1)
-                | ((c["hold"] != "registers") & (c["unroll"] < 2 * sizes.turns(c)))
+                | ((c["row_storage"] != "registers") & (c["unroll"] < 2 * sizes.turns(c)))
             ),
             lambda c: (
-                f"a thread has {sizes.turns(c)} vectors of a row, held in {c['hold']}; "
+                f"a thread has {sizes.turns(c)} vectors of a row, held in {c['row_storage']}; "
                 f"{c['unroll']} are not read at once"
             ),
         ),

@@ -21,10 +21,10 @@ def staying_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
     return [
         Rule(
             "needless_loop",
-            (*reads, "residency", "grid"),
+            (*reads, "blocks_per_sm", "tile_scheduler"),
             lambda c: (
-                (c["grid"] == "tiles")
-                | (sizes.tiles(c) * c["cluster"] > c["residency"] * target.multiprocessors)
+                (c["tile_scheduler"] == "tiles")
+                | (sizes.tiles(c) * c["cluster"] > c["blocks_per_sm"] * target.multiprocessors)
             ),
             lambda c: (
                 f"{sizes.tiles(c)} tiles are no more than the GPU has room for; "
@@ -33,32 +33,42 @@ def staying_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "stages",
-            ("hold", "ahead", "grid", "stages"),
+            ("row_storage", "prefetch", "tile_scheduler", "stages"),
             lambda c: (
                 (c["stages"] == 1)
-                | ((c["hold"] != "memory") & (c["ahead"] == 0) & (c["grid"] == "persistent"))
+                | (
+                    (c["row_storage"] != "memory")
+                    & (c["prefetch"] == 0)
+                    & (c["tile_scheduler"] == "persistent")
+                )
             ),
             lambda c: "only blocks that go over tiles copy some ahead, of what is used repeatedly",
         ),
         Rule(
-            "common",
-            ("hold", "ahead", "common"),
-            lambda c: (c["common"] == "again") | (c["ahead"] == 0) & (c["hold"] != "memory"),
+            "row_invariants",
+            ("row_storage", "prefetch", "row_invariants"),
+            lambda c: (
+                (c["row_invariants"] == "again")
+                | (c["prefetch"] == 0) & (c["row_storage"] != "memory")
+            ),
             lambda c: "what all rows share stays in registers where elements of rows stay, too",
         ),
         Rule(
             "common_size",
-            ("vector", "row_threads", "thread_rows", "cluster", "unroll", "common"),
-            lambda c: (c["common"] == "again") | (written(c) <= MOST_ELEMENTS),
+            ("vector", "row_threads", "thread_rows", "cluster", "unroll", "row_invariants"),
+            lambda c: (c["row_invariants"] == "again") | (written(c) <= MOST_ELEMENTS),
             lambda c: (
                 f"what all rows share stays in registers that code names, {written(c)} elements; "
                 f"allowed: {MOST_ELEMENTS}"
             ),
         ),
         Rule(
-            "spared",
-            ("cluster", "grid", "spared"),
-            lambda c: (c["spared"] == 0) | (c["cluster"] > 1) & (c["grid"] == "persistent"),
+            "idle_clusters",
+            ("cluster", "tile_scheduler", "idle_clusters"),
+            lambda c: (
+                (c["idle_clusters"] == 0)
+                | (c["cluster"] > 1) & (c["tile_scheduler"] == "persistent")
+            ),
             lambda c: "only clusters that stay leave room for fewer of them",
         ),
     ]

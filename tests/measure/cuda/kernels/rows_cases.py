@@ -19,27 +19,27 @@ WARPS = {
     "block_rows": 2,
     "thread_rows": 1,
     "cluster": 1,
-    "hold": "registers",
-    "unpack": "once",
+    "row_storage": "registers",
+    "convert": "once",
     "passes": "plain",
-    "ahead": 0,
+    "prefetch": 0,
     "unroll": 1,
     "loads": "cached",
     "stores": "cached",
-    "residency": 1,
-    "grid": "tiles",
+    "blocks_per_sm": 1,
+    "tile_scheduler": "tiles",
     "stages": 1,
-    "common": "again",
-    "spared": 0,
+    "row_invariants": "again",
+    "idle_clusters": 0,
 }
 BLOCK = {**WARPS, "row_threads": 64, "block_rows": 1}
 CLUSTER = {**BLOCK, "cluster": 2, "vector": 1}
 ACROSS = {**WARPS, "lanes": "rows", "vector": 1, "row_threads": 8, "block_rows": 16}
-AHEAD = {"hold": "shared", "grid": "persistent", "stages": 2}
-KEPT = {"hold": "registers", "grid": "persistent", "common": "kept"}
+AHEAD = {"row_storage": "shared", "tile_scheduler": "persistent", "stages": 2}
+KEPT = {"row_storage": "registers", "tile_scheduler": "persistent", "row_invariants": "kept"}
 ONLINE = {"passes": "online"}
-AGAIN = {"hold": "memory", "unroll": 2}
-MAP = {**WARPS, "hold": "memory", "unroll": 2, "row_threads": 64, "block_rows": 1}
+AGAIN = {"row_storage": "memory", "unroll": 2}
+MAP = {**WARPS, "row_storage": "memory", "unroll": 2, "row_threads": 64, "block_rows": 1}
 
 
 def case(work: Workload, values: dict) -> Case:
@@ -62,7 +62,7 @@ def right_cases() -> dict[str, Case]:
     single = {"vector": 1}
     lone = {**WARPS, "vector": 1, "row_threads": 1, "block_rows": 32}
     few = {**WARPS, "row_threads": 8, "block_rows": 4, "vector": 2}
-    loop = {"grid": "persistent"}
+    loop = {"tile_scheduler": "persistent"}
     all_ = {"outputs": "y,mean,rstd"}
     return {
         "softmax, a tail": named("softmax", WARPS, r=5, c=260, **brain),
@@ -70,11 +70,11 @@ def right_cases() -> dict[str, Case]:
         "one element": named("rmsnorm", lone, r=1, c=1),
         "softmax, read again": named("softmax", BLOCK | ONLINE | AGAIN, r=3, c=1040),
         "softmax, two rows at once": named(
-            "softmax", WARPS | AGAIN | {"thread_rows": 2, "unpack": "once"}, r=7, c=264, **half
+            "softmax", WARPS | AGAIN | {"thread_rows": 2, "convert": "once"}, r=7, c=264, **half
         ),
-        "softmax, copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=520),
+        "softmax, copied": named("softmax", BLOCK | {"row_storage": "shared"}, r=3, c=520),
         "softmax, unpacked again": named(
-            "softmax", WARPS | {"unpack": "again"}, r=3, c=256, **half
+            "softmax", WARPS | {"convert": "again"}, r=3, c=256, **half
         ),
         "softmax, many rows": named("softmax", BLOCK | loop | ONLINE, r=300, c=256),
         "softmax, a cluster": named("softmax", CLUSTER, r=3, c=300),
@@ -82,25 +82,31 @@ def right_cases() -> dict[str, Case]:
             "softmax", CLUSTER | ONLINE | {"thread_rows": 2}, r=5, c=300
         ),
         "layernorm, four rows at once in a cluster": named(
-            "layernorm", CLUSTER | {"thread_rows": 4, "hold": "shared"}, r=6, c=300, **all_
+            "layernorm", CLUSTER | {"thread_rows": 4, "row_storage": "shared"}, r=6, c=300, **all_
         ),
         "a single pass, copied": named(
-            "logsumexp", BLOCK | ONLINE | {"hold": "shared"}, r=7, c=520
+            "logsumexp", BLOCK | ONLINE | {"row_storage": "shared"}, r=7, c=520
         ),
         "layernorm, weights kept": named("layernorm", BLOCK | KEPT, r=300, c=260, **half),
         "layernorm, weights kept, ahead, a cluster": named(
             "layernorm", CLUSTER | KEPT | ONLINE | {"stages": 3}, r=450, c=140
         ),
         "layernorm, weights kept for one tile": named(
-            "layernorm", CLUSTER | {"hold": "shared", "common": "kept"}, r=5, c=500
+            "layernorm", CLUSTER | {"row_storage": "shared", "row_invariants": "kept"}, r=5, c=500
         ),
         "layernorm, a pass in steps": named(
-            "layernorm", BLOCK | ONLINE | {"hold": "shared", "unroll": 2}, r=3, c=1024, **all_
+            "layernorm",
+            BLOCK | ONLINE | {"row_storage": "shared", "unroll": 2},
+            r=3,
+            c=1024,
+            **all_,
         ),
         "layernorm, a pass in steps, weights kept": named(
             "layernorm", CLUSTER | KEPT | AHEAD | ONLINE | {"unroll": 2}, r=150, c=768
         ),
-        "fewer clusters stay": named("softmax", CLUSTER | loop | {"spared": 3}, r=150, c=140),
+        "fewer clusters stay": named(
+            "softmax", CLUSTER | loop | {"idle_clusters": 3}, r=150, c=140
+        ),
         "rmsnorm, weights kept beside shared memory": named(
             "rmsnorm", CLUSTER | KEPT | AHEAD | {"unroll": 2, "thread_rows": 2}, r=450, c=240
         ),
@@ -114,19 +120,22 @@ def right_cases() -> dict[str, Case]:
             "softmax", CLUSTER | AHEAD | {"stages": 3}, r=450, c=140
         ),
         "ahead of registers": named(
-            "softmax", BLOCK | AHEAD | {"hold": "registers"}, r=300, c=520, **half
+            "softmax", BLOCK | AHEAD | {"row_storage": "registers"}, r=300, c=520, **half
         ),
         "far ahead of registers, a cluster": named(
-            "layernorm", CLUSTER | AHEAD | {"hold": "registers", "stages": 4}, r=450, c=140
+            "layernorm", CLUSTER | AHEAD | {"row_storage": "registers", "stages": 4}, r=450, c=140
         ),
         "a single pass, ahead of registers": named(
-            "logsumexp", WARPS | AHEAD | ONLINE | {"hold": "registers", "stages": 3}, r=900, c=260
+            "logsumexp",
+            WARPS | AHEAD | ONLINE | {"row_storage": "registers", "stages": 3},
+            r=900,
+            c=260,
         ),
         "places in a cluster of 16": own(
             "y[r] = argmax[c](floor(x[r, c] * 2))", CLUSTER | {"cluster": 16}, r=3, c=1100
         ),
         "layernorm": named("layernorm", few | ONLINE, r=9, c=130, **half),
-        "layernorm, all outputs": named("layernorm", BLOCK | {"ahead": 1}, r=3, c=516, **all_),
+        "layernorm, all outputs": named("layernorm", BLOCK | {"prefetch": 1}, r=3, c=516, **all_),
         "layernorm, read again": named("layernorm", few | ONLINE | AGAIN, r=5, c=94, **all_),
         "rmsnorm": named("rmsnorm", BLOCK | {"stores": "stream", "loads": "stream"}, r=3, c=768),
         "labels": named("cross_entropy", WARPS | single | ONLINE | AGAIN, r=5, c=101),
@@ -138,36 +147,40 @@ def right_cases() -> dict[str, Case]:
             c=72,
         ),
         "places along two axes": named(
-            "argmax", few | {"hold": "memory"}, shape="4x5x30", over="0,2"
+            "argmax", few | {"row_storage": "memory"}, shape="4x5x30", over="0,2"
         ),
         "sums of columns": named(
             "sum", WARPS | AGAIN | single | {"row_threads": 1, "block_rows": 32}, **_shape("37x50")
         ),
         "sums of columns by many": named("mean", ACROSS | AGAIN, **_shape("37x50")),
-        "places in columns": named("argmax", ACROSS | {"grid": "persistent"}, **_shape("40x3000")),
+        "places in columns": named(
+            "argmax", ACROSS | {"tile_scheduler": "persistent"}, **_shape("40x3000")
+        ),
         "norms of columns": own(
             "y[r, c] = softmax[r](x[r, c]) * var[r](x[r, c])", ACROSS | ONLINE | AGAIN, r=37, c=50
         ),
         "values of axes": own(
             "y[r] = sum[c](select((c + 2 * r) % 3 == 0, x[r, c], 0) * ((c - 50) // 7)) + r * 70000",
-            few | {"hold": "memory"},
+            few | {"row_storage": "memory"},
             **{"r": 5, "c": 96},
         ),
         "a result that the next pass alone reads": named(
-            "rmsnorm_matmul", few | {"hold": "memory", "vector": 1}, m=3, n=5, k=40
+            "rmsnorm_matmul", few | {"row_storage": "memory", "vector": 1}, m=3, n=5, k=40
         ),
         "a map": named("swiglu", MAP | {"vector": 8}, r=7, c=336, **brain),
         "a map of odd extents": named("swiglu", MAP | single, r=7, c=33, **half),
-        "rows of a table": named("embedding", few | {"hold": "memory"}, t=20, d=64, words=77),
+        "rows of a table": named(
+            "embedding", few | {"row_storage": "memory"}, t=20, d=64, words=77
+        ),
         "a transposed map": own(
             "y[m, n] = relu(x[n, m]) * s[n] + exp(b[m]) * n",
-            few | {"hold": "memory", "vector": 1},
+            few | {"row_storage": "memory", "vector": 1},
             m=20,
             n=9,
         ),
         "float64": own(
             "x: float64[r, c]; y: float64[r]; y[r] = sum[c](x[r, c] * x[r, c])",
-            WARPS | {"vector": 2, "hold": "memory"},
+            WARPS | {"vector": 2, "row_storage": "memory"},
             r=3,
             c=100,
         ),

@@ -22,13 +22,13 @@ from tilewright.spaces.workloads.workload import Workload
 
 PLAIN: dict[str, int | str] = {
     "vector": 1,
-    "across": "none",
-    "turns": 1,
+    "coarsened_axis": "none",
+    "coarsening": 1,
     "unroll": 2,
-    "ahead": 1,
+    "prefetch": 1,
     "threads": 64,
-    "share": 1,
-    "split": 1,
+    "reduction_threads": 1,
+    "splits": 1,
     "stores": "cached",
 }
 TARGET = cuda_target("sm_90a")
@@ -62,19 +62,23 @@ GROUPS = workload(
 SEVERAL = workload("conv2d", n=2, c=3, h=7, w=9, o=6, groups=3, **DEPTHWISE)
 COLUMNS = workload("y[c] = sum[r](x[r, c]) * b[c]", r=300, c=37)
 CASES = {
-    "channels last": case(NHWC, vector=4, across="a2", turns=4),
-    "rows rolled": case(NHWC, vector=4, across="a1", turns=2, unroll=1, stores="stream"),
-    "halves": case(HALVES, vector=8, across="a1", turns=4, unroll=2),
-    "channels first": case(ODD, vector=4, across="a1", turns=3),
-    "pooling": case(
-        workload("max_pool2d", n=2, c=3, h=9, w=9, r=3, stride=2, padding=1), across="a1", turns=2
+    "channels last": case(NHWC, vector=4, coarsened_axis="a2", coarsening=4),
+    "rows rolled": case(
+        NHWC, vector=4, coarsened_axis="a1", coarsening=2, unroll=1, stores="stream"
     ),
-    "groups of a task": case(GROUPS, vector=4, across="a3", turns=2),
-    "a group of a task": case(GROUPS, vector=4, across="a2", turns=2),
-    "two outputs of a channel": case(SEVERAL, vector=4, across="a2", turns=3),
-    "threads share": case(COLUMNS, vector=4, unroll=0, share=8),
-    "blocks share": case(COLUMNS, vector=1, unroll=0, split=4, ahead=4),
-    "both share": case(COLUMNS, vector=2, unroll=0, share=4, split=8),
+    "halves": case(HALVES, vector=8, coarsened_axis="a1", coarsening=4, unroll=2),
+    "channels first": case(ODD, vector=4, coarsened_axis="a1", coarsening=3),
+    "pooling": case(
+        workload("max_pool2d", n=2, c=3, h=9, w=9, r=3, stride=2, padding=1),
+        coarsened_axis="a1",
+        coarsening=2,
+    ),
+    "groups of a task": case(GROUPS, vector=4, coarsened_axis="a3", coarsening=2),
+    "a group of a task": case(GROUPS, vector=4, coarsened_axis="a2", coarsening=2),
+    "two outputs of a channel": case(SEVERAL, vector=4, coarsened_axis="a2", coarsening=3),
+    "threads share": case(COLUMNS, vector=4, unroll=0, reduction_threads=8),
+    "blocks share": case(COLUMNS, vector=1, unroll=0, splits=4, prefetch=4),
+    "both share": case(COLUMNS, vector=2, unroll=0, reduction_threads=4, splits=8),
     **{f"random {seed}": randomly(seed) for seed in (0, 1, 2, 5, 9, 14)},
 }
 
@@ -124,7 +128,7 @@ def test_filters_and_images_are_moved_16_bytes_at_a_time_and_nothing_spills(arch
         "conv2d", n=32, c=96, h=56, w=56, o=96, groups=96, layout="NHWC", dtype="float16",
         **DEPTHWISE,
     )  # fmt: skip
-    found = instructions(arch, case(w, vector=8, across="a2", turns=4, threads=128))
+    found = instructions(arch, case(w, vector=8, coarsened_axis="a2", coarsening=4, threads=128))
     assert found["LDG"] == found["LDG.128"] == 9 + 3 * 6
     assert found["STG"] == found["STG.128"] == 4
     assert found["LDL"] == found["STL"] == 0

@@ -24,7 +24,7 @@ TARGETS = [cuda_target("sm_90a"), cuda_target("sm_80")]
 def case(text: str, threads: int, sharing: int, target=TARGETS[0]) -> Case:
     w = workload(text)
     space = Space(w, target, [CudaLoops(w, target)])
-    decided = (("threads", threads), ("sharing", sharing))
+    decided = (("threads", threads), ("reduction_threads", sharing))
     return w, space.lower(Schedule("loops", decided))
 
 

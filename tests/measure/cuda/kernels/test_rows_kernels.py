@@ -28,7 +28,7 @@ from tilewright.spaces.cuda.intrinsics import device_text
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 
-ACROSS |= {"hold": "memory"}
+ACROSS |= {"row_storage": "memory"}
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {
     "a lane is left out": ("norm", r"tw::shuffle_xor\(s0\[k\], 4\)", "s0[k]"),
@@ -90,10 +90,10 @@ BROKEN = {
     "online": named("softmax", WARPS | ONLINE, r=3, c=256),
     "counted": named("layernorm", WARPS | ONLINE, r=3, c=256),
     "counted, steps": named(
-        "layernorm", WARPS | ONLINE | {"hold": "shared", "unroll": 2}, r=3, c=512
+        "layernorm", WARPS | ONLINE | {"row_storage": "shared", "unroll": 2}, r=3, c=512
     ),
     "again": named("softmax", WARPS | ONLINE | AGAIN, r=3, c=1024),
-    "loop": named("rmsnorm", BLOCK | {"grid": "persistent"}, r=300, c=256),
+    "loop": named("rmsnorm", BLOCK | {"tile_scheduler": "persistent"}, r=300, c=256),
     "tail": named("softmax", BLOCK | {"block_rows": 2, "row_threads": 32}, r=5, c=260),
     "norm": named("rmsnorm", BLOCK, r=3, c=256),
     "norm, tail": named("rmsnorm", WARPS, r=3, c=260),
@@ -101,15 +101,17 @@ BROKEN = {
     "across": named("mean", ACROSS, shape="37x50", over="0"),
     "ahead": named("rmsnorm", BLOCK | AHEAD, r=300, c=256),
     "labels ahead": named("cross_entropy", BLOCK | AHEAD, r=300, c=256),
-    "copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=256),
+    "copied": named("softmax", BLOCK | {"row_storage": "shared"}, r=3, c=256),
     "to registers": named(
-        "rmsnorm", BLOCK | AHEAD | {"hold": "registers", "stages": 3}, r=600, c=256
+        "rmsnorm", BLOCK | AHEAD | {"row_storage": "registers", "stages": 3}, r=600, c=256
     ),
     "cluster": named("softmax", CLUSTER, r=3, c=256),
     "cluster, rows": named("rmsnorm", CLUSTER | {"thread_rows": 2}, r=4, c=256),
     "kept": named("rmsnorm", BLOCK | KEPT, r=300, c=512),
-    "cluster, loop": named("rmsnorm", CLUSTER | {"grid": "persistent"}, r=400, c=256),
-    "places": own("y[r] = argmax[c](floor(x[r, c] * 2))", WARPS | {"hold": "memory"}, r=2, c=256),
+    "cluster, loop": named("rmsnorm", CLUSTER | {"tile_scheduler": "persistent"}, r=400, c=256),
+    "places": own(
+        "y[r] = argmax[c](floor(x[r, c] * 2))", WARPS | {"row_storage": "memory"}, r=2, c=256
+    ),
 }
 
 
@@ -155,8 +157,8 @@ def test_many_random_schedules_are_right(emulator):
 def test_kernels_compile_for_the_gpu_without_spills():
     large = workload("layernorm", r=4096, c=4096, dtype="bfloat16")
     for values in (
-        BLOCK | {"vector": 8, "row_threads": 256, "ahead": 1},
-        BLOCK | {"vector": 8, "row_threads": 256, "hold": "shared"} | ONLINE,
+        BLOCK | {"vector": 8, "row_threads": 256, "prefetch": 1},
+        BLOCK | {"vector": 8, "row_threads": 256, "row_storage": "shared"} | ONLINE,
         CLUSTER | {"vector": 8, "row_threads": 128},
     ):
         _, kernel = case(large, values)
@@ -171,7 +173,7 @@ def test_kernels_compile_for_the_gpu_without_spills():
     ("values", "copied"),
     [
         (BLOCK | {"row_threads": 256}, False),
-        (BLOCK | ONLINE | {"row_threads": 256, "hold": "shared"}, True),
+        (BLOCK | ONLINE | {"row_threads": 256, "row_storage": "shared"}, True),
         (CLUSTER | {"row_threads": 128}, False),
     ],
     ids=["registers", "shared memory", "cluster"],

@@ -18,16 +18,16 @@ FMA = {
     "thread_columns": 8,
     "thread_depth": 8,
     "in_flight": 1,
-    "small": "memory",
-    "reads": "lanes",
+    "small_operand": "memory",
+    "load_order": "lanes",
     "splits": 1,
     "warp_columns": 1,
     "warp_depth": 2,
-    "residency": 1,
+    "blocks_per_sm": 1,
     "fetch": 0,
-    "exchange": "store",
+    "merge": "store",
 }
-MMA = {**FMA, "multiply": "mma", "thread_columns": 8, "small": "shared"}
+MMA = {**FMA, "multiply": "mma", "thread_columns": 8, "small_operand": "shared"}
 TURNED = {**MMA, "multiply": "mma_turned"}
 
 
@@ -62,21 +62,30 @@ def hard_cases() -> dict[str, tuple]:
     fused = {"dtype": "float16", "epilogue": epilogue}
     for rows in (1, 8, 9, 16):
         for small in ("shared", "memory", "cache"):
-            cases[f"{rows} rows, {small}"] = case(MMA | {"small": small}, rows, 136, 512, **fused)
-            narrow = TURNED | {"small": small, "thread_columns": 1, "thread_depth": 16}
+            cases[f"{rows} rows, {small}"] = case(
+                MMA | {"small_operand": small}, rows, 136, 512, **fused
+            )
+            narrow = TURNED | {"small_operand": small, "thread_columns": 1, "thread_depth": 16}
             cases[f"turned, {rows} rows, {small}"] = case(narrow, rows, 135, 504, **fused)
     for exchange in ("store", "add"):
-        split = {"splits": 4, "exchange": exchange}
+        split = {"splits": 4, "merge": exchange}
         cases[f"split by {exchange}"] = case(MMA | split, 4, 128, 1024, **fused)
     for i, (m, n, k) in enumerate(((1, 64, 1024), (8, 100, 1000), (12, 130, 776))):
-        rows = {"reads": "rows", "thread_columns": 4 - i % 2 * 2, "thread_depth": (16, 32, 64)[i]}
+        rows = {
+            "load_order": "rows",
+            "thread_columns": 4 - i % 2 * 2,
+            "thread_depth": (16, 32, 64)[i],
+        }
         for small in ("shared", "memory", "cache"):
             for way in (MMA, TURNED):
                 cases[f"{way['multiply']} by rows, {m} rows, {small}"] = case(
-                    way | rows | {"small": small}, m, n, k, **fused
+                    way | rows | {"small_operand": small}, m, n, k, **fused
                 )
     cases["fma, cached"] = case(
-        FMA | {"small": "cache", "lane_columns": 4, "in_flight": 2, "splits": 2}, 3, 100, 1000
+        FMA | {"small_operand": "cache", "lane_columns": 4, "in_flight": 2, "splits": 2},
+        3,
+        100,
+        1000,
     )
     wide = {"lane_columns": 1, "thread_columns": 2, "thread_depth": 16}
     cases["a warp for each column"] = case(FMA | wide, 1, 37, 2000, dtype="float16")
@@ -128,13 +137,19 @@ BROKEN = {
     "tails": case(FMA | {"thread_columns": 4}, 3, 202, 1000, dtype="float16"),
     "two stages": case(MMA | {"in_flight": 2}, 4, 128, 1024, dtype="float16"),
     "rows": case(
-        MMA | {"reads": "rows", "small": "memory", "thread_columns": 2, "thread_depth": 16},
+        MMA
+        | {
+            "load_order": "rows",
+            "small_operand": "memory",
+            "thread_columns": 2,
+            "thread_depth": 16,
+        },
         *(4, 64, 1024),
         dtype="float16",
     ),
     "split": case(MMA | {"splits": 4}, 4, 128, 1024, dtype="float16"),
     "turned": case(
-        TURNED | {"small": "cache", "splits": 2, "thread_columns": 1, "thread_depth": 16},
+        TURNED | {"small_operand": "cache", "splits": 2, "thread_columns": 1, "thread_depth": 16},
         *(11, 64, 1024),
         dtype="float16",
     ),
@@ -149,7 +164,7 @@ class TestThinKernels(KernelContract):
 @pytest.mark.parametrize("orders", [ORDERS[0], ORDERS[2]])
 @pytest.mark.parametrize("way", ["fma", "mma"])
 def test_the_large_operand_comes_in_16_bytes_and_never_through_shared_memory(target, orders, way):
-    values = {"fma": FMA | {"small": "shared"}, "mma": MMA}[way] | {"in_flight": 2}
+    values = {"fma": FMA | {"small_operand": "shared"}, "mma": MMA}[way] | {"in_flight": 2}
     made = case(values, 1, 4096, 14336, orders, target, dtype="float16")
     found = instructions(target, made)
     assert found["LDG"] == found["LDG.128"] > 0

@@ -19,7 +19,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 
 PLAIN = {"tile_rows": 16, "tile_columns": 16, "warp_rows": 2, "warp_columns": 2}
-PLAIN |= {"store": "direct", "turns": 2, "residency": 1}
+PLAIN |= {"store_path": "direct", "coarsening": 2, "blocks_per_sm": 1}
 SMALL = {"n": 2, "c": 3, "h": 13, "w": 11, "o": 24, "r": 3, "s": 3, "stride": 2, "padding": 1}
 
 
@@ -35,7 +35,7 @@ def case(schedule: dict[str, int | str], **parameters: int | str) -> Case:
 CASES = {
     "elements": case({}, epilogue="relu(x + bias[o])"),
     "vectors": case({}, h=16, w=16),
-    "pairs": case({"store": "shared", "warp_rows": 1}, c=4, stride=1, dtype="bfloat16"),
+    "pairs": case({"store_path": "shared", "warp_rows": 1}, c=4, stride=1, dtype="bfloat16"),
     "no borders": case({}, n=3, padding=0, dilation=2, epilogue="x + residual[n, p, q, o]"),
     "one channel": case({"warp_columns": 1}, c=1, h=8, w=8),
     "large windows": case({"tile_rows": 32}, r=7, s=7, stride=3, padding=3),
@@ -113,7 +113,7 @@ def test_a_first_layer_is_copied_in_wide_vectors_and_spills_nothing():
     made = workload("conv2d", **layer, padding=3, dtype="float16", layout="NHWC")
     space = Space(made, target, [CudaWindows(made, target)])
     values = {"tile_rows": 32, "tile_columns": 64, "warp_rows": 8, "warp_columns": 1}
-    values |= {"store": "shared", "turns": 4, "residency": 2}
+    values |= {"store_path": "shared", "coarsening": 4, "blocks_per_sm": 2}
     schedule = Schedule("windows", tuple(values.items()))
     assert space.why_not(schedule) is None
     kernel, builder = space.lower(schedule), NvrtcBuilder(target)

@@ -122,7 +122,7 @@ def test_what_earlier_versions_of_templates_recorded_stays_a_space_of_its_own(
 def test_bad_requests(here, capsys, words, says):
     entry = {"cache": {"1": {"x": 1, "time": 1.0}}, "tune_params_keys": ["x"]}
     (here / "untimed.json").write_text(json.dumps(entry))
-    (here / "export.jsonl").write_text('{"format":"tilewright-measurements","version":3}\n')
+    (here / "export.jsonl").write_text('{"format":"tilewright-measurements","version":4}\n')
     assert run(["replay", *words]) == 2
     said = capsys.readouterr()
     assert said.out == ""

@@ -52,7 +52,7 @@ def test_nan_of_one_key_is_the_extreme_of_all_rows(tmp_path):
     w = computation(EXTREMES)
     inputs = w.make_inputs(0)
     inputs["u"][:, 2] = np.nan
-    wanted = {"keys": 64, "unroll": 1, "scores": "panels"}
+    wanted = {"keys": 64, "unroll": 1, "key_layout": "panels"}
     space = space_of(w)
     schedule = next(
         s for s in space.enumerate() if all(s.values[d] == v for d, v in wanted.items())

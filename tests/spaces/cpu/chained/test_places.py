@@ -89,7 +89,7 @@ def test_planted_bugs_are_found(name, tmp_path):
     inputs["b"][5] = 1e3
     inputs["x"][:, 0] = inputs["x"][:, 0] * (np.arange(45) % 2)
     space = space_for(w, TARGET)
-    wanted = {"rows": 8, "keys": 64, "unroll": 1, "workers": 2, "scores": "panels", "splits": 1}
+    wanted = {"rows": 8, "keys": 64, "unroll": 1, "workers": 2, "key_layout": "panels", "splits": 1}
     schedule = next(
         s
         for s in space.enumerate()

@@ -36,14 +36,14 @@ def stepped(w: Computation, count: int) -> list[Kernel]:
     """Kernels of some schedules that pack in steps."""
     space = Space(w, TARGET, [ChainedTemplate(w, TARGET)])
     drawn = map(space.schedule, space.sample(np.random.default_rng(0), 100))
-    found = dict.fromkeys(s for s in drawn if s.values["scores"] == "steps")
+    found = dict.fromkeys(s for s in drawn if s.values["key_layout"] == "steps")
     return [space.lower(s) for s in list(found)[:count]]
 
 
 def usual(w: Computation) -> Kernel:
     """The kernel of a tile of four vectors of keys, for eight rows."""
     values: dict[str, Value] = {
-        "rows": 8, "keys": 4 * TARGET.lanes(4), "scores": "steps", "values": "in_place",
+        "rows": 8, "keys": 4 * TARGET.lanes(4), "key_layout": "steps", "value_layout": "in_place",
         "score_rows": 4, "score_vectors": 1, "value_rows": 4, "value_vectors": 1, "unroll": 1,
         "workers": 2, "splits": 1,
     }  # fmt: skip
@@ -64,7 +64,7 @@ def test_forms_agree_with_their_unfused_programs(name, dtype, tmp_path):
 @pytest.mark.parametrize(("depth", "offered"), [(1023, False), (1024, True)])
 def test_a_depth_of_less_than_two_steps_is_packed_as_a_whole(depth, offered):
     template = ChainedTemplate(computation("loss", depth=depth), TARGET)
-    (scores,) = (d.values for d in template.decisions if d.name == "scores")
+    (scores,) = (d.values for d in template.decisions if d.name == "key_layout")
     assert ("steps" in scores) == offered
 
 

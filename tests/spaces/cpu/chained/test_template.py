@@ -193,7 +193,7 @@ def test_planted_bugs_are_found(name, which, text, other, tmp_path):
         inputs[operand] = inputs[operand] * 2
     space = space_of(w)
     wanted = {"rows": 8, "keys": 32 if TARGET.lanes(4) < 16 else 64, "workers": 2, "unroll": 1}
-    wanted |= {"scores": "panels", "score_vectors": 1}
+    wanted |= {"key_layout": "panels", "score_vectors": 1}
     schedule = next(
         s for s in space.enumerate() if all(s.values[d] == v for d, v in wanted.items())
     )
@@ -250,7 +250,7 @@ def test_keys_read_in_place_are_not_packed_and_take_as_many_operations():
     panels = panels | {"rows": 8, "keys": 64, "score_rows": 2, "score_vectors": 2, "unroll": 1}
     template = space.templates["chained"]
     columns = {name: np.array([value, value]) for name, value in panels.items()}
-    columns["scores"] = np.array(["panels", "dots"])
+    columns["key_layout"] = np.array(["panels", "dots"])
     found = template.quantities(columns)
     assert found["packing_bytes"][0] > found["packing_bytes"][1] == 0
     assert found["flops"][0] == found["flops"][1]

@@ -114,8 +114,14 @@ def check_random(seed: int, folder: Path) -> None:
 )  # fmt: skip
 def test_filters_are_turned_for_tiles_of_one_group_alone(across, turns, order, turned, tmp_path):
     target = dataclasses.replace(machine(vector_bytes=16), isa="generic", bf16_dot=False)
-    values = {"vectors": 1, "across": across, "turns": turns, "unroll": 2, "order": order}
-    values |= {"stream": False, "shared": "kept", "workers": 1}
+    values = {
+        "vectors": 1,
+        "coarsened_axis": across,
+        "coarsening": turns,
+        "unroll": 2,
+        "order": order,
+    }
+    values |= {"streaming_stores": False, "parallel_over": "kept", "workers": 1}
     space = Space(GROUPS, target, [KeptTemplate(GROUPS, target)])
     kernel = space.lower(Schedule("kept", tuple(values.items())))
     library = compile_kernels([kernel], target, tmp_path)
@@ -163,8 +169,8 @@ def test_every_planted_bug_is_found(tmp_path):
         "conv2d", n=2, c=18, h=9, w=14, o=18, groups=18, layout="NHWC",
         epilogue="relu(x + bias[o])", **DEPTHWISE,
     )  # fmt: skip
-    values = {"vectors": 2, "across": "a2", "turns": 3, "unroll": 2, "order": "outer"}
-    values |= {"stream": False, "shared": "kept", "workers": 1}
+    values = {"vectors": 2, "coarsened_axis": "a2", "coarsening": 3, "unroll": 2, "order": "outer"}
+    values |= {"streaming_stores": False, "parallel_over": "kept", "workers": 1}
     target = dataclasses.replace(machine(vector_bytes=16), isa="generic", bf16_dot=False)
     target = dataclasses.replace(target, flags=("-O0",))
     space = Space(w, target, [KeptTemplate(w, target)])
@@ -231,7 +237,7 @@ def test_partial_results_of_workers_are_written_and_read_once_more():
     space = Space(w, target, [KeptTemplate(w, target)])
     found = space.quantities(rows := space.sample(np.random.default_rng(0), 100))
     partial = {"kept": 0, "reduced": 2 * 4 * 53 * target.threads}
-    extra = [partial[str(space.schedule(row).values["shared"])] for row in rows]
+    extra = [partial[str(space.schedule(row).values["parallel_over"])] for row in rows]
     assert set(extra) == set(partial.values())
     for level in ("near_bytes", "middle_bytes"):
         assert len(set(found[level] - extra)) == 1

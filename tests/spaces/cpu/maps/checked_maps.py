@@ -44,7 +44,7 @@ def space_of(w: Workload, target: CpuTarget) -> Space:
 
 def tiled(w: Workload, target: CpuTarget, **changes: Value) -> Kernel:
     """The kernel of a schedule with these decisions."""
-    values = {"order": "rows", "ahead": "ask", "unroll": 1, "workers": 1, **changes}
+    values = {"order": "rows", "prefetch": "ask", "unroll": 1, "workers": 1, **changes}
     return space_of(w, target).lower(Schedule("map", tuple(values.items())))
 
 

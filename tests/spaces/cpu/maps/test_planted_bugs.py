@@ -39,7 +39,7 @@ def test_every_planted_bug_is_found(stream, bugs, tmp_path):
     w = named("y[k, j, i] = x[k, i, j] + v[j]")
     target = machine(vector_bytes=16)
     target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
-    right = tiled(w, target, tile_rows=32, tile_columns=32, stream=stream)
+    right = tiled(w, target, tile_rows=32, tile_columns=32, streaming_stores=stream)
     check_bugs_are_found(right, bugs, w, target, tmp_path)
 
 
@@ -65,7 +65,7 @@ def test_every_bug_planted_where_tiles_are_turned_ahead_is_found(workers, tmp_pa
     target = machine(vector_bytes=16, threads=workers, cores=workers)
     target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
     sizes = {"tile_rows": 32, "tile_columns": 32, "workers": workers}
-    right = tiled(w, target, **sizes, ahead="turn", stream=True)
+    right = tiled(w, target, **sizes, prefetch="turn", streaming_stores=True)
     check_bugs_are_found(right, AHEAD_BUGS, w, target, tmp_path)
 
 
@@ -84,7 +84,9 @@ def test_every_bug_planted_where_elements_are_moved_is_found(tmp_path):
     narrow = machine(vector_bytes=32, vector_registers=16)
     target = dataclasses.replace(narrow, isa="generic", flags=("-O0",))
     sizes = {"tile_rows": 32, "tile_columns": 64}
-    right = tiled(w, target, **sizes, stream=False, straight=False, strips=2, skew=0)
+    right = tiled(
+        w, target, **sizes, streaming_stores=False, register_transpose=False, strips=2, skew=0
+    )
     check_bugs_are_found(right, MOVED_BUGS, w, target, tmp_path)
 
 
@@ -127,6 +129,6 @@ def test_every_bug_planted_in_blocks_that_go_straight_is_found(
     w = moving("y[k, j, i] = x[k, i, j]", "float32", i=columns, j=rows, k=3)
     target = dataclasses.replace(machine(vector_bytes=32), isa="generic", flags=("-O0",))
     sizes = {"tile_rows": 16 * strips, "tile_columns": 32 if strips == 2 else 128}
-    values = {**sizes, "straight": True, "strips": strips, "skew": skew}
-    right = tiled(w, target, **values, stream=False, ahead="nothing")
+    values = {**sizes, "register_transpose": True, "strips": strips, "skew": skew}
+    right = tiled(w, target, **values, streaming_stores=False, prefetch="nothing")
     check_bugs_are_found(right, bugs, w, target, tmp_path)

@@ -41,10 +41,15 @@ def test_compilers_leave_in_what_asks_for_the_next_block(ahead, tmp_path):
     if target.architecture != "x86_64":
         pytest.skip("instructions have other names here")
     w = workload(TRANSPOSED, i=512, j=512)
-    values = {"tile_rows": 64, "tile_columns": 64, "stream": False, "straight": True}
+    values = {
+        "tile_rows": 64,
+        "tile_columns": 64,
+        "streaming_stores": False,
+        "register_transpose": True,
+    }
     values |= {"strips": 2, "skew": 3}
     source, code = tmp_path / "kernel.c", tmp_path / "kernel.s"
-    source.write_text(tiled(w, target, **values, ahead=ahead).source.text)
+    source.write_text(tiled(w, target, **values, prefetch=ahead).source.text)
     command = [
         find_compiler().path,
         *target.compiler_flags,
@@ -63,8 +68,8 @@ def test_strips_whose_lines_have_no_room_in_l1_together_move_more(columns, crowd
     target = machine(l1_bytes=48 << 10, vector_bytes=64, vector_registers=32)
     w = workload(TRANSPOSED, i=columns, j=256)
     space = Space(w, target, [MapTemplate(w, target)])
-    values = {"tile_columns": 256, "order": "rows", "straight": True, "workers": 1}
-    values |= {"stream": False, "ahead": "nothing", "unroll": 1}
+    values = {"tile_columns": 256, "order": "rows", "register_transpose": True, "workers": 1}
+    values |= {"streaming_stores": False, "prefetch": "nothing", "unroll": 1}
     sizes = [(256, 2, 0), (256, 2, 3), (256, 4, 0), (256, 4, 3), (16, 2, 0)]
     schedules = [
         Schedule("map", tuple({**values, "tile_rows": r, "strips": n, "skew": s}.items()))
@@ -96,9 +101,17 @@ def test_what_goes_straight_passes_through_no_other_memory(tile, packed):
     """The other way its tile passes through L1, or through L2 if L1 has no room for it."""
     w = workload(TRANSPOSED, i=512, j=512)
     space = Space(w, machine(l2_bytes=1 << 20), [MapTemplate(w, machine(l2_bytes=1 << 20))])
-    values = {"order": "rows", "stream": False, "ahead": "nothing", "unroll": 1, "workers": 1}
+    values = {
+        "order": "rows",
+        "streaming_stores": False,
+        "prefetch": "nothing",
+        "unroll": 1,
+        "workers": 1,
+    }
     values |= {"tile_rows": tile, "tile_columns": tile, "strips": 2, "skew": 0}
-    schedules = [Schedule("map", tuple({**values, "straight": s}.items())) for s in (False, True)]
+    schedules = [
+        Schedule("map", tuple({**values, "register_transpose": s}.items())) for s in (False, True)
+    ]
     found = space.quantities(space.rows(schedules))
     assert found["packing_bytes"].tolist() == [packed, 0]
     assert found["register_bytes"][0] - found["register_bytes"][1] == 2 * 4 * 512 * 512

@@ -95,7 +95,7 @@ def test_streamed_rows_begin_at_lines_wherever_arrays_do(columns, rows, dtype, t
     lanes = machine().vector_bytes // 4
     shapes = [(64, c) for c in (lanes, 32, 64) if c == lanes or c < columns]
     kernels = [
-        tiled(w, machine(), tile_rows=r, tile_columns=c, stream=True, ahead="nothing")
+        tiled(w, machine(), tile_rows=r, tile_columns=c, streaming_stores=True, prefetch="nothing")
         for r, c in shapes
     ]
     library = compile_kernels(kernels, machine(), tmp_path)
@@ -131,10 +131,13 @@ def test_tails_of_every_kind_are_moved(dtype, tmp_path):
     ("better", "worse"),
     [
         ({"order": "rows"}, {"order": "columns"}),
-        ({"ahead": "ask"}, {"ahead": "nothing"}),
+        ({"prefetch": "ask"}, {"prefetch": "nothing"}),
         ({"tile_columns": 64}, {"tile_columns": 128}),
-        ({"stream": False, "ahead": "nothing"}, {"stream": False, "ahead": "ask"}),
-        ({"ahead": "turn", "tile_columns": 32}, {"ahead": "ask", "tile_columns": 32}),
+        (
+            {"streaming_stores": False, "prefetch": "nothing"},
+            {"streaming_stores": False, "prefetch": "ask"},
+        ),
+        ({"prefetch": "turn", "tile_columns": 32}, {"prefetch": "ask", "tile_columns": 32}),
     ],
 )
 def test_what_columns_that_are_read_wait_for_counts(better, worse):
@@ -142,7 +145,13 @@ def test_what_columns_that_are_read_wait_for_counts(better, worse):
     pass the caches, and no more columns are read at a time than a core knows pages."""
     w = workload("y[j, i] = relu(x[i, j])", i=2048, j=2048)
     space = Space(w, machine(), [MapTemplate(w, machine())])
-    values = {"tile_rows": 64, "tile_columns": 64, "order": "rows", "ahead": "ask", "stream": True}
+    values = {
+        "tile_rows": 64,
+        "tile_columns": 64,
+        "order": "rows",
+        "prefetch": "ask",
+        "streaming_stores": True,
+    }
     values |= {"unroll": 1, "workers": 1}
     schedules = [Schedule("map", tuple({**values, **v}.items())) for v in (better, worse)]
     less, more = space.quantities(space.rows(schedules))["instructions"]
@@ -220,8 +229,8 @@ def test_square_tiles_that_ask_ahead_begin_fewest_runs_of_neighbours():
     template = MapTemplate(w, machine())
     tiles = {"tile_rows": [64, 64, 16, 256], "tile_columns": [64, 64, 256, 16]}
     others = {
-        "ahead": ["ask", "nothing", "ask", "ask"],
-        "stream": [1] * 4,
+        "prefetch": ["ask", "nothing", "ask", "ask"],
+        "streaming_stores": [1] * 4,
         "unroll": [2] * 4,
         "workers": [1] * 4,
     }

@@ -33,7 +33,7 @@ BUGS = [  # name: (operator, decisions, what is replaced in the source, by what)
     (
         "held_elsewhere",
         "softmax",
-        {"held": "scratch"},
+        {"intermediates": "scratch"},
         r"tw_store_float32\(held",
         "tw_store_float32(1 + held",
     ),

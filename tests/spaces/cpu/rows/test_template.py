@@ -175,7 +175,7 @@ def test_an_index_beyond_its_table_reads_its_nearest_entry(tmp_path):
 )
 def test_the_next_row_is_fetched_in_the_walk_that_computes_most(operator, held, computed):
     space = space_of(workload(operator, r=4, c=1024))
-    wanted = {"ahead": True, "held": held, "passes": "plain", "lanes": "columns"}
+    wanted = {"prefetch": True, "intermediates": held, "passes": "plain", "lanes": "columns"}
     schedule = next(s for s in space.enumerate() if s.values.items() >= wanted.items())
     loops = [
         loop for loop in space.lower(schedule).source.body.split("for (long j0") if "j0" in loop

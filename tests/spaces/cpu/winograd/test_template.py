@@ -80,8 +80,8 @@ def test_other_vectors(tmp_path):
     check_sampled(space_of(case("padding"), target), 2, 0, tmp_path)
 
 
-FIXED = {"outputs": 3, "tile_rows": 3, "tile_vectors": 2, "row_workers": 1, "column_workers": 1}
-FIXED |= {"block_squares": 9, "block_columns": 16, "unroll": 1}
+FIXED = {"output_tile": 3, "tile_rows": 3, "tile_vectors": 2, "row_workers": 1, "column_workers": 1}
+FIXED |= {"block_tiles": 9, "block_columns": 16, "unroll": 1}
 # what is broken: pattern, replacement of its first occurrence
 BUGS = {
     "a line of border is not cleared": (r"i < 462; i\+\+\) line", "i < 396; i++) line"),
@@ -144,7 +144,7 @@ def test_large_squares_need_many_channels():
     )
     outputs = [
         {
-            space.schedule(row).values["outputs"]
+            space.schedule(row).values["output_tile"]
             for row in space.sample(np.random.default_rng(0), 99)
         }
         for space in (few, many)
@@ -170,7 +170,7 @@ def test_quantities_count_what_squares_and_filters_become():
     rows = space.sample(np.random.default_rng(0), 200)
     found, seen = space.quantities(rows), 0
     for i, values in enumerate(space.schedule(row).values for row in rows):
-        if values["outputs"] != 4:
+        if values["output_tile"] != 4:
             continue
         seen += 1
         wide = -(-channels // (int(values["tile_vectors"]) * lanes))
@@ -198,7 +198,7 @@ def test_squares_come_again_from_beyond_l2_only_where_they_do_not_fit_there(fits
     rows = space.sample(np.random.default_rng(0), 100)
     found, wide = space.quantities(rows), set()
     for i, values in enumerate(space.schedule(row).values for row in rows):
-        if values["outputs"] == 4:
+        if values["output_tile"] == 4:
             tiles = -(-4 // int(values["tile_vectors"]))
             wide.add(tiles)
             again = once * (tiles - 1) * fits
@@ -210,7 +210,7 @@ def test_filters_that_l2_has_no_room_for_cost_more():
     w = workload(f"conv2d n=1 c=128 h=10 w=10 o=512 r=3 s=3 {LAST}")
     template = WinogradTemplate(w, machine(l2_bytes=1 << 20))
     columns = {d.name: np.array([d.values[0]] * 2) for d in template.decisions}
-    columns |= {"block_columns": np.array([64, 512]), "block_squares": np.array([64, 64])}
+    columns |= {"block_columns": np.array([64, 512]), "block_tiles": np.array([64, 64])}
     within, beyond = template.quantities(columns)["packing_bytes"]
     assert beyond - within == 4 * 16 * 128 * 512
 
@@ -222,6 +222,6 @@ def test_every_worker_of_squares_transforms_all_filters():
     moved = {
         space.schedule(row)["row_workers"]: packing
         for row, packing in zip(rows, space.quantities(rows)["packing_bytes"], strict=True)
-        if space.schedule(row)["outputs"] == 4 and space.schedule(row)["block_columns"] >= 32
+        if space.schedule(row)["output_tile"] == 4 and space.schedule(row)["block_columns"] >= 32
     }
     assert moved[4] == 4 * 36 * (2 * 64 * 32 + 2 * 32 * 32 * 4)

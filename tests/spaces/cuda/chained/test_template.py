@@ -105,7 +105,7 @@ def test_float8_takes_hardware_that_converts_it():
 def test_float8_weights_take_tiles_of_whole_fragments_and_are_never_late():
     space = Space(SHORT, H200, [CudaChained(SHORT, H200)])
     found = [dict(space.schedule(r).values) for r in space.sample(np.random.default_rng(0), 200)]
-    short = [values for values in found if values["weights"] == E4M3]
+    short = [values for values in found if values["weight_dtype"] == E4M3]
     assert 20 < len(short) < 200
     assert {values["keys"] % 32 for values in short} == {0}
     assert "late" not in {values["rescale"] for values in short}
@@ -214,7 +214,7 @@ def test_parts_of_the_keys_wait_for_memory_to_be_merged_but_within_a_cluster():
     work = workload("attention", b=1, h=12, i=128, j=128, d=64, dtype="float16")
     template, merges = CudaChained(work, H200), ["kernel", "last", "cluster"]
     columns = {d.name: np.array([d.values[0]] * 3) for d in template.decisions}
-    columns |= {"merge": np.array(merges), "split": np.array([4, 4, 4])}
+    columns |= {"merge": np.array(merges), "splits": np.array([4, 4, 4])}
     kernel, last, cluster = template.quantities(columns)["instructions"]
     assert kernel == last > cluster
 

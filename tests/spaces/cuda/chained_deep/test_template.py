@@ -22,8 +22,9 @@ LOSS = (
 WEIGHED = "y[i,e] = sum[j](softmax[j](sum[d](x[i,d] * u[d,j])) * v[j,e])"
 ROUTED = "y[i] = argmax[j](sum[d](x[i,d] * u[j,d]))"
 USUAL = {
-    "queries": "stages", "columns": 0, "slices": 2, "keys": 128, "warps": 8, "teams": 1,
-    "depth_step": 64, "stages": 4, "residency": 1, "rescale": "late", "split": 8,
+    "query_storage": "stages", "columns": 0, "row_fragments": 2, "keys": 128, "warps": 8,
+    "warp_splits": 1,
+    "depth_step": 64, "stages": 4, "blocks_per_sm": 1, "rescale": "late", "splits": 8,
     "merge": "last", "order": "rows",
 }  # fmt: skip
 
@@ -76,8 +77,8 @@ def quantities(w: Workload, **changes: object) -> dict[str, float]:
 
 def test_rows_that_come_again_are_counted():
     """As 256 rows to 128 keys; of 16 rows there are none where they stay."""
-    few = {"warps": 1, "slices": 1, "split": 64}
-    twice, stay = (quantities(loss(16), queries=q, **few) for q in ("stages", "shared"))
+    few = {"warps": 1, "row_fragments": 1, "splits": 64}
+    twice, stay = (quantities(loss(16), query_storage=q, **few) for q in ("stages", "shared"))
     assert twice["near_bytes"] == pytest.approx(stay["near_bytes"] * (1 + 16 / 128), rel=0.05)
     many = quantities(loss(4096))
     assert many["near_bytes"] == pytest.approx(1002 * 16 * (256 + 128) * 4096 * 2, rel=0.01)
@@ -86,15 +87,15 @@ def test_rows_that_come_again_are_counted():
 def test_keys_come_from_main_memory_once_for_all_blocks_that_run_at_a_time():
     words = 128256 * 4096 * 2
     assert quantities(loss(4096))["main_bytes"] == pytest.approx(words, rel=0.1)
-    assert quantities(loss(8192), split=24)["main_bytes"] > 5 * words
+    assert quantities(loss(8192), splits=24)["main_bytes"] > 5 * words
 
 
 def test_steps_of_the_depth_wait_for_memory_where_few_are_on_their_way():
     """16 rows on an H200 took 554 us with steps of 32 terms, one on its way, and 248 with 128 and
     four."""
-    few = {"warps": 1, "slices": 1, "teams": 2, "split": 128}
+    few = {"warps": 1, "row_fragments": 1, "warp_splits": 2, "splits": 128}
     slow = quantities(loss(16), **few, depth_step=32, stages=2)
-    fast = quantities(loss(16), **few, depth_step=128, stages=5, keys=32, queries="shared")
+    fast = quantities(loss(16), **few, depth_step=128, stages=5, keys=32, query_storage="shared")
     assert slow["instructions"] > 2 * fast["instructions"]
 
 

@@ -14,9 +14,10 @@ H200 = cuda_target("sm_90a")
 DECODE = workload("attention", b=16, h=128, kv=1, i=1, j=4096, d=128, dtype="bfloat16")
 SPACE = Space(DECODE, H200, [ChainedHopper(DECODE, H200)])
 CLUSTER: dict[str, Value] = {
-    "warpgroups": 2, "residency": 1, "split": 8, "merge": "cluster", "keys": 64, "overlap": 1,
-    "beside": 0, "queries": "shared", "blocks": "grid", "query_buffers": 1, "stages": 3,
-    "ping_pong": 0, "rescale": "late", "section": 1, "own_keys": 0,
+    "warpgroups": 2, "blocks_per_sm": 1, "splits": 8, "merge": "cluster", "keys": 64, "overlap": 1,
+    "chain_overlap": 0, "query_storage": "shared", "tile_scheduler": "grid", "query_buffers": 1,
+    "stages": 3,
+    "ping_pong": 0, "rescale": "late", "head_group": 1, "skip_per_warpgroup": 0,
 }  # fmt: skip
 
 
@@ -34,9 +35,12 @@ def test_blocks_of_a_cluster_share_a_tile_and_no_memory():
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"split": 16}, "16 blocks are no cluster; allowed: 2, 4 or 8"),
-        ({"split": 1}, "one part needs no merging by a cluster; allowed: merge=last"),
-        ({"warpgroups": 1, "split": 8, "blocks": "persistent"}, "its blocks are no persistent"),
+        ({"splits": 16}, "16 blocks are no cluster; allowed: 2, 4 or 8"),
+        ({"splits": 1}, "one part needs no merging by a cluster; allowed: merge=last"),
+        (
+            {"warpgroups": 1, "splits": 8, "tile_scheduler": "persistent"},
+            "its blocks are no persistent",
+        ),
         (
             {"keys": 32, "stages": 3},
             "parts of 81920 bytes come to where stages of 49152 bytes were",

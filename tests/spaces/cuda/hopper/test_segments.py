@@ -13,15 +13,15 @@ from tilewright.spaces.space import Space
 
 HOPPER = cuda_target("sm_90a")
 GROUPED = {"t": 512, "n": 14336, "k": 4096, "experts": 8, "b": "col", "dtype": "bfloat16"}
-TRIMMED = {**USUAL, "swapped": True, "block_m": 128, "block_n": 128, "trimmed_to": 16}
+TRIMMED = {**USUAL, "swap_ab": True, "block_m": 128, "block_n": 128, "tail_rows": 16}
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"swapped": False}, "swapped, rows are there"),
-        ({"trimmed_to": 64, "block_n": 96}, "no whole 2 or more parts of 64"),
-        ({"trimmed_to": 64, "block_n": 64}, "no whole 2 or more parts of 64"),
+        ({"swap_ab": False}, "swapped, rows are there"),
+        ({"tail_rows": 64, "block_n": 96}, "no whole 2 or more parts of 64"),
+        ({"tail_rows": 64, "block_n": 64}, "no whole 2 or more parts of 64"),
     ],
 )
 def test_tiles_of_segments_are_trimmed_along_n_to_a_few_parts(changes, words):
@@ -34,7 +34,7 @@ def test_trimmed_tiles_load_and_multiply_what_segments_fill():
     """Segments as they are drawn fill 128 rows in part: by 16 rows they are counted anew."""
     work = workload("grouped_matmul", **GROUPED)
     space = Space(work, HOPPER, [Hopper(work, HOPPER)])
-    both = [_named(space, {**TRIMMED, "trimmed_to": part}) for part in (0, 16)]
+    both = [_named(space, {**TRIMMED, "tail_rows": part}) for part in (0, 16)]
     assert [space.why_not(schedule) for schedule in both] == [None, None]
     whole, trimmed = (space.quantities(space.rows([schedule])) for schedule in both)
     segments = space.templates["hopper"].product.view.segments

@@ -54,8 +54,8 @@ def test_clusters_that_stick_out_may_take_another_turn():
     """33 tiles by 4 are 132, but 34 in pairs: on an H200 36 us and 17, and 29 and 16."""
     space = space_of(WORKS["product"])
     values = space.schedule(space.sample(np.random.default_rng(0), 1)[0]).values
-    tile = {"swapped": False, "block_m": 192, "block_n": 128, "residency": 1, "splits": 1}
-    tile |= {"exchange": "add", "raster": "along_columns", "group": 1}
+    tile = {"swap_ab": False, "block_m": 192, "block_n": 128, "blocks_per_sm": 1, "splits": 1}
+    tile |= {"merge": "add", "raster": "along_columns", "raster_group": 1}
     columns = {name: np.array([value, value]) for name, value in (values | tile).items()}
     columns["cluster"] = np.array(["1x1", "2x1"])
     found = space.templates["hopper"].quantities(columns)["imbalance"]

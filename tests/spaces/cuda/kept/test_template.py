@@ -43,10 +43,13 @@ def test_every_task_has_a_thread_and_parts_meet(name):
         sizes = KeptSizes(space.templates["kept"].view, schedule.values)
         call = space.lower(schedule).call
         grid = call.launches[0].grid[0]
-        assert grid * schedule["threads"] >= sizes.tasks * schedule["share"] * schedule["split"]
+        assert (
+            grid * schedule["threads"]
+            >= sizes.tasks * schedule["reduction_threads"] * schedule["splits"]
+        )
         assert len(call.launches) == 1
-        assert bool(call.workspace_bytes) == bool(call.workspace_zeroed) == (schedule["split"] > 1)
-        parts = schedule["share"] > 1 or schedule["split"] > 1
+        assert bool(call.workspace_bytes) == bool(call.workspace_zeroed) == (schedule["splits"] > 1)
+        parts = schedule["reduction_threads"] > 1 or schedule["splits"] > 1
         assert bool(call.launches[0].shared_bytes) == parts
 
 
@@ -63,12 +66,23 @@ def test_threads_without_a_task_and_few_bytes_asked_for_keep_no_memory_busy():
     """Of 32 columns in vectors of 4, a block of 256 threads that share nothing has 8 at work."""
     work = workload("y[c] = sum[r](x[r, c])", r=1 << 20, c=32)
     template = CudaKept(work, TARGET)
-    names = ("vector", "turns", "unroll", "ahead", "threads", "share", "split")
+    names = (
+        "vector",
+        "coarsening",
+        "unroll",
+        "prefetch",
+        "threads",
+        "reduction_threads",
+        "splits",
+    )
     rows = [(4, 1, 0, 2, 256, 1, 132), (4, 1, 0, 8, 256, 1, 132), (4, 1, 0, 8, 256, 32, 132)]
     columns = {
         n: np.array(values) for n, values in zip(names, zip(*rows, strict=True), strict=True)
     }
-    columns |= {"across": np.array(["none"] * 3), "stores": np.array(["stream"] * 3)}
+    columns |= {
+        "coarsened_axis": np.array(["none"] * 3),
+        "stores": np.array(["streaming_stores"] * 3),
+    }
     busy = template.quantities(columns)["worker_fraction"]
     assert busy[1] == pytest.approx(4 * busy[0])
     assert busy[0] < 0.02
@@ -77,8 +91,15 @@ def test_threads_without_a_task_and_few_bytes_asked_for_keep_no_memory_busy():
 
 def quantities_of(w: Workload, **columns: object) -> dict[str, np.ndarray]:
     """Of schedules whose decisions differ where ``columns`` list several values."""
-    usual = {"vector": 1, "across": "none", "turns": 1, "unroll": 0, "ahead": 4, "threads": 256}
-    usual |= {"share": 1, "split": 1, "stores": "cached"}
+    usual = {
+        "vector": 1,
+        "coarsened_axis": "none",
+        "coarsening": 1,
+        "unroll": 0,
+        "prefetch": 4,
+        "threads": 256,
+    }
+    usual |= {"reduction_threads": 1, "splits": 1, "stores": "cached"}
     arrays = np.broadcast_arrays(*map(np.array, (usual | columns).values()))
     return CudaKept(w, TARGET).quantities(dict(zip(usual | columns, arrays, strict=True)))
 
@@ -87,7 +108,7 @@ def test_the_last_block_takes_in_all_others_number_by_number():
     """Sums of columns on an H200: 142 us where a thread has 8 numbers of 264 parts to take in, and
     38 where 16 threads share those of 66."""
     work = workload("y[c] = sum[r](x[r, c])", r=65536, c=1024, dtype="bfloat16")
-    found = quantities_of(work, vector=[8, 4], share=[1, 16], split=[264, 66])
+    found = quantities_of(work, vector=[8, 4], reduction_threads=[1, 16], splits=[264, 66])
     assert (found["synchronisations"] > [6 * 264 * 8, 6 * 5 * 4]).all()
     assert found["synchronisations"][1] < 200
 

@@ -16,7 +16,7 @@ from tilewright.spaces.operators import workload, workload_from_json
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.product import orient
 
-ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}
+ALONE = {"splits": 1, "raster": "along_columns", "raster_group": 8, "merge": "store"}
 
 
 class TestMma(BlockTemplateContract):
@@ -25,8 +25,8 @@ class TestMma(BlockTemplateContract):
 
     def known_good(self):
         tile = {"tile_rows": 64, "tile_columns": 32, "warp_rows": 2, "warp_columns": 4}
-        ring = {"depth": 32, "stages": 3, "residency": 2, "store": "shared"}
-        large = {"tile_rows": 64, "tile_columns": 64, "residency": 1, "stages": 4}
+        ring = {"depth": 32, "stages": 3, "blocks_per_sm": 2, "store_path": "shared"}
+        large = {"tile_rows": 64, "tile_columns": 64, "blocks_per_sm": 1, "stages": 4}
         return [
             ("float16", {**tile, **ring, **ALONE}),
             ("bfloat16", {**tile, **ring, **large, **ALONE}),
@@ -64,7 +64,7 @@ def test_what_it_cannot_do_is_refused_in_words(parameters, target, words):
 def test_tiles_pass_registers_only_where_copies_cannot_be_asynchronous(dtype, k, a, asynchronous):
     product = orient(workload("matmul", m=64, n=64, k=k, dtype=dtype, a=a))
     values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
-    values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
+    values |= {"depth": 64, "stages": 2, "blocks_per_sm": 1, "store_path": "direct", **ALONE}
     assert MmaCode(MmaSizes(product), values, "tw_test").left.can_be_asynchronous == asynchronous
     assert MmaSizes(product).passes_registers(product.left) != asynchronous
 
@@ -82,7 +82,7 @@ def test_a_warp_reads_its_rows_and_columns_once_a_term():
 
 def test_sums_are_float16_only_if_asked_for():
     values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
-    values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
+    values |= {"depth": 64, "stages": 2, "blocks_per_sm": 1, "store_path": "direct", **ALONE}
 
     def source(**options: str) -> str:
         work = workload("matmul", m=64, n=64, k=64, dtype="float16", **options)

@@ -121,14 +121,30 @@ def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
         ("softmax", {"row_threads": 64, "block_rows": 2}, "has a block of its own"),
         ("softmax", {"row_threads": 8, "block_rows": 1}, "no whole number of warps"),
         ("softmax", {"cluster": 8, "row_threads": 64, "block_rows": 1}, "128 threads"),
-        ("softmax", {"hold": "memory", "ahead": 0, "unpack": "again"}, "unpacked again"),
-        ("softmax", {"hold": "registers", "unroll": 2}, "held in registers"),
-        ("long rows", {"hold": "shared", "cluster": 1, "residency": 1}, "shared memory do not fit"),
-        ("softmax", {"residency": 32, "row_threads": 1024, "block_rows": 1}, "a multiprocessor"),
-        ("ones", {"grid": "persistent"}, "no loop over them"),
-        ("softmax", {"hold": "memory", "grid": "persistent", "stages": 2}, "copy some ahead"),
-        ("layernorm", {"hold": "memory", "common": "kept"}, "where elements of rows stay"),
-        ("softmax", {"grid": "tiles", "spared": 1}, "only clusters that stay"),
+        ("softmax", {"row_storage": "memory", "prefetch": 0, "convert": "again"}, "unpacked again"),
+        ("softmax", {"row_storage": "registers", "unroll": 2}, "held in registers"),
+        (
+            "long rows",
+            {"row_storage": "shared", "cluster": 1, "blocks_per_sm": 1},
+            "shared memory do not fit",
+        ),
+        (
+            "softmax",
+            {"blocks_per_sm": 32, "row_threads": 1024, "block_rows": 1},
+            "a multiprocessor",
+        ),
+        ("ones", {"tile_scheduler": "persistent"}, "no loop over them"),
+        (
+            "softmax",
+            {"row_storage": "memory", "tile_scheduler": "persistent", "stages": 2},
+            "copy some ahead",
+        ),
+        (
+            "layernorm",
+            {"row_storage": "memory", "row_invariants": "kept"},
+            "where elements of rows stay",
+        ),
+        ("softmax", {"tile_scheduler": "tiles", "idle_clusters": 1}, "only clusters that stay"),
     ],
 )
 def test_refusals_are_in_words(name, change, words):
@@ -141,9 +157,22 @@ def test_refusals_are_in_words(name, change, words):
 def quantity(all_: Space, name: str, **changes: object) -> float:
     """A quantity of a schedule of rows in shared memory, with these changes."""
     plain = {"vector": 8, "lanes": "columns", "row_threads": 128, "block_rows": 1, "unroll": 1}
-    plain |= {"thread_rows": 1, "cluster": 1, "hold": "shared", "unpack": "once", "ahead": 0}
-    plain |= {"passes": "plain", "loads": "cached", "stores": "cached", "residency": 2}
-    values = {**plain, "grid": "tiles", "stages": 1, "common": "again", "spared": 0, **changes}
+    plain |= {
+        "thread_rows": 1,
+        "cluster": 1,
+        "row_storage": "shared",
+        "convert": "once",
+        "prefetch": 0,
+    }
+    plain |= {"passes": "plain", "loads": "cached", "stores": "cached", "blocks_per_sm": 2}
+    values = {
+        **plain,
+        "tile_scheduler": "tiles",
+        "stages": 1,
+        "row_invariants": "again",
+        "idle_clusters": 0,
+        **changes,
+    }
     schedule = Schedule("rows", tuple(values.items()))
     assert all_.why_not(schedule) is None
     return float(all_.quantities(all_.rows([schedule]))[name][0])
@@ -156,9 +185,9 @@ def test_what_all_rows_share_comes_from_l2_for_each_tile_and_what_is_not_held_fo
     held = quantity(all_, "near_bytes")
     assert held == work.least_bytes + 4095 * weights
     assert held - quantity(all_, "near_bytes", thread_rows=2) == 2048 * weights
-    assert quantity(all_, "near_bytes", hold="memory") - held == 2 * rows
+    assert quantity(all_, "near_bytes", row_storage="memory") - held == 2 * rows
     assert quantity(all_, "main_bytes", thread_rows=2) == work.least_bytes
-    kept = {"grid": "persistent", "unroll": 8, "common": "kept"}
+    kept = {"tile_scheduler": "persistent", "unroll": 8, "row_invariants": "kept"}
     assert quantity(all_, "near_bytes", **kept) == work.least_bytes + 263 * weights
 
 
@@ -166,8 +195,8 @@ def test_numbers_that_come_from_shared_memory_again_take_no_registers_between_sw
     """64 registers of weights and the numbers of one step fit the 128 of a thread."""
     work = workload("layernorm", r=4096, c=8192, dtype="bfloat16")
     all_ = Space(work, H200, [CudaRows(work, H200)])
-    stays = {"grid": "persistent", "residency": 4}
-    kept = quantity(all_, "instructions", **stays, common="kept")
+    stays = {"tile_scheduler": "persistent", "blocks_per_sm": 4}
+    kept = quantity(all_, "instructions", **stays, row_invariants="kept")
     assert kept == quantity(all_, "instructions", **stays)
 
 
@@ -187,18 +216,22 @@ def test_lanes_that_read_apart_take_more_lines_and_sectors():
 
 
 def test_numbers_that_fill_more_registers_than_there_are_count_as_more_work():
-    held = {"hold": "registers", "residency": 4, "thread_rows": 2}  # 128 elements, 128 registers
+    held = {
+        "row_storage": "registers",
+        "blocks_per_sm": 4,
+        "thread_rows": 2,
+    }  # 128 elements, 128 registers
     once, again = (
-        quantity(space("softmax"), "instructions", **held, unpack=way) for way in ("once", "again")
+        quantity(space("softmax"), "instructions", **held, convert=way) for way in ("once", "again")
     )
-    fits = quantity(space("softmax"), "instructions", **held | {"residency": 2})
+    fits = quantity(space("softmax"), "instructions", **held | {"blocks_per_sm": 2})
     assert once > 2 * again > again > fits
 
 
 def test_few_warps_leave_issue_slots_idle():
     """Eight rows of 16 KiB leave room for one block of two warps, four for three blocks of one."""
     two, three = (
-        quantity(space("softmax"), "instructions", row_threads=8, block_rows=rows, residency=1)
+        quantity(space("softmax"), "instructions", row_threads=8, block_rows=rows, blocks_per_sm=1)
         for rows in (8, 4)
     )
     assert two > 1.2 * three
@@ -206,9 +239,9 @@ def test_few_warps_leave_issue_slots_idle():
 
 def test_rows_that_are_alone_compute_nothing_while_they_come():
     """One row of 16 KiB has a multiprocessor for itself, or is one of many there."""
-    alone = {"grid": "persistent", "residency": 1}
+    alone = {"tile_scheduler": "persistent", "blocks_per_sm": 1}
     one = quantity(space("softmax"), "instructions", **alone, row_threads=512)
-    many = quantity(space("softmax"), "instructions", residency=4, row_threads=512)
+    many = quantity(space("softmax"), "instructions", blocks_per_sm=4, row_threads=512)
     assert one > 1.5 * many
 
 
@@ -216,7 +249,7 @@ def test_rows_that_are_read_again_wait_at_each_step_of_each_sweep():
     """Two or 16 steps, three times each; one block for each multiprocessor hides no wait."""
     work = workload("softmax", r=132, c=65536, dtype="bfloat16")
     all_ = Space(work, H200, [CudaRows(work, H200)])
-    again = {"hold": "memory", "row_threads": 512, "residency": 1}
+    again = {"row_storage": "memory", "row_threads": 512, "blocks_per_sm": 1}
     few, many = (quantity(all_, "instructions", **again, unroll=n) for n in (8, 1))
     assert many > 2 * few
 
@@ -228,7 +261,9 @@ def test_what_is_reduced_to_a_number_each_has_no_epilogue_to_speak_of():
 
 
 def test_no_more_persistent_blocks_run_than_are_launched():
-    found = [quantity(space("softmax"), "parallelism", grid=g) for g in ("tiles", "persistent")]
+    found = [
+        quantity(space("softmax"), "parallelism", tile_scheduler=g) for g in ("tiles", "persistent")
+    ]
     assert found[0] > found[1] == 2 * H200.multiprocessors
 
 
@@ -236,8 +271,14 @@ def test_threads_in_all_blocks_of_a_cluster_count():
     all_ = space("few long rows")
     values = all_.schedule(all_.sample(np.random.default_rng(0), 1)[0]).values
     many = {"row_threads": 128, "block_rows": 1, "thread_rows": 1, "cluster": 16}
-    shared = {"hold": "shared", "grid": "tiles", "stages": 1, "unpack": "once", "ahead": 0}
-    sizes = {"vector": 8, "unroll": 1, "residency": 1}
+    shared = {
+        "row_storage": "shared",
+        "tile_scheduler": "tiles",
+        "stages": 1,
+        "convert": "once",
+        "prefetch": 0,
+    }
+    sizes = {"vector": 8, "unroll": 1, "blocks_per_sm": 1}
     for cluster, words in ((16, "None"), (1, "leave most of the GPU idle")):
         changed = {**values, **many, **shared, **sizes, "cluster": cluster}
         assert words in str(all_.why_not(Schedule("rows", tuple(changed.items()))))
@@ -264,8 +305,8 @@ def test_a_warp_may_have_a_short_row_alone_however_few_there_are(columns, allowe
 def test_each_row_of_a_thread_takes_a_pointer_to_each_array():
     """Of 64 bits, which are two registers, to what is read and to what is written."""
     sizes = CudaRows(workload("rmsnorm", r=64, c=256), H200).sizes
-    values = {"vector": 1, "hold": "memory", "unroll": 1, "ahead": 0, "row_threads": 32}
-    values |= {"common": "again"}
+    values = {"vector": 1, "row_storage": "memory", "unroll": 1, "prefetch": 0, "row_threads": 32}
+    values |= {"row_invariants": "again"}
     one, two = (
         sizes.registers({**values, "thread_rows": rows, "block_rows": 4, "cluster": 1})
         for rows in (1, 2)

@@ -14,7 +14,7 @@ from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
 from tilewright.spaces.space import Space
 
-ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}
+ALONE = {"splits": 1, "raster": "along_columns", "raster_group": 8, "merge": "store"}
 
 
 class TestSimt(BlockTemplateContract):
@@ -23,7 +23,13 @@ class TestSimt(BlockTemplateContract):
 
     def known_good(self):
         tile = {"thread_rows": 8, "thread_columns": 8, "lane_rows": 4}
-        block = {"warp_rows": 4, "warp_columns": 2, "depth": 8, "spread": 8, "residency": 2}
+        block = {
+            "warp_rows": 4,
+            "warp_columns": 2,
+            "depth": 8,
+            "copy_spread": 8,
+            "blocks_per_sm": 2,
+        }
         return [("float32", {**tile, **block, **ALONE})]
 
 

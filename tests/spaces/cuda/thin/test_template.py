@@ -22,16 +22,16 @@ STREAM = {
     "thread_columns": 8,
     "thread_depth": 4,
     "in_flight": 2,
-    "small": "memory",
-    "reads": "lanes",
+    "small_operand": "memory",
+    "load_order": "lanes",
     "splits": 1,
     "warp_columns": 2,
     "warp_depth": 4,
-    "residency": 1,
+    "blocks_per_sm": 1,
     "fetch": 0,
-    "exchange": "store",
+    "merge": "store",
 }
-MATRICES = {"multiply": "mma", "lane_columns": 8, "fetch": 128, "small": "shared"}
+MATRICES = {"multiply": "mma", "lane_columns": 8, "fetch": 128, "small_operand": "shared"}
 
 
 class TestThin(BlockTemplateContract):
@@ -79,7 +79,7 @@ def test_steps_that_wait_for_memory_count_as_instructions():
     target = cuda_target("sm_90a")
     space = Space(work, target, [CudaThin(work, target)])
     usual = STREAM | MATRICES | {"thread_columns": 16, "warp_columns": 1, "in_flight": 1}
-    usual |= {"small": "memory", "thread_depth": 4}
+    usual |= {"small_operand": "memory", "thread_depth": 4}
     rows = space.rows(
         [Schedule("thin", tuple((usual | {"warp_depth": warps}).items())) for warps in (2, 16)]
     )
@@ -127,7 +127,7 @@ def test_matrix_instructions_are_for_halves_only():
         ({"thread_columns": 1}, "mma.sync takes two columns of a thread"),
         ({"thread_depth": 2}, "mma.sync takes four terms of a thread; 2"),
         ({"multiply": "mma_turned", "lane_columns": 16}, "mma.sync has 8 lanes along columns"),
-        ({"small": "memory"}, "right has none that can be read at once"),
+        ({"small_operand": "memory"}, "right has none that can be read at once"),
         ({"splits": 8, "thread_depth": 64, "warp_depth": 8}, "leave a part without work"),
     ],
 )
@@ -146,7 +146,11 @@ def test_blocks_of_eight_columns_read_all_their_depth_at_once():
     space = Space(work, target, [CudaThin(work, target)])
     values = {**STREAM, "multiply": "mma_turned", "lane_columns": 8, "thread_columns": 1}
     values |= {"thread_depth": 64, "warp_columns": 1, "warp_depth": 16, "in_flight": 1}
-    chosen = Schedule("thin", tuple((values | {"small": "cache", "residency": 2}).items()))
+    chosen = Schedule(
+        "thin", tuple((values | {"small_operand": "cache", "blocks_per_sm": 2}).items())
+    )
     assert space.why_not(chosen) is None
-    ahead = Schedule("thin", tuple((values | {"small": "memory", "residency": 2}).items()))
+    ahead = Schedule(
+        "thin", tuple((values | {"small_operand": "memory", "blocks_per_sm": 2}).items())
+    )
     assert "a thread needs about 98 registers" in (space.why_not(ahead) or "")

@@ -54,16 +54,22 @@ def text_of(name: str, dtype: str) -> str:
     return f"{GROUPED[name]} {dtype}"
 
 
-ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
-MMA = {"tile_rows": 16, "tile_columns": 16, "warp_rows": 1, "warp_columns": 1, "store": "direct"}
-MMA |= {"depth": 32, "stages": 3, "residency": 1, **ALONE}
+ALONE = {"splits": 1, "raster": "along_columns", "raster_group": 1, "merge": "store"}
+MMA = {
+    "tile_rows": 16,
+    "tile_columns": 16,
+    "warp_rows": 1,
+    "warp_columns": 1,
+    "store_path": "direct",
+}
+MMA |= {"depth": 32, "stages": 3, "blocks_per_sm": 1, **ALONE}
 SIMT = {"lane_rows": 4, "thread_rows": 2, "thread_columns": 4, "warp_rows": 1, "warp_columns": 1}
-SIMT |= {"depth": 8, "residency": 1, "spread": 4, **ALONE}
+SIMT |= {"depth": 8, "blocks_per_sm": 1, "copy_spread": 4, **ALONE}
 
-HOPPER = {"swapped": False, "block_m": 64, "block_n": 16, "consumers": 1, "residency": 1}
+HOPPER = {"swap_ab": False, "block_m": 64, "block_n": 16, "consumers": 1, "blocks_per_sm": 1}
 HOPPER |= {"schedule": "cooperative", "producer_registers": 0, "depth": 32, "cluster": "1x1"}
-HOPPER |= {"staging": 0, "stages": 3, "in_flight": 0, "trimmed_to": 0}
-HOPPER |= {**ALONE, "exchange": "add"}
+HOPPER |= {"store_buffers": 0, "stages": 3, "in_flight": 0, "tail_rows": 0}
+HOPPER |= {**ALONE, "merge": "add"}
 
 
 def fixed(name: str, kind: str, **changes: int | str) -> Case:
@@ -79,31 +85,33 @@ def fixed(name: str, kind: str, **changes: int | str) -> Case:
 
 CASES = {
     "mma": fixed("fused", "mma"),
-    "mma shared": fixed("transposed weights", "mma", store="shared", tile_columns=32, depth=16),
+    "mma shared": fixed(
+        "transposed weights", "mma", store_path="shared", tile_columns=32, depth=16
+    ),
     "mma gathered": fixed("gathered", "mma"),
-    "mma split": fixed("fused", "mma", splits=2, exchange="add"),
+    "mma split": fixed("fused", "mma", splits=2, merge="add"),
     "simt": fixed("fused", "simt"),
     "simt, one row": fixed("one row", "simt", lane_rows=1, thread_rows=1, thread_columns=1),
     "mma, many groups": fixed("more groups than rows", "mma bfloat16"),
     "hopper": fixed("long", "hopper", in_flight=1),
-    "hopper, in turns": fixed("long", "hopper", schedule="pingpong", consumers=2, group=2),
+    "hopper, in turns": fixed("long", "hopper", schedule="pingpong", consumers=2, raster_group=2),
     "hopper, wide": fixed("long", "hopper", block_m=128, consumers=2, cluster="1x2", splits=2),
-    "hopper, staged": fixed("long", "hopper float16", staging=2, block_m=128, consumers=2),
+    "hopper, staged": fixed("long", "hopper float16", store_buffers=2, block_m=128, consumers=2),
     "hopper, staged in turns": fixed(
-        "long", "hopper", staging=1, schedule="pingpong", consumers=2, block_n=32
+        "long", "hopper", store_buffers=1, schedule="pingpong", consumers=2, block_n=32
     ),
     "hopper, staged, transposed": fixed(
-        "long", "hopper float16", staging=2, swapped=True, block_n=64, block_m=64
+        "long", "hopper float16", store_buffers=2, swap_ab=True, block_n=64, block_m=64
     ),
-    "hopper, trimmed": fixed("long", "hopper", trimmed_to=16, swapped=True, block_n=80),
+    "hopper, trimmed": fixed("long", "hopper", tail_rows=16, swap_ab=True, block_n=80),
     "hopper, trimmed for both of a cluster": fixed(
-        "wide", "hopper float16", trimmed_to=16, swapped=True, block_n=48, cluster="2x1", depth=64
+        "wide", "hopper float16", tail_rows=16, swap_ab=True, block_n=48, cluster="2x1", depth=64
     ),
     "hopper, trimmed in turns": fixed(
-        "wide", "hopper", trimmed_to=16, swapped=True, block_n=32, schedule="pingpong", consumers=2
+        "wide", "hopper", tail_rows=16, swap_ab=True, block_n=32, schedule="pingpong", consumers=2
     ),
     "hopper, many groups": fixed("many groups", "hopper"),
-    "hopper, few rows": fixed("fused", "hopper", swapped=True, producer_registers=0),
+    "hopper, few rows": fixed("fused", "hopper", swap_ab=True, producer_registers=0),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {

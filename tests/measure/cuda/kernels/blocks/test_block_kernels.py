@@ -23,11 +23,11 @@ from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.workload import Workload
 
 ORDERS = [(a, b, c) for a in ("row", "col") for b in ("row", "col") for c in ("row", "col")]
-ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
+ALONE = {"splits": 1, "raster": "along_columns", "raster_group": 1, "merge": "store"}
 SIMT = {"thread_rows": 4, "thread_columns": 4, "lane_rows": 4, "warp_rows": 2, "warp_columns": 1}
-SIMT |= {"depth": 8, "spread": 8, "residency": 1, **ALONE}
+SIMT |= {"depth": 8, "copy_spread": 8, "blocks_per_sm": 1, **ALONE}
 MMA = {"tile_rows": 32, "tile_columns": 16, "warp_rows": 1, "warp_columns": 2, "stages": 3}
-MMA |= {"residency": 1, **ALONE, "store": "direct"}
+MMA |= {"blocks_per_sm": 1, **ALONE, "store_path": "direct"}
 TEMPLATES: dict[str, tuple[type[Template], dict[str, int | str]]] = {
     "simt": (Simt, SIMT),
     "mma": (Mma, MMA),
@@ -78,7 +78,7 @@ def hard_cases() -> dict[str, tuple]:
         work = matmul(41, 36, 67, dtype="float16", accumulator="float16", epilogue="relu(x)")
         cases[f"{name}, float16 sums"] = case(name, work)
     for exchange in ("store", "add"):
-        split = {"splits": 3, "exchange": exchange}
+        split = {"splits": 3, "merge": exchange}
         for name, dtype in (("simt", "float64"), ("simt", "int8"), ("mma", "float16")):
             work = matmul(41, 37, 203, dtype=dtype)
             cases[f"{name}, {dtype}, split by {exchange}"] = case(name, work, **split)
@@ -87,14 +87,16 @@ def hard_cases() -> dict[str, tuple]:
         for stages in (2, 6) if name == "mma" else (0,):
             ring = {"stages": stages} if stages else {}
             work = matmul(41, 37, 203, dtype=dtype, epilogue=fused)
-            walk = {"raster": "along_rows", "group": 2}
+            walk = {"raster": "along_rows", "raster_group": 2}
             cases[f"{name}, fused, {stages} stages"] = case(name, work, **ring, **walk)
     for columns, out in ((40, "float16"), (40, "float32"), (44, "float16"), (36, "float32")):
         work = matmul(70, columns, 67, dtype="float16", out=out, epilogue="x + bias[n]")
         shape = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 2}
-        cases[f"mma, {columns} {out} through slabs"] = case("mma", work, **shape, store="shared")
+        cases[f"mma, {columns} {out} through slabs"] = case(
+            "mma", work, **shape, store_path="shared"
+        )
     for terms, depth, spread in ((5, 8, 4), (8, 8, 8), (16, 8, 4), (17, 16, 4), (47, 16, 16)):
-        steps = {"depth": depth, "spread": spread}
+        steps = {"depth": depth, "copy_spread": spread}
         cases[f"simt, {terms} terms by {depth}"] = case("simt", matmul(41, 20, terms), **steps)
     cases["simt, one row"] = case(
         "simt", matmul(1, 300, 65), thread_rows=1, lane_rows=1, warp_rows=1, splits=2
@@ -165,7 +167,7 @@ LARGE_MMA = {"tile_rows": 64, "tile_columns": 32, "warp_rows": 2, "warp_columns"
 @pytest.mark.parametrize("orders", [ORDERS[0], ORDERS[2], ORDERS[4]])
 def test_simt_kernels_move_16_bytes_at_a_time(target, orders):
     work = matmul(4096, 4096, 4096, orders)
-    found = instructions(target, case("simt", work, target, **LARGE_SIMT, residency=2))
+    found = instructions(target, case("simt", work, target, **LARGE_SIMT, blocks_per_sm=2))
     assert all_wide(found, "LDG")
     assert all_wide(found, "LDS")
     assert all_wide(found, "STG")
@@ -178,7 +180,7 @@ def test_simt_kernels_move_16_bytes_at_a_time(target, orders):
 def test_mma_kernels_copy_16_bytes_at_a_time_into_matrices(target, orders):
     work = matmul(4096, 4096, 4096, orders, dtype="float16")
     found = instructions(
-        target, case("mma", work, target, **LARGE_MMA, residency=2, store="shared")
+        target, case("mma", work, target, **LARGE_MMA, blocks_per_sm=2, store_path="shared")
     )
     assert all_wide(found, "LDGSTS")
     assert found["LDG"] == found["LDL"] == found["STL"] == 0

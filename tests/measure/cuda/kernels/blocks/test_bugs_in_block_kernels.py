@@ -8,12 +8,12 @@ from tests.measure.cuda.kernels.kernel_contract import KernelContract
 CASES = {
     "ring": case("mma", matmul(80, 40, 160, dtype="float16"), tile_columns=32),
     "crosswise": case("mma", matmul(40, 48, 96, ORDERS[4], dtype="float16")),
-    "slabs": case("mma", matmul(64, 64, 32, dtype="float16"), warp_rows=2, store="shared"),
+    "slabs": case("mma", matmul(64, 64, 32, dtype="float16"), warp_rows=2, store_path="shared"),
     "registers": case("mma", matmul(33, 32, 167, dtype="float16")),
     "simt": case("simt", matmul(48, 40, 40)),
     "tails": case("simt", matmul(41, 37, 19)),
     "split": case("simt", matmul(32, 32, 96), splits=3),
-    "atomics": case("mma", matmul(32, 32, 192, dtype="float16"), splits=3, exchange="add"),
+    "atomics": case("mma", matmul(32, 32, 192, dtype="float16"), splits=3, merge="add"),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {

@@ -26,10 +26,22 @@ from tilewright.spaces.space import Space
 from tilewright.spaces.testing.template import checked_quantities
 
 FUSED = "relu(x + bias[o] + residual[n, p, q, o])"
-ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
-MMA = {"tile_rows": 32, "tile_columns": 16, "warp_rows": 1, "warp_columns": 1, "store": "direct"}
-MMA |= {"depth": 32, "stages": 3, "residency": 1, **ALONE}
-LARGE = {"tile_rows": 64, "tile_columns": 32, "warp_rows": 2, "warp_columns": 2, "store": "shared"}
+ALONE = {"splits": 1, "raster": "along_columns", "raster_group": 1, "merge": "store"}
+MMA = {
+    "tile_rows": 32,
+    "tile_columns": 16,
+    "warp_rows": 1,
+    "warp_columns": 1,
+    "store_path": "direct",
+}
+MMA |= {"depth": 32, "stages": 3, "blocks_per_sm": 1, **ALONE}
+LARGE = {
+    "tile_rows": 64,
+    "tile_columns": 32,
+    "warp_rows": 2,
+    "warp_columns": 2,
+    "store_path": "shared",
+}
 
 
 def problems(count: int, seed: int) -> list[Space]:
@@ -113,9 +125,9 @@ def hopper(seed: int, **parameters: int | str) -> tuple[Space, list[Schedule]]:
 
 def walking() -> Case:
     """A kernel of TMA and wgmma whose windows have strides and dilations."""
-    values = {"swapped": False, "block_m": 64, "block_n": 16, "consumers": 1, "residency": 1}
+    values = {"swap_ab": False, "block_m": 64, "block_n": 16, "consumers": 1, "blocks_per_sm": 1}
     values |= {"schedule": "cooperative", "producer_registers": 0, "depth": 32, "cluster": "1x1"}
-    values |= {"staging": 0, "stages": 3, "in_flight": 0, **ALONE, "exchange": "add"}
+    values |= {"store_buffers": 0, "stages": 3, "in_flight": 0, **ALONE, "merge": "add"}
     space, _ = hopper(0, **STEPS, c=64, h=15, w=17)
     order = [decision.name for decision in space.templates["hopper"].decisions]
     schedule = Schedule("hopper", tuple((name, values[name]) for name in order))

@@ -54,7 +54,7 @@ def staged(seed: int) -> Kernel:
     """One whose output leaves by TMA, image by image."""
     space = space_of("whole lines", "sm_90a")
     found = map(space.schedule, space.sample(np.random.default_rng(seed), 256))
-    return space.lower(next(s for s in found if s.values["staging_3"]))
+    return space.lower(next(s for s in found if s.values["store_buffers_3"]))
 
 
 CASES |= {

@@ -12,34 +12,34 @@ from tilewright.spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 PLAIN = {
-    "queries": "shared",
+    "query_storage": "shared",
     "columns": 32,
-    "slices": 1,
+    "row_fragments": 1,
     "keys": 16,
     "warps": 2,
-    "teams": 1,
+    "warp_splits": 1,
     "stages": 2,
-    "residency": 1,
+    "blocks_per_sm": 1,
     "rescale": "always",
-    "split": 1,
+    "splits": 1,
     "merge": "kernel",
     "order": "rows",
 }
-HELD = {**PLAIN, "queries": "registers", "keys": 32, "stages": 3, "rescale": "late"}
-WIDE = {**PLAIN, "slices": 2, "warps": 1, "keys": 48, "order": "products"}
-SPLIT = {**PLAIN, "split": 3, "rescale": "late", "merge": "last"}
-LATER = {**SPLIT, "merge": "kernel", "slices": 2}
-ALONE = {**PLAIN, "warps": 1, "teams": 4, "stages": 3}
-PAIRS = {**HELD, "teams": 2, "keys": 16, "split": 2, "merge": "last"}
-TEAMS = {**PLAIN, "warps": 1, "slices": 2, "teams": 2, "rescale": "moved", "split": 2}
-CLUSTER = {**HELD, "keys": 16, "split": 2, "merge": "cluster"}
-SHARED = {**ALONE, "teams": 2, "split": 4, "merge": "cluster", "rescale": "moved"}
+HELD = {**PLAIN, "query_storage": "registers", "keys": 32, "stages": 3, "rescale": "late"}
+WIDE = {**PLAIN, "row_fragments": 2, "warps": 1, "keys": 48, "order": "products"}
+SPLIT = {**PLAIN, "splits": 3, "rescale": "late", "merge": "last"}
+LATER = {**SPLIT, "merge": "kernel", "row_fragments": 2}
+ALONE = {**PLAIN, "warps": 1, "warp_splits": 4, "stages": 3}
+PAIRS = {**HELD, "warp_splits": 2, "keys": 16, "splits": 2, "merge": "last"}
+TEAMS = {**PLAIN, "warps": 1, "row_fragments": 2, "warp_splits": 2, "rescale": "moved", "splits": 2}
+CLUSTER = {**HELD, "keys": 16, "splits": 2, "merge": "cluster"}
+SHARED = {**ALONE, "warp_splits": 2, "splits": 4, "merge": "cluster", "rescale": "moved"}
 IN_CLUSTERS = {
     "log of the sum": CLUSTER,
     "causal": SHARED,
     "rows without a key": SHARED,
     "loss over a vocabulary": CLUSTER,
-    "two weights": {**SHARED, "split": 2},
+    "two weights": {**SHARED, "splits": 2},
 }
 IN_TEAMS = {
     "grouped heads": ALONE,

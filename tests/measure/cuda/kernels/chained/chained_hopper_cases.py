@@ -18,20 +18,20 @@ TARGET = cuda_target("sm_90a")
 SMALL = replace(TARGET, multiprocessors=2)
 USUAL: dict[str, Value] = {
     "warpgroups": 2,
-    "residency": 1,
+    "blocks_per_sm": 1,
     "keys": 64,
     "overlap": 1,
-    "beside": 1,
-    "queries": "shared",
-    "blocks": "grid",
+    "chain_overlap": 1,
+    "query_storage": "shared",
+    "tile_scheduler": "grid",
     "query_buffers": 1,
     "stages": 2,
     "ping_pong": 1,
     "rescale": "late",
-    "section": 1,
-    "split": 1,
+    "head_group": 1,
+    "splits": 1,
     "merge": "last",
-    "own_keys": 0,
+    "skip_per_warpgroup": 0,
 }
 
 
@@ -70,31 +70,37 @@ STEEP = program(f"where j <= i\n{PLAIN}", b=1, h=1, i=150, j=150)
 """Its scores are far apart, so that a correction left out shows."""
 CASES = {
     "plain": case(attention()),
-    "apart": case(STEEP, overlap=0, beside=0),
-    "three warpgroups": case(CAUSAL, warpgroups=3, keys=80, rescale="always", stages=3, own_keys=1),
+    "apart": case(STEEP, overlap=0, chain_overlap=0),
+    "three warpgroups": case(
+        CAUSAL, warpgroups=3, keys=80, rescale="always", stages=3, skip_per_warpgroup=1
+    ),
     "tickets": case(
-        attention(h=4, mask="causal"), blocks="tickets", query_buffers=2, section=4, stages=3
+        attention(h=4, mask="causal"),
+        tile_scheduler="tickets",
+        query_buffers=2,
+        head_group=4,
+        stages=3,
     ),
     "grouped heads": case(attention(h=4, kv=2, b=2, i=70, j=90)),
-    "window": case(attention(window=20, mask="causal"), keys=32, own_keys=1),
+    "window": case(attention(window=20, mask="causal"), keys=32, skip_per_warpgroup=1),
     "keys in parts": case(
         attention(h=4, kv=1, i=16, j=150, mask="causal"),
         warpgroups=1,
         ping_pong=0,
         keys=32,
-        split=4,
+        splits=4,
     ),
     "parts for a second kernel": case(
-        attention(h=6, kv=1, i=16, j=150, d=40, mask="causal"), keys=32, split=4, merge="kernel"
+        attention(h=6, kv=1, i=16, j=150, d=40, mask="causal"), keys=32, splits=4, merge="kernel"
     ),
     "a second kernel that begins early": case(
-        attention(h=6, kv=1, i=16, j=150, d=40, mask="causal"), keys=32, split=4, merge="early"
+        attention(h=6, kv=1, i=16, j=150, d=40, mask="causal"), keys=32, splits=4, merge="early"
     ),
     "parts for a cluster": case(
         attention(h=4, kv=1, i=32, j=150, mask="causal"),
         keys=64,
         stages=3,
-        split=2,
+        splits=2,
         merge="cluster",
     ),
     "more of a cluster than columns": case(
@@ -103,15 +109,18 @@ CASES = {
         ping_pong=0,
         keys=48,
         stages=4,
-        split=4,
+        splits=4,
         merge="cluster",
     ),
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "documents": of_form("documents", rescale="moved"),
     "scores near zero": case(
-        attention(h=1, i=64, j=90, softcap=40.0, mask="causal"), warpgroups=1, ping_pong=0, beside=2
+        attention(h=1, i=64, j=90, softcap=40.0, mask="causal"),
+        warpgroups=1,
+        ping_pong=0,
+        chain_overlap=2,
     ),
-    "maxima beside sums": case(STEEP, beside=2, queries="registers"),
+    "maxima beside sums": case(STEEP, chain_overlap=2, query_storage="registers"),
     "softcap": case(
         attention(h=4, kv=2, i=70, j=90, softcap=0.25, alibi=1, mask="causal"),
         warpgroups=1,
@@ -132,13 +141,13 @@ FURTHER = {
     ),
     "parts by tickets": case(
         attention(h=2, i=130, j=150, mask="causal", window=40),
-        split=2,
+        splits=2,
         keys=64,
-        blocks="tickets",
+        tile_scheduler="tickets",
         query_buffers=2,
-        own_keys=1,
+        skip_per_warpgroup=1,
         overlap=0,
-        beside=0,
+        chain_overlap=0,
     ),
     "parts of two outputs": case(
         program(
@@ -151,28 +160,30 @@ FURTHER = {
             j=90,
             e=24,
         ),
-        split=2,
+        splits=2,
         keys=32,
         merge="kernel",
-        blocks="tickets",
+        tile_scheduler="tickets",
         query_buffers=2,
         overlap=0,
-        beside=0,
+        chain_overlap=0,
     ),
     "parts without keys": case(
         attention(h=2, i=128, j=128, mask="causal"),
         warpgroups=1,
         ping_pong=0,
         keys=64,
-        split=2,
+        splits=2,
         rescale="moved",
-        blocks="persistent",
+        tile_scheduler="persistent",
         query_buffers=2,
     ),
     "free": case(STEEP, ping_pong=0, rescale="moved"),
-    "rows in registers": case(CAUSAL, queries="registers", overlap=0, beside=0),
-    "walking": case(attention(h=6), blocks="persistent", query_buffers=2, section=3),
-    "own keys, in turn": case(STEEP, own_keys=1, overlap=0, beside=0, keys=48, stages=4),
+    "rows in registers": case(CAUSAL, query_storage="registers", overlap=0, chain_overlap=0),
+    "walking": case(attention(h=6), tile_scheduler="persistent", query_buffers=2, head_group=3),
+    "own keys, in turn": case(
+        STEEP, skip_per_warpgroup=1, overlap=0, chain_overlap=0, keys=48, stages=4
+    ),
     "heads stacked as rows": case(attention(h=8, kv=2, i=32, mask="causal"), keys=48),
     "lengths of a call": case(
         program(f"n: int32[b](index < 91)\nwhere j < n[b]\n{PLAIN}", b=3, h=1, i=64, j=90),
@@ -185,11 +196,13 @@ FURTHER = {
         attention(h=1, i=64, j=700, mask="causal"),
         warpgroups=1,
         ping_pong=0,
-        residency=2,
+        blocks_per_sm=2,
         stages=4,
         keys=32,
     ),
-    "tickets, one set of rows": case(attention(h=4, mask="causal"), blocks="tickets", section=2),
+    "tickets, one set of rows": case(
+        attention(h=4, mask="causal"), tile_scheduler="tickets", head_group=2
+    ),
     "one row a head": case(attention(h=8, kv=1, i=1, j=130), warpgroups=1, ping_pong=0),
     "odd heads": case(attention(d=72, j=67, i=67), keys=48),
     "wide heads": case(attention(d=128, h=1, dtype="bfloat16"), keys=80),

@@ -20,8 +20,9 @@ from tilewright.spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {
-    "queries": "stages", "slices": 1, "keys": 16, "warps": 2, "teams": 1, "depth_step": 32,
-    "stages": 3, "residency": 1, "rescale": "always", "split": 1, "merge": "kernel",
+    "query_storage": "stages", "row_fragments": 1, "keys": 16, "warps": 2, "warp_splits": 1,
+    "depth_step": 32,
+    "stages": 3, "blocks_per_sm": 1, "rescale": "always", "splits": 1, "merge": "kernel",
     "order": "rows",
 }  # fmt: skip
 PRODUCT = "z[i,j] = sum[d](x[i,d] * w[j,d])\n"
@@ -40,12 +41,12 @@ FORMS = {
 }
 SCHEDULES: dict[str, dict[str, Value]] = {
     "plain": {},
-    "kept": {"queries": "shared", "keys": 32, "rescale": "moved"},
-    "last": {"split": 3, "merge": "last", "slices": 2, "warps": 1, "stages": 2},
-    "later": {"split": 4, "queries": "shared", "rescale": "late"},
-    "teams": {"teams": 4, "warps": 1, "stages": 2},
-    "kept by teams": {"teams": 2, "queries": "shared", "slices": 2, "warps": 1},
-    "cluster": {"teams": 2, "split": 2, "merge": "cluster", "keys": 32},
+    "kept": {"query_storage": "shared", "keys": 32, "rescale": "moved"},
+    "last": {"splits": 3, "merge": "last", "row_fragments": 2, "warps": 1, "stages": 2},
+    "later": {"splits": 4, "query_storage": "shared", "rescale": "late"},
+    "teams": {"warp_splits": 4, "warps": 1, "stages": 2},
+    "kept by teams": {"warp_splits": 2, "query_storage": "shared", "row_fragments": 2, "warps": 1},
+    "cluster": {"warp_splits": 2, "splits": 2, "merge": "cluster", "keys": 32},
 }
 
 
@@ -182,8 +183,15 @@ def test_scores_that_overflow_an_exponential_and_equal_ones_agree(emulator, scal
 @pytest.mark.parametrize(
     "values",
     [
-        {"slices": 2, "keys": 128, "warps": 8, "split": 8, "merge": "last", "rescale": "late"},
-        {"queries": "shared", "warps": 1, "teams": 4, "split": 2},
+        {
+            "row_fragments": 2,
+            "keys": 128,
+            "warps": 8,
+            "splits": 8,
+            "merge": "last",
+            "rescale": "late",
+        },
+        {"query_storage": "shared", "warps": 1, "warp_splits": 4, "splits": 2},
     ],
 )
 def test_kernels_compile_for_the_gpu_without_spills(target, values):

@@ -225,8 +225,8 @@ def test_forms_are_served_by_their_texts_alone_or_refused_in_words(emulator, num
     lazy = {"rescale": "moved"} if name in ("no chain", "softmax of a product") else {}
     overlap = {
         "overlap": number % 2,
-        "beside": number % 2 * (1 + number // 4 % 2),
-        "queries": ("shared", "registers")[number // 2 % 2],
+        "chain_overlap": number % 2 * (1 + number // 4 % 2),
+        "query_storage": ("shared", "registers")[number // 2 % 2],
     }
     check_right(emulator, of_form(name, **overlap, **lazy))
 

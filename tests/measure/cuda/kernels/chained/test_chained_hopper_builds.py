@@ -22,11 +22,13 @@ from tilewright.spaces.workloads.workload import Workload
 
 HOPPER = cuda_target("sm_90a")
 GOOD: dict[str, Value] = {
-    "warpgroups": 3, "residency": 1, "keys": 80, "overlap": 1, "beside": 1, "queries": "shared",
-    "blocks": "persistent", "query_buffers": 2, "stages": 2, "ping_pong": 1, "rescale": "late",
-    "section": 1, "split": 1, "merge": "last", "own_keys": 0,
+    "warpgroups": 3, "blocks_per_sm": 1, "keys": 80, "overlap": 1, "chain_overlap": 1,
+    "query_storage": "shared",
+    "tile_scheduler": "persistent", "query_buffers": 2, "stages": 2, "ping_pong": 1,
+    "rescale": "late",
+    "head_group": 1, "splits": 1, "merge": "last", "skip_per_warpgroup": 0,
 }  # fmt: skip
-LOW = {"warpgroups": 2, "keys": 128, "queries": "registers"}
+LOW = {"warpgroups": 2, "keys": 128, "query_storage": "registers"}
 LONG = {"b": 1, "h": 16, "i": 4096, "j": 4096, "d": 128, "dtype": "bfloat16"}
 WORKLOADS = [
     workload("attention", **LONG | changes)
@@ -77,7 +79,10 @@ def codes(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, bytes]]:
 
 def test_exponentials_run_while_sums_are_multiplied():
     """In the loop, between the wait for scores and the one for sums, and nothing spills."""
-    chosen = [good(WORKLOADS[0]), good(WORKLOADS[1], **LOW, own_keys=1, blocks="tickets")]
+    chosen = [
+        good(WORKLOADS[0]),
+        good(WORKLOADS[1], **LOW, skip_per_warpgroup=1, tile_scheduler="tickets"),
+    ]
     for made, code in codes(chosen):
         names = in_order(code)
         for_scores = names.index("WAIT 1")
@@ -103,7 +108,7 @@ def test_float8_is_multiplied_beside_the_chain_without_a_spill():
 
 
 def test_maxima_are_found_while_sums_are_multiplied():
-    chosen = [good(w, **LOW, beside=2, rescale="always") for w in WORKLOADS[:2]]
+    chosen = [good(w, **LOW, chain_overlap=2, rescale="always") for w in WORKLOADS[:2]]
     for made, code in codes(chosen):
         names, keys = in_order(code), made.schedule["keys"]
         for_scores = names.index("WAIT 1")
@@ -112,7 +117,7 @@ def test_maxima_are_found_while_sums_are_multiplied():
 
 
 SHARED = {
-    "warpgroups": 2, "keys": 128, "beside": 0, "blocks": "grid", "query_buffers": 1,
+    "warpgroups": 2, "keys": 128, "chain_overlap": 0, "tile_scheduler": "grid", "query_buffers": 1,
     "ping_pong": 0, "merge": "cluster",
 }  # fmt: skip
 
@@ -121,7 +126,7 @@ SHARED = {
 def test_blocks_of_a_cluster_send_their_parts_and_wait_for_no_fence(split):
     """One store of four sums for each two columns of two rows, and one of states of each row."""
     work = workload("attention", **LONG | {"i": 1, "b": 16, "h": 128, "kv": 1})
-    ((_, code),) = codes([good(work, **SHARED, split=split)])
+    ((_, code),) = codes([good(work, **SHARED, splits=split)])
     found = count(code)
     assert found["STAS"] == 16 + 2 * split
     assert not found["MEMBAR.GPU"]

@@ -18,8 +18,13 @@ from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.workloads.computation import Computation
 
 ONE: dict[str, Value] = {"warpgroups": 1, "ping_pong": 0}
-PARTS: dict[str, Value] = {**ONE, "keys": 32, "split": 4}
-WALKING: dict[str, Value] = {"blocks": "tickets", "query_buffers": 2, "section": 4, "stages": 3}
+PARTS: dict[str, Value] = {**ONE, "keys": 32, "splits": 4}
+WALKING: dict[str, Value] = {
+    "tile_scheduler": "tickets",
+    "query_buffers": 2,
+    "head_group": 4,
+    "stages": 3,
+}
 TURNED = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.2) * v[b,h,e,j])"
 MIXED = f"q: {E5M2}[b,h,i,d]; k: {E4M3}[b,h,j,d]; v: {E5M2}[b,h,e,j]\n{TURNED}"
 SINKS = form("sinks", E4M3, i=70, d=32)
@@ -42,10 +47,12 @@ def of_form(name: str, dtype: str = E4M3, **changes: Value) -> Case:
 CASES = {
     "scales of heads": case(made(SCALED, E4M3, **LONG)),
     "rows in registers": case(
-        made(SCALED, E4M3, **{**LONG, "d": 160}), keys=160, queries="registers"
+        made(SCALED, E4M3, **{**LONG, "d": 160}), keys=160, query_storage="registers"
     ),
-    "in turn": case(made(SCALED, E4M3, **LONG), overlap=0, beside=0, keys=96, rescale="always"),
-    "tickets": case(made(SCALED, E4M3, **{**LONG, "i": 150}), own_keys=1, **WALKING),
+    "in turn": case(
+        made(SCALED, E4M3, **LONG), overlap=0, chain_overlap=0, keys=96, rescale="always"
+    ),
+    "tickets": case(made(SCALED, E4M3, **{**LONG, "i": 150}), skip_per_warpgroup=1, **WALKING),
     "two panels of columns": case(made(SCALED, E5M2, **{**LONG, "e": 136}), keys=128),
     "the other float8": of_form("window at both ends", E5M2),
     "keys along memory": case(made(TURNED, E4M3, b=1, h=3, i=70, j=67, d=32, e=21), **ONE, keys=32),
@@ -55,14 +62,14 @@ CASES = {
         form("log of the sum", E4M3, b=1, h=2, i=64, j=97, d=32),
         **ONE,
         keys=32,
-        split=2,
+        splits=2,
         merge="kernel",
     ),
     "a second kernel that begins early": case(
         made(DECODE, E4M3, **FEW), **{**PARTS, "merge": "early"}
     ),
     "parts for a cluster": case(
-        made(DECODE, E4M3, **FEW), **{**PARTS, "split": 2, "merge": "cluster", "stages": 4}
+        made(DECODE, E4M3, **FEW), **{**PARTS, "splits": 2, "merge": "cluster", "stages": 4}
     ),
     "rows without a key": of_form("rows without a key"),
 }
@@ -70,7 +77,7 @@ FURTHER = {
     "prefix lengths": of_form("prefix lengths"),
     "documents": of_form("documents"),
     "bias": of_form("bias"),
-    "alibi": of_form("alibi", beside=2),
+    "alibi": of_form("alibi", chain_overlap=2),
     "softcap": of_form("softcap", E5M2),
     "sinks": case(SINKS, **ONE, keys=64),
     "latent": of_form("latent"),
@@ -79,7 +86,10 @@ FURTHER = {
     "heads stacked as rows": case(made(DECODE, E4M3, **{**LONG, "i": 32}), **ONE),
     "three warpgroups": case(made(SCALED, E4M3, **{**LONG, "i": 150}), warpgroups=3, keys=96),
     "walking": case(
-        made(SCALED, E4M3, **{**LONG, "i": 150}), blocks="persistent", query_buffers=2, section=2
+        made(SCALED, E4M3, **{**LONG, "i": 150}),
+        tile_scheduler="persistent",
+        query_buffers=2,
+        head_group=2,
     ),
     "one tile of keys": case(made(SCALED, E4M3, **LONG), keys=160),
     "few keys": case(form("grouped heads", E4M3, i=70, j=13, d=32), **ONE, keys=32),

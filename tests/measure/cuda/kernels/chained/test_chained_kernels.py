@@ -172,8 +172,8 @@ def test_kernels_compile_for_the_gpu_without_spills():
     template = CudaChained(work, H200)
     for values in (
         {"keys": 64, "warps": 4},
-        {"queries": "registers", "keys": 64, "warps": 4},
-        {"keys": 32, "warps": 4, "split": 32, "merge": "early"},
+        {"query_storage": "registers", "keys": 64, "warps": 4},
+        {"keys": 32, "warps": 4, "splits": 32, "merge": "early"},
     ):
         chosen = {**PLAIN, "columns": 128, **values}
         kernel = template.lower(Schedule("chained", tuple(chosen.items())))

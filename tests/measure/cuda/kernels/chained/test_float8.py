@@ -31,7 +31,7 @@ from tilewright.spaces.workloads.computation import Computation
 
 H200, ADA = cuda_target("sm_90a"), cuda_target("sm_89")
 E4M3, E5M2 = "float8_e4m3fn", "float8_e5m2"
-SHORT = {"keys": 32, "weights": E4M3, "rescale": "moved"}
+SHORT = {"keys": 32, "weight_dtype": E4M3, "rescale": "moved"}
 SCALED = (
     "qs: float32[h]; ks: float32[2]; vs: float32[b,2]; y: bfloat16[b,h,i,e]\nwhere j <= i + 60\n"
     "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * qs[h] * ks[h // 2]) "
@@ -64,21 +64,23 @@ def case(
 
 CASES = {
     "scales of heads": case(made(SCALED, E4M3, **LONG), {**PLAIN, **SHORT}),
-    "rows in registers": case(made(SCALED, E4M3, **LONG), {**HELD, **SHORT, "slices": 2}),
-    "values in bfloat16": case(made(SCALED, E4M3, **LONG), {**HELD, "weights": "bfloat16"}),
+    "rows in registers": case(made(SCALED, E4M3, **LONG), {**HELD, **SHORT, "row_fragments": 2}),
+    "values in bfloat16": case(made(SCALED, E4M3, **LONG), {**HELD, "weight_dtype": "bfloat16"}),
     "part of the columns": case(made(SCALED, E4M3, **LONG), {**PLAIN, **SHORT}, 0),
     "decode": case(made(DECODE, E4M3, **{**LONG, "i": 1}), {**SPLIT, **SHORT, "warps": 1}),
     "merged later": case(form("log of the sum", E4M3, **LONG), {**LATER, **SHORT}),
-    "teams": case(form("causal", E4M3, **EQUAL), {**TEAMS, **SHORT, "split": 1}),
+    "teams": case(form("causal", E4M3, **EQUAL), {**TEAMS, **SHORT, "splits": 1}),
     "clusters": case(form("rows without a key", E4M3, **EQUAL), {**CLUSTER, **SHORT}),
-    "the other float8": case(form("window at both ends", E5M2), {**HELD, **SHORT, "weights": E5M2}),
+    "the other float8": case(
+        form("window at both ends", E5M2), {**HELD, **SHORT, "weight_dtype": E5M2}
+    ),
     "two values": case(form("two values", E4M3), {**PLAIN, **SHORT}),
     "pages": case(form("pages", E4M3), {**PLAIN, **SHORT, "keys": 64}),
     "latent": case(form("latent", E4M3, e=24), {**PLAIN, **SHORT}),
     "scales of keys": case(made(OF_KEYS, E4M3), {**PLAIN, "keys": 32}),
     "deep": case(
         made(DEEP, E4M3, j=137, d=90),
-        {**DEEP_PLAIN, **SHORT, "queries": "shared", "split": 3, "merge": "last"},
+        {**DEEP_PLAIN, **SHORT, "query_storage": "shared", "splits": 3, "merge": "last"},
         kind=ChainedDeep,
     ),
     "deep loss": case(form("loss over a vocabulary", E4M3, d=90), DEEP_PLAIN, kind=ChainedDeep),
@@ -150,7 +152,7 @@ def test_many_random_forms_agree(emulator, begin):
 @pytest.mark.parametrize("target", [ADA, H200], ids=["sm_89", "sm_90a"])
 def test_kernels_compile_and_multiply_float8(target):
     for weights in (E4M3, "bfloat16"):
-        _, kernel = case(made(SCALED, E4M3, **LONG), {**PLAIN, "keys": 32, "weights": weights})
+        _, kernel = case(made(SCALED, E4M3, **LONG), {**PLAIN, "keys": 32, "weight_dtype": weights})
         text = kernel.source.text
         assert text.count("tw::mma_m16n8k32_f32_e4m3_e4m3") == 1 + (weights == E4M3)
         found = compile_cubin(device_text(text) + text, target.name, 120, lambda: False)

@@ -19,8 +19,9 @@ from tilewright.spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {
-    "queries": "shared", "slices": 1, "keys": 16, "warps": 2, "teams": 1, "stages": 2,
-    "residency": 1, "rescale": "always", "split": 1, "merge": "kernel", "order": "rows",
+    "query_storage": "shared", "row_fragments": 1, "keys": 16, "warps": 2, "warp_splits": 1,
+    "stages": 2,
+    "blocks_per_sm": 1, "rescale": "always", "splits": 1, "merge": "kernel", "order": "rows",
 }  # fmt: skip
 PRODUCT = "p[i,j] = sum[d](x[i,d] * u[j,d])\n"
 FORMS = {
@@ -35,10 +36,10 @@ FORMS = {
 }
 SCHEDULES: dict[str, dict[str, Value]] = {
     "plain": {},
-    "last": {"split": 3, "merge": "last", "slices": 2},
-    "later": {"split": 4, "keys": 32, "queries": "registers"},
-    "teams": {"teams": 4, "warps": 1},
-    "clusters": {"teams": 2, "split": 2, "merge": "cluster", "stages": 4},
+    "last": {"splits": 3, "merge": "last", "row_fragments": 2},
+    "later": {"splits": 4, "keys": 32, "query_storage": "registers"},
+    "teams": {"warp_splits": 4, "warps": 1},
+    "clusters": {"warp_splits": 2, "splits": 2, "merge": "cluster", "stages": 4},
 }
 BIASED = PRODUCT + "y[i] = argmax[j](p[i,j] + c[j])"
 

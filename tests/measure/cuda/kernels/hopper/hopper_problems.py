@@ -20,22 +20,22 @@ from tilewright.spaces.space import NO_PREFERENCE, Space
 from tilewright.spaces.workloads.workload import Workload
 
 USUAL: dict[str, Value] = {
-    "swapped": False,
+    "swap_ab": False,
     "block_m": 128,
     "block_n": 128,
     "schedule": "cooperative",
     "consumers": 2,
     "producer_registers": 40,
-    "residency": 1,
+    "blocks_per_sm": 1,
     "cluster": "1x1",
     "depth": 64,
-    "staging": 1,
+    "store_buffers": 1,
     "stages": 3,
     "in_flight": 0,
     "splits": 1,
-    "exchange": "add",
+    "merge": "add",
     "raster": "along_columns",
-    "group": 1,
+    "raster_group": 1,
 }
 TYPES = (
     ("bfloat16", "bfloat16"),

@@ -36,10 +36,10 @@ def test_many_random_schedules_agree_with_the_reference(emulator, seed):
 
 
 PLAIN = Problem({**SIZES, "k": 600, "epilogue": "x + bias[n]"}, {"stages": 3}, 1)
-CLUSTER = Problem({**SIZES, "k": 600}, {"cluster": "2x1", "staging": 2, "block_n": 64})
+CLUSTER = Problem({**SIZES, "k": 600}, {"cluster": "2x1", "store_buffers": 2, "block_n": 64})
 TAKING_TURNS = Problem({**SIZES, "k": 600}, {**TURNS, "in_flight": 1}, 1)
-SHARED = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 3)
-APART = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 4)  # parts in unlike blocks
+SHARED = Problem({**SIZES, "k": 600}, {"splits": 2, "store_buffers": 0}, 3)
+APART = Problem({**SIZES, "k": 600}, {"splits": 2, "store_buffers": 0}, 4)  # parts in unlike blocks
 SLOW = "  if (threadIdx.x / 32 == 8) for (int i = 0; i < 20; i++) tw::sync_warp();\n" + START
 DRAIN = "      for (int i = 0; "
 FETCHED = Problem(
@@ -222,7 +222,7 @@ def test_operands_larger_than_l2_may_leave_it_first(emulator):
     target = replace(small_target(), l2_bytes=a.span_bytes)
     assert a.span_bytes < b.span_bytes
     template = Hopper(made, target)
-    values = {**{d.name: d.values[0] for d in template.decisions}, **USUAL, "streams": True}
+    values = {**{d.name: d.values[0] for d in template.decisions}, **USUAL, "evict_first": True}
     kernel = Space(made, target, [template]).lower(Schedule("hopper", tuple(values.items())))
     assert "&m_map, barrier, depth0, m0);" in kernel.source.body
     assert "&n_map, barrier, n0 + " in kernel.source.body
@@ -233,4 +233,4 @@ def test_operands_larger_than_l2_may_leave_it_first(emulator):
 
 def test_what_fits_into_l2_has_no_priority():
     made = workload("matmul", **SIZES)
-    assert "streams" not in [d.name for d in Hopper(made, small_target()).decisions]
+    assert "evict_first" not in [d.name for d in Hopper(made, small_target()).decisions]

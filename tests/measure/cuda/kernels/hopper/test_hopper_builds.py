@@ -79,14 +79,14 @@ def check_code(candidate: Candidate, found: Counter[str]) -> None:
     assert found["QGMMA" if kind.startswith("float8") else "HGMMA"], schedule
     assert found["UTMALDG"] >= 2, schedule
     assert not found["LDL"] + found["STL"], schedule
-    exchanges = schedule["exchange"] == "cluster"
+    exchanges = schedule["merge"] == "cluster"
     if schedule["splits"] == 1 or exchanges:  # blocks that share no sums through global memory
         assert not found["MEMBAR.GPU"], schedule
     # each thread sends four sums at a time, and passes over those of its own slice
     vectors = schedule["block_m"] * schedule["block_n"] // schedule["consumers"] // 512
     assert found["STAS"] == exchanges * vectors, schedule
-    assert bool(found["UTMASTG"]) == (schedule["staging"] != 0), schedule
-    if schedule["staging"] and candidate.job.workload.output.element.bytes == 2:
+    assert bool(found["UTMASTG"]) == (schedule["store_buffers"] != 0), schedule
+    if schedule["store_buffers"] and candidate.job.workload.output.element.bytes == 2:
         assert found["STSM"], schedule
 
 
@@ -97,14 +97,14 @@ def test_random_schedules_build(each):
 
 @pytest.mark.parametrize("each", EACH)
 def test_exchanges_in_clusters_build(each):
-    found = drawn(each, 1, {"exchange": "cluster"})
+    found = drawn(each, 1, {"merge": "cluster"})
     assert len(found) >= 2 * each
     assert all("atomic_add" not in candidate.kernel.source.body for candidate in found)
     check(found)
 
 
 def test_two_blocks_find_registers_on_a_multiprocessor():
-    found = drawn(1, 1, {"residency": 2})
+    found = drawn(1, 1, {"blocks_per_sm": 2})
     assert len(found) >= 4
     check(found)
     builder = NvrtcBuilder(HOPPER, jobs=2)

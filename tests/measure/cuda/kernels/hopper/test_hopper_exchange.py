@@ -17,12 +17,12 @@ from tilewright.measure.cuda.emulator import Emulator, verify
 SIZES: dict[str, int | str] = {"m": 128, "n": 264, "k": 488, "dtype": "bfloat16"}
 EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}
 FLOAT8 = {**SIZES, "dtype": "float8_e4m3fn", "b": "col"}
-TWO = {"splits": 2, "exchange": "cluster"}
-THREE = {"splits": 3, "exchange": "cluster", "block_n": 96}
-FOUR = {"splits": 4, "exchange": "cluster", "block_n": 64}
-EIGHT = {"splits": 8, "exchange": "cluster", "block_n": 128}
+TWO = {"splits": 2, "merge": "cluster"}
+THREE = {"splits": 3, "merge": "cluster", "block_n": 96}
+FOUR = {"splits": 4, "merge": "cluster", "block_n": 64}
+EIGHT = {"splits": 8, "merge": "cluster", "block_n": 128}
 LOW = {"block_m": 64, "consumers": 1, "producer_registers": 0}
-SWAPPED = {"swapped": True, "block_m": 128}
+SWAPPED = {"swap_ab": True, "block_m": 128}
 
 CHOSEN = {
     "two parts": Problem(SIZES, TWO, 8),
@@ -30,8 +30,12 @@ CHOSEN = {
     "four, one low tile": Problem({**EPILOGUE, "m": 64}, {**FOUR, **LOW}, 20),
     "eight, a short last part": Problem({**SIZES, "m": 100, "k": 968}, EIGHT, 24),
     "six": Problem({**SIZES, "k": 712}, {**THREE, "splits": 6}, 20),
-    "direct": Problem({**EPILOGUE, "m": 127, "n": 135, "b": "col"}, {**FOUR, "staging": 0}, 12),
-    "direct slices of 8": Problem({**SIZES, "m": 72}, {**EIGHT, "block_n": 64, "staging": 0}, 40),
+    "direct": Problem(
+        {**EPILOGUE, "m": 127, "n": 135, "b": "col"}, {**FOUR, "store_buffers": 0}, 12
+    ),
+    "direct slices of 8": Problem(
+        {**SIZES, "m": 72}, {**EIGHT, "block_n": 64, "store_buffers": 0}, 40
+    ),
     "two blocks of rows each": Problem({**EPILOGUE, "m": 256}, {**FOUR, "block_m": 256}, 20),
     "three warpgroups, in flight": Problem(
         {**SIZES, "m": 192},
@@ -39,25 +43,25 @@ CHOSEN = {
         8,
     ),
     "two blocks on a multiprocessor": Problem(
-        {**EPILOGUE, "m": 100}, {**FOUR, **LOW, "residency": 2}, 20
+        {**EPILOGUE, "m": 100}, {**FOUR, **LOW, "blocks_per_sm": 2}, 20
     ),
     "tails of tiles along rows": Problem(
         {**EPILOGUE, "m": 72, "n": 80, "k": 264},
-        {**TWO, **LOW, "block_n": 16, "staging": 0, "raster": "along_rows"},
+        {**TWO, **LOW, "block_n": 16, "store_buffers": 0, "raster": "along_rows"},
         20,
     ),
     "half rows of depth": Problem({**SIZES, "a": "col"}, {**FOUR, "depth": 32, "stages": 6}, 20),
-    "swapped": Problem({**EPILOGUE, "m": 72}, {**FOUR, **SWAPPED}, 24),
+    "swap_ab": Problem({**EPILOGUE, "m": 72}, {**FOUR, **SWAPPED}, 24),
     "swapped, direct": Problem(
-        {**EPILOGUE, "m": 66, "b": "col"}, {**TWO, **SWAPPED, "block_n": 80, "staging": 0}, 8
+        {**EPILOGUE, "m": 66, "b": "col"}, {**TWO, **SWAPPED, "block_n": 80, "store_buffers": 0}, 8
     ),
     "swapped float32, staged twice": Problem(
         {**EPILOGUE, "m": 64, "out": "float32"}, {**EIGHT, **SWAPPED, "block_n": 64}, 24
     ),
     "float32 staged four times": Problem(
-        {**SIZES, "out": "float32"}, {**FOUR, "block_n": 128, "staging": 4}, 12
+        {**SIZES, "out": "float32"}, {**FOUR, "block_n": 128, "store_buffers": 4}, 12
     ),
-    "staged twice": Problem({**SIZES, "dtype": "float16"}, {**TWO, "staging": 2}, 8),
+    "staged twice": Problem({**SIZES, "dtype": "float16"}, {**TWO, "store_buffers": 2}, 8),
     "tfloat32": Problem(
         {**SIZES, "dtype": "tfloat32", "b": "col", "epilogue": "x + bias[n]"},
         {**FOUR, "depth": 32},
@@ -66,7 +70,7 @@ CHOSEN = {
     "float8": Problem({**FLOAT8, "k": 912}, {**FOUR, "depth": 128, "stages": 2}, 20),
     "float8 added up in float32": Problem(
         {**FLOAT8, "k": 720, "epilogue": "relu(x + bias[n])"},
-        {**THREE, "promotion": 2, "stages": 4},
+        {**THREE, "promotion_interval": 2, "stages": 4},
         12,
     ),
 }
@@ -88,7 +92,7 @@ def test_parts_are_the_blocks_of_a_cluster_and_nothing_goes_through_global_memor
 
 
 def check(emulator: Emulator, count: int, seed: int) -> None:
-    check_drawn(emulator, drawn(count, seed, 4, (8, 16, 32), {"exchange": "cluster"}, 4), seed)
+    check_drawn(emulator, drawn(count, seed, 4, (8, 16, 32), {"merge": "cluster"}, 4), seed)
 
 
 def test_random_schedules_agree_with_the_reference(emulator):
@@ -104,7 +108,7 @@ def test_many_random_schedules_agree_with_the_reference(emulator, seed):
 # ---------------------------------------------------------------- planted bugs
 
 PLAIN = Problem({**SIZES, "k": 600}, {**FOUR, "stages": 3}, 20)
-FLYING = Problem({**SIZES, "k": 600}, {**TWO, "staging": 0, "in_flight": 1}, 8)
+FLYING = Problem({**SIZES, "k": 600}, {**TWO, "store_buffers": 0, "in_flight": 1}, 8)
 SAY = "  tw::cluster_arrive_relaxed();\n"
 HEAR = "      tw::cluster_wait();\n"
 MAKE, SHOW = "    tw::mbarrier_init(shared + 114736, 1);\n", "    tw::fence_barrier_init();\n"

@@ -46,9 +46,9 @@ def cases(name: str, count: int, wanted: Wanted = lambda values: True) -> list[C
 
 
 WAYS: dict[str, Wanted] = {
-    "direct": lambda v: not v["staging"],
-    "staged": lambda v: bool(v["staging"]),
-    "swapped": lambda v: bool(v["swapped"]),
+    "direct": lambda v: not v["store_buffers"],
+    "staged": lambda v: bool(v["store_buffers"]),
+    "swapped": lambda v: bool(v["swap_ab"]),
     "shared by a cluster": lambda v: v["cluster"] != "1x1",
 }
 CASES = {
@@ -62,8 +62,8 @@ CASES |= {
     f"rows of images {number}": case for number, case in enumerate(cases("rows of images", 3))
 }
 BROKEN = {
-    "staged": cases("wide panels", 3, lambda v: bool(v["staging"]) and not v["swapped"])[2],
-    "direct": cases("images", 3, lambda v: not v["staging"] and v["cluster"] == "1x1")[2],
+    "staged": cases("wide panels", 3, lambda v: bool(v["store_buffers"]) and not v["swap_ab"])[2],
+    "direct": cases("images", 3, lambda v: not v["store_buffers"] and v["cluster"] == "1x1")[2],
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {

@@ -51,9 +51,9 @@ def made(name: str, **decisions: object) -> Case:
 CASES = {f"{name}, {n}": case for name in TEXTS for n, case in enumerate(cases(name, 5))}
 PLAIN = {"cluster": "1x1", "splits": 1, "schedule": "cooperative"}
 BROKEN = {
-    "plain": made("gated", staging=0, block_n=64, **PLAIN),
-    "staged": made("gated", staging=2, block_n=64, **PLAIN),
-    "deep": made("along the depth, with others beside", block_n=64, staging=0, **PLAIN),
+    "plain": made("gated", store_buffers=0, block_n=64, **PLAIN),
+    "staged": made("gated", store_buffers=2, block_n=64, **PLAIN),
+    "deep": made("along the depth, with others beside", block_n=64, store_buffers=0, **PLAIN),
     "shared": made("gated", cluster="2x1", splits=1),
     "split": made("gated", cluster="1x1", splits=2),
 }

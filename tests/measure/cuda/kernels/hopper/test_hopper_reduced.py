@@ -20,9 +20,10 @@ from tilewright.spaces.workloads.computation import Computation
 
 SMALL, H200 = small_target(), cuda_target("sm_90a")
 PLAIN: dict[str, Value] = {
-    "swapped": False, "block_m": 64, "block_n": 64, "exchange": "add", "schedule": "cooperative",
-    "consumers": 1, "producer_registers": 0, "residency": 1, "cluster": "1x1", "depth": 32,
-    "staging": 0, "stages": 2, "in_flight": 0, "splits": 1, "raster": "along_columns", "group": 1,
+    "swap_ab": False, "block_m": 64, "block_n": 64, "merge": "add", "schedule": "cooperative",
+    "consumers": 1, "producer_registers": 0, "blocks_per_sm": 1, "cluster": "1x1", "depth": 32,
+    "store_buffers": 0, "stages": 2, "in_flight": 0, "splits": 1, "raster": "along_columns",
+    "raster_group": 1,
     "chunk": 16,
 }  # fmt: skip
 PRODUCT = "z[i,j] = sum[d](x[i,d] * w[j,d])\n"

@@ -41,7 +41,7 @@ IMAGES = {
 def patched(space, count: int, seed: int):
     """Random schedules that read the image in place."""
     rows = space.sample(np.random.default_rng(seed), 512)
-    found = [s for s in map(space.schedule, np.unique(rows, axis=0)) if s["borders"] == "patched"]
+    found = [s for s in map(space.schedule, np.unique(rows, axis=0)) if s["padding"] == "patched"]
     return list(np.random.default_rng(seed).permutation(np.array(found, object))[:count])
 
 
@@ -72,7 +72,7 @@ def test_an_image_in_place_is_not_copied_before():
 )
 def test_images_without_borders_or_with_short_runs_have_no_patches(text):
     template = WindowsTemplate(workload(text), machine())
-    assert "borders" not in {decision.name for decision in template.decisions}
+    assert "padding" not in {decision.name for decision in template.decisions}
 
 
 def test_tiles_that_cross_a_border_are_counted():
@@ -118,7 +118,7 @@ def test_every_planted_bug_is_found(tmp_path):
     target = dataclasses.replace(
         machine(vector_bytes=16), isa="generic", bf16_dot=False, flags=("-O0",)
     )
-    values = {"borders": "patched", "pack_right": True, "tile_rows": 5, "tile_vectors": 2}
+    values = {"padding": "patched", "pack_right": True, "tile_rows": 5, "tile_vectors": 2}
     values |= {"row_workers": 1, "column_workers": 1, "batch_workers": 1, "unroll": 1}
     values |= {"order": "rows_outer", "block_depth": 128, "block_columns": 64}
     template = WindowsTemplate(w, target)
