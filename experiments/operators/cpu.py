@@ -135,7 +135,7 @@ def _of_kernels(workload: Workload) -> Workload:
 
 
 def _is_allowed_more(workload: Workload, target: Target) -> bool:
-    """Whether ``numerics="fast"`` allows templates that ``strict`` does not."""
+    """Tell whether ``numerics="fast"`` allows templates that ``strict`` does not."""
     templates = space_for(workload, target, Numerics.FAST).templates.values()
     return any(t.numerics_of(workload) is Numerics.FAST for t in templates)
 

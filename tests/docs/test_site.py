@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
@@ -35,16 +35,22 @@ def test_every_link_out_of_the_site_is_an_address(site: Site):
     links = {link for name in site.pages for link in site.page(name).links}
     outside = [urlsplit(link) for link in links if urlsplit(link).scheme]
     assert outside
-    for parts in outside:
-        assert parts.scheme in ("https", "mailto")
-        assert re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.hostname or parts.path.partition("@")[2])
+    assert [parts for parts in outside if not is_address(parts)] == []
+
+
+def is_address(parts: SplitResult) -> bool:
+    """Tell whether this is a page or a mailbox at a host with a domain."""
+    host = parts.hostname or parts.path.partition("@")[2]
+    return parts.scheme in ("https", "mailto") and bool(re.fullmatch(r"[\w-]+(\.[\w-]+)+", host))
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_between_files_leads_to_one(page):
+def test_every_link_of_a_file_leads_to_one_or_is_an_address(page):
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
-    links = [link.partition("#")[0] for link in LINK.findall(text) if not urlsplit(link).scheme]
-    dead = [link for link in links if link and not (page.parent / link).exists()]
+    links = {link: urlsplit(link) for link in LINK.findall(text)}
+    assert all(is_address(parts) for parts in links.values() if parts.scheme)
+    paths = [parts.path for parts in links.values() if not parts.scheme]
+    dead = [path for path in paths if path and not (page.parent / path).exists()]
     assert [link for link in dead if not generated(page.parent / link)] == []
 
 
