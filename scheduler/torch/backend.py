@@ -123,8 +123,7 @@ class _Compiler:
             report.why = "no region is faster by kernels" if found.regions else "it has no region"
             return None
         plain = copied(module)
-        replace_regions(module.graph, regions)
-        module.recompile()
+        replace_regions(module, regions)
         report.by = OURS
         if self._options.judge == "always" or _is_dynamic(inputs):
             return _inductor(module, inputs, settings)

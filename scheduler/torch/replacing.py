@@ -37,8 +37,9 @@ def copied(module: fx.GraphModule) -> fx.GraphModule:
     return made
 
 
-def replace_regions(graph: fx.Graph, regions: Collection[Region]) -> None:
+def replace_regions(module: fx.GraphModule, regions: Collection[Region]) -> None:
     """Let kernels compute ``regions``: each of them reads what other kernels wrote."""
+    graph = module.graph
     order = {node: place for place, node in enumerate(graph.nodes)}
     done: dict[fx.Node, fx.Node] = {}
     for region in sorted(regions, key=lambda region: order[region.outputs[0]]):
@@ -49,6 +50,7 @@ def replace_regions(graph: fx.Graph, regions: Collection[Region]) -> None:
         done[end] = new
     graph.eliminate_dead_code()
     graph.lint()
+    module.recompile()  # Inductor's cache tells graphs apart by their code
 
 
 def pieces(region: Region) -> Piece:
@@ -74,6 +76,7 @@ def pieces(region: Region) -> Piece:
         new = _call(ours.graph, region, given)
     output.args = ((new,),)
     ours.graph.eliminate_dead_code()
+    ours.recompile()
     return Piece(theirs, ours, operands)
 
 

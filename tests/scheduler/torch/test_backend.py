@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from tests.scheduler.torch.models import Attention, Convolutions, Mlp
-from tilewright import Explanation, InputError, explain
-from tilewright.scheduler.torch import backend
+from tilewright import Explanation, InputError, best, explain, workload
+from tilewright.scheduler.torch import backend, choosing, judging, operator
 from tilewright.scheduler.torch.choosing import wait_for_builds
 
 ROOT = Path(__file__).parents[3]
@@ -220,7 +220,7 @@ def test_a_competition_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyP
         torch._dynamo.reset()
         fast = compiled(lambda x: torch.relu(x @ weight), options)
         with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error", RuntimeWarning)
             torch.testing.assert_close(fast(x), torch.relu(x @ weight))
         found += explain(fast).graphs[-1].regions
         monkeypatch.setattr(
@@ -231,9 +231,29 @@ def test_a_competition_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found[0].why in ("faster", "torch is as fast")
 
 
-def test_a_slower_whole_is_torchs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilewright.scheduler.torch import judging
+def test_the_rival_of_a_kernel_is_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that doubles shows where a kernel is called: of a region, and of the whole graph."""
+    put, made = operator.put, []
+    doubling = workload("y[i,j] = relu(sum[k](a[i,k] * b[k,j])) * 2", i=9, j=40, k=40)
+    monkeypatch.setattr(choosing, "put", lambda *given: (made.append(given), put(*given)))
+    ratios = []
 
+    def compared(ours: Any, rival: Any, inputs: Any) -> judging.Times:
+        put(*made[-1][:-1], best(doubling, "cpu", None))
+        ratios.append((ours(inputs[0])[0] / rival(inputs[0])[0]).nanmedian().item())
+        put(*made[-1])
+        return judging.Times(1.0, 2.0)
+
+    monkeypatch.setattr(judging, "in_turns", compared)
+    weight, x = torch.randn(40, 40), torch.randn(9, 40)
+    fast = compiled(lambda x: torch.relu(x @ weight), {"db": None})
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), torch.relu(x @ weight))
+    assert ratios == pytest.approx([2, 2])
+    assert explain(fast).graphs[-1].by == "tilewright"
+
+
+def test_a_slower_whole_is_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = iter([judging.Times(1.0, 2.0), judging.Times(2.0, 1.0)])
     monkeypatch.setattr(judging, "in_turns", lambda *_: next(turns))
     weight, x = torch.randn(40, 40), torch.randn(7, 40)
