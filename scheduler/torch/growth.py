@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from torch import fx
 
+from tilewright.scheduler.torch.masks import band_of, mask_of, sources_of
 from tilewright.scheduler.torch.nodes import has_tensor, name_of
 from tilewright.scheduler.torch.translation.products import factors_of
 from tilewright.scheduler.torch.translation.rules import Kind
@@ -127,6 +128,13 @@ def may_end(node: fx.Node, nodes: Collection[fx.Node], anchor: fx.Node) -> bool:
 
 def _gives_several(node: fx.Node) -> bool:
     return isinstance(node.meta.get("val"), tuple | list)
+
+
+def with_masks(nodes: set[fx.Node]) -> set[fx.Node]:
+    """The same nodes with all that computes the masks of attention, where these are bands."""
+    masks = [mask_of(node) for node in nodes if kind_of(node) is Kind.PRODUCT]
+    bands = [mask for mask in masks if mask is not None and band_of(mask) is not None]
+    return nodes.union(*map(sources_of, bands))
 
 
 def behind(nodes: set[fx.Node]) -> set[fx.Node]:

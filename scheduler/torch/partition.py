@@ -13,12 +13,19 @@ from dataclasses import dataclass
 from torch import fx
 
 from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.growth import behind, closure, grown, may_end, with_producers
+from tilewright.scheduler.torch.growth import (
+    behind,
+    closure,
+    grown,
+    may_end,
+    with_masks,
+    with_producers,
+)
 from tilewright.scheduler.torch.nodes import fake, long_dimensions, shape
 from tilewright.scheduler.torch.translation.program import Translation
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import kind_of
-from tilewright.scheduler.torch.translation.views import is_free, moves_nothing
+from tilewright.scheduler.torch.translation.views import moves_nothing
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import program_workload
 from tilewright.spaces.registry import space_for
@@ -104,7 +111,7 @@ class _Partitioning:
             made = self._region(nodes, end)
             if isinstance(made, Region):
                 self._regions.append(made)
-                self._taken |= {node for node in made.nodes if not is_free(node)}
+                self._taken |= nodes
                 return
             reason = reason or made
         self._refusals.append(Refusal(anchor, reason or "its results are read one by one"))
@@ -136,6 +143,7 @@ class _Partitioning:
     def _translations(self, nodes: set[fx.Node], end: fx.Node) -> list[Translation | str]:
         """The translations with more and more of what is behind operands that would be copied."""
         found: list[Translation | str] = []
+        nodes = with_masks(nodes)
         for _ in range(MOST_TRIES):
             nodes = behind(nodes)
             try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import fx
 
 from tilewright.scheduler.torch.gap import Gap
+from tilewright.scheduler.torch.masks import Band, band_of, mask_of
 from tilewright.scheduler.torch.nodes import arguments, fake, name_of, shape
 from tilewright.scheduler.torch.translation.axes import Dimension
 from tilewright.scheduler.torch.translation.index import Index, Indices
@@ -67,7 +68,7 @@ def _body(translation: Translation, node: fx.Node, place: Placed) -> str:
     scale = given.get("scale")
     scale = shape(query)[3] ** -0.5 if scale is None else scale
     dot = f"sum[{inner}]({first} * {second})" if inner.terms else f"{first} * {second}"
-    score = _masked(translation, given, f"{dot} * {float(scale)!r}", [batch, head, row, own])
+    score = _masked(translation, node, f"{dot} * {float(scale)!r}", [batch, head, row, own])
     if given.get("is_causal") and own.terms:
         if shape(query)[2] != shape(key)[2] and name_of(node) != BY_CPU:
             raise Gap("a causal mask of fewer queries than keys")
@@ -76,13 +77,26 @@ def _body(translation: Translation, node: fx.Node, place: Placed) -> str:
     return f"sum[{own}](softmax[{own}]({score}) * {read})" if own.terms else read
 
 
+def _bound(translation: Translation, band: Band, row: Index, own: Index) -> None:
+    """Hide the keys that are not in a band."""
+    if own.terms and band.after is not None:
+        translation.conditions[f"where {own} <= {row + band.after}"] = str(own)
+    if own.terms and band.before is not None:
+        translation.conditions[f"where {own} >= {row + -band.before}"] = str(own)
+
+
 def _own_axis(translation: Translation, extent: int) -> Index:
     return translation.axes.value(translation.axes.new(extent))
 
 
-def _masked(translation: Translation, given: dict[str, Any], score: str, at: Indices) -> str:
-    mask = given.get("attn_mask", given.get("attn_bias"))
+def _masked(translation: Translation, node: fx.Node, score: str, at: Indices) -> str:
+    """A score with its mask; a mask that is a band bounds the keys instead."""
+    mask = mask_of(node)
     if mask is None:
+        return score
+    if mask in translation.nodes and (band := band_of(mask)):
+        *_, row, own = at
+        _bound(translation, band, row, own)
         return score
     found = translation.argument(mask, at)
     if fake(mask).dtype is torch.bool and not isinstance(found, str):
