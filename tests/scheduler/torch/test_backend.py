@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import fx, nn
+from torch._inductor.compile_fx import compile_fx
 
 from tests.scheduler.torch.models import Attention, Convolutions, Mlp
-from tilewright import Explanation, InputError, best, explain, workload
+from tilewright import Explanation, InputError, Workload, best, detect_target, explain, workload
 from tilewright.scheduler.torch import backend, choosing, judging, operator
+from tilewright.scheduler.torch.capture import captured
 from tilewright.scheduler.torch.choosing import wait_for_builds
+from tilewright.scheduler.torch.partition import partition
 
 ROOT = Path(__file__).parents[3]
 ALWAYS = {"judge": "always", "db": None}
@@ -99,6 +102,30 @@ def test_convolutions_are_kernels_in_any_layout() -> None:
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
         assert found.stride() == wanted.stride()
         assert by_kernels(explain(fast))[-1] == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "size"), [(Mlp(), (5, 32)), (Attention(), (2, 6, 32)), (Convolutions(), (1, 8, 6, 6))]
+)
+def test_a_suite_that_is_extracted_has_the_keys_that_a_compilation_asks_for(model, size) -> None:
+    """So what was tuned by such a suite is called. Both see the graph that Inductor compiles."""
+    target, x = detect_target("cpu"), torch.randn(size)
+    (graph,) = captured(model.eval(), (x,), target)
+    asked: list[Workload] = []
+
+    def inner(module: fx.GraphModule, *_: Any, **__: Any) -> None:
+        asked.extend(region.workload for region in partition(module.graph, target).regions)
+        raise StopIteration
+
+    def only_partitioned(module: fx.GraphModule, inputs: list[Any]) -> Any:
+        with pytest.raises(StopIteration):
+            compile_fx(module, inputs, inner_compile=inner)
+        return module.forward
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(model, backend=only_partitioned)(x)
+    assert asked == [region.workload for region in partition(graph, target).regions] != []
 
 
 def test_a_region_reads_what_another_kernel_wrote() -> None:
