@@ -66,16 +66,16 @@ def default_search(
     return SecondOpinion(space, warm, second)
 
 
-def learned_model(space: Space, adviser: Predictor | None = None) -> Learner:
-    """A model that learns from measurements of ``space`` alone. An adviser's score is a feature of
-    it."""
-    from tilewright.costmodel.advised import AdvisedModel
+def learned_model(space: Space, base: Predictor | None = None) -> Learner:
+    """A model that learns from measurements of ``space`` alone. The score by ``base`` is one of
+    its features."""
     from tilewright.costmodel.model import Settings, XGBoostModel
+    from tilewright.costmodel.stacked import StackedModel
 
     # Half a second of imports, needed only once the first batch is measured.
     threading.Thread(target=_load_early, daemon=True).start()
-    if adviser:
-        return AdvisedModel(adviser, Settings(), only(space))
+    if base:
+        return StackedModel(base, Settings(), only(space))
     return XGBoostModel(space_for=only(space))
 
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.costmodel.draft import drafted
 from tilewright.costmodel.interfaces import CostModel
+from tilewright.costmodel.shortlist import shortlisted
 from tilewright.measure.busy import why_busy
 from tilewright.measure.estimates import Estimate, latency
 from tilewright.measure.tables.file import EmptyDatabaseError
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from tilewright.measure.records.record import Record
     from tilewright.spaces.language import Program
 
-DRAFTED = 1 << 15  # candidates drafted, for a learned model to rank the most promising
+DRAFTED = 1 << 15  # candidates shortlisted, for a learned model to rank the most promising
 NEIGHBOURS = 8
 LESS_SUITED = 1.5
 """How many times farther from the best estimate a schedule may be here than where it was measured:
@@ -300,7 +300,7 @@ def _predicted(space: Space, trials: int, model: CostModel | None) -> Iterator[A
 def _ranked_by(model: CostModel, space: Space) -> list[tuple[Schedule, float]]:
     """The schedules that ``model`` ranks first, with the roofline's estimates."""
     drawn = space.sample(np.random.default_rng(0), DRAFTED)
-    population, _ = drafted(space, drawn, roofline(space.target), model)
+    population, _ = shortlisted(space, drawn, roofline(space.target), model)
     rows = distinct(population)[:PREDICTED]
     schedules = [space.schedule(population[row]) for row in rows]
     return [(schedule, _estimate(space, schedule)) for schedule in schedules]

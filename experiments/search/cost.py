@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.search.results import RESULTS, write
 from tilewright.costmodel.dataset import Group
-from tilewright.costmodel.draft import drafted
+from tilewright.costmodel.shortlist import shortlisted
 from tilewright.scheduler.defaults import blended_model, default_search, only
 from tilewright.scheduler.machine import roofline
 from tilewright.spaces.operators import workload
@@ -94,7 +94,7 @@ def scored(space: Space, rows: int) -> float:
     for _ in range(REPEATS):
         candidates = space.sample(generator, CANDIDATES)
         began = time.perf_counter()
-        drafted(space, candidates, draft, model)
+        shortlisted(space, candidates, draft, model)
         taken.append(time.perf_counter() - began)
     return float(np.median(taken))
 

@@ -22,10 +22,10 @@ import numpy as np
 
 from experiments.search.paired import REACHED, TRIALS, compared
 from experiments.search.warm import is_sibling, transferred
-from tilewright.costmodel.advised import AdvisedModel
 from tilewright.costmodel.model import Settings as TreeSettings
 from tilewright.costmodel.model import XGBoostModel
 from tilewright.costmodel.predictors.blend import Blend
+from tilewright.costmodel.stacked import StackedModel
 from tilewright.scheduler.defaults import only
 from tilewright.scheduler.machine import roofline
 from tilewright.scheduler.replay.forked import shared_out
@@ -76,7 +76,7 @@ class Variant:
         )
 
         def second(avoided: Sequence[Schedule]) -> Search:
-            model = AdvisedModel(known.model, self._applied(TreeSettings()), only(space))
+            model = StackedModel(known.model, self._applied(TreeSettings()), only(space))
             settings = self._applied(SECOND)
             return EvolutionarySearch(space, model, prior, seed, settings, avoided=avoided)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.search.results import RESULTS, estimate, write
 from tilewright.costmodel.dataset import Group
-from tilewright.costmodel.predictors.council import council
+from tilewright.costmodel.predictors.ensemble import ensemble
 from tilewright.scheduler.defaults import default_search
 from tilewright.scheduler.replay.forked import shared_out
 from tilewright.scheduler.replay.formats.reading import read_recordings
@@ -86,7 +86,7 @@ def transferred(
         groups.append(Group(sibling.space, known, latency))
         best = drawn[np.argsort(sibling.seconds[drawn], kind="stable")[:LEADERS]]
         starters.append([recording.space.nearest(schedules[i], generator) for i in best])
-    model = council(groups)
+    model = ensemble(groups)
     assert model is not None, "a sibling has fewer rows than a model needs"
     return Transfer(model, in_turn(starters), same_shape=True)
 

@@ -1,7 +1,7 @@
 """The executor on Ray.
 
 It joins two parts. The pure :mod:`dispatcher <measure.cluster.driving.dispatcher>` decides. A
-process of its own speaks with Ray (:mod:`measure.cluster.speaking.courier`).
+process of its own speaks with Ray (:mod:`measure.cluster.speaking.relay`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.costmodel.dataset import group_examples
 from tilewright.costmodel.interfaces import Example, Predictor
-from tilewright.costmodel.predictors.council import council
+from tilewright.costmodel.predictors.ensemble import ensemble
 from tilewright.spaces.algebra.sequences import in_turn
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
@@ -60,7 +60,7 @@ def transfer(space: Space, database: Database) -> Transfer | None:
     """
     near = relatives(space, database)
     groups, _ = group_examples(near.examples, space_for)
-    model = council(groups)
+    model = ensemble(groups)
     return Transfer(model, near.starters, near.same_shape) if model else None
 
 

@@ -74,8 +74,8 @@ AREAS = (
     ),
     Area("predictions", ("costmodel/**/*.py",), ("tests/costmodel/**/test_*.py",), 10),
     Area(
-        "councils",
-        ("costmodel/predictors/council.py", "costmodel/draft.py"),
+        "ensembles",
+        ("costmodel/predictors/ensemble.py", "costmodel/shortlist.py"),
         ("tests/costmodel/predictors/test_council.py", "tests/costmodel/test_draft.py"),
         5,
     ),

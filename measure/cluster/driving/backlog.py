@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tilewright.measure.cluster.driving.binaries import Binaries
-from tilewright.measure.cluster.driving.crew import Crew, Worker
+from tilewright.measure.cluster.driving.ready_workers import ReadyWorkers, Worker
 from tilewright.measure.cluster.driving.tasks import Queue, Task, failures, losses
 from tilewright.measure.cluster.wire import Stored
 from tilewright.measure.executor import RUN_TOGETHER
@@ -43,7 +43,7 @@ class Backlog:
         self._queues: dict[str, Queue] = {}
         self._tasks: dict[int, Task] = {}
         self._tasks_begun = 0
-        self._crew, self._binaries = Crew(), Binaries()
+        self._ready, self._binaries = ReadyWorkers(), Binaries()
 
     # -- jobs ------------------------------------------------------------------------------
 
@@ -81,22 +81,22 @@ class Backlog:
 
     def join(self, worker: Worker) -> None:
         """A worker is ready."""
-        self._crew.join(worker)
+        self._ready.join(worker)
 
     def leave(self, worker: str, why: str, now: float) -> list[Result]:
         """Remove a lost worker and its task; returns the results that become final by that."""
-        self._crew.leave(worker, why)
+        self._ready.leave(worker, why)
         out = [task for task in self._tasks.values() if task.worker.id == worker]
         lost = f"its worker was lost: {why}"
         return [result for task in out for result in self.lost(task.number, lost, now)]
 
     def rest(self, worker: str, until: float) -> None:
         """Give a worker nothing to do for a while."""
-        self._crew.rest(worker, until)
+        self._ready.rest(worker, until)
 
     def rests(self, worker: str, now: float) -> bool:
         """Tell whether a worker is to get no work for now."""
-        return self._crew.rests(worker, now)
+        return self._ready.rests(worker, now)
 
     def overdue(self, now: float) -> list[str]:
         """Workers that should have answered long ago."""
@@ -104,11 +104,11 @@ class Backlog:
 
     def serving(self, target: Target, role: str = "run") -> list[Worker]:
         """The workers that do this for ``target``."""
-        return self._crew.serving(target, role)
+        return self._ready.serving(target, role)
 
     def ended(self, target: Target, role: str) -> Counter[str]:
         """Count the lost workers that had this role for ``target``, by reason."""
-        return self._crew.ended(target, role)
+        return self._ready.ended(target, role)
 
     # -- answers ---------------------------------------------------------------------------
 
@@ -178,11 +178,11 @@ class Backlog:
         """The next tasks for workers that have none."""
         busy = {task.worker.id for task in self._tasks.values()}
         tasks = []
-        for worker in self._crew.free("run", busy, now):
+        for worker in self._ready.free("run", busy, now):
             if attempt := self._to_run(worker):
                 tasks.append(self._begin(worker, attempt, now))
         ahead = self._ahead()
-        for worker in self._crew.free("build", busy, now):
+        for worker in self._ready.free("build", busy, now):
             if attempt := self._to_build(worker, ahead):
                 ahead[attempt.job.target.fingerprint] += len(attempt.built)
                 tasks.append(self._begin(worker, attempt, now))

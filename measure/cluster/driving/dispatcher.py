@@ -3,7 +3,7 @@ Pure.
 
 It knows the :mod:`fleet <measure.cluster.driving.fleet>`, the :mod:`backlog
 <measure.cluster.driving.backlog>` and who :mod:`drifts <measure.cluster.driving.drift>`; events and
-commands are those of :mod:`measure.cluster.speaking.courier`. Times are Unix times.
+commands are those of :mod:`measure.cluster.speaking.relay`. Times are Unix times.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.measure.cluster.driving.backlog import Backlog
-from tilewright.measure.cluster.driving.crew import Worker
 from tilewright.measure.cluster.driving.drift import Drift
 from tilewright.measure.cluster.driving.fleet import Fleet, Member
 from tilewright.measure.cluster.driving.plan import Needs, Node
+from tilewright.measure.cluster.driving.ready_workers import Worker
 from tilewright.measure.cluster.driving.standing import job_status, lacking, worker_status
 from tilewright.measure.cluster.driving.tasks import Task
 from tilewright.measure.cluster.outfit import fits

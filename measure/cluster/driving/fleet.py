@@ -2,7 +2,7 @@
 
 Each node is asked for its facts, then given its workers. A worker that died is started again: at
 once if it had worked, and after ever longer pauses if it never did. Actions are given as commands
-of :mod:`measure.cluster.speaking.courier`. Times are Unix times.
+of :mod:`measure.cluster.speaking.relay`. Times are Unix times.
 """
 
 from __future__ import annotations

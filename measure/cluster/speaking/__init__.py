@@ -1,1 +1,1 @@
-"""The modules that speak with Ray: the driver's courier and the actors."""
+"""The modules that speak with Ray: the driver's relay and the actors."""

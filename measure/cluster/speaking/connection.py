@@ -1,6 +1,6 @@
 """Ray, safely: a cluster of this machine alone, or one that asks its users for a token.
 
-For the courier's process only, which has nothing else to do with Ray's ways: it may end when the
+For the relay's process only, which has nothing else to do with Ray's ways: it may end when the
 cluster does.
 """
 
@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import tilewright
-from tilewright.measure.cluster.speaking import stranger
+from tilewright.measure.cluster.speaking import probe
+from tilewright.measure.cluster.speaking.probe import CLIENT
 from tilewright.measure.cluster.speaking.sockets import set_short_folder
-from tilewright.measure.cluster.speaking.stranger import CLIENT
 from tilewright.measure.cpu.cores import usable_cpus
 from tilewright.measure.host.directories import cache_directory
 from tilewright.spaces.errors import InputError
@@ -135,9 +135,7 @@ def _reason(error: Exception, address: str) -> str:
     text = " ".join(str(error).split())
     if "Version mismatch" in text:
         return f"the versions of the cluster at {address} differ: {text}"
-    if "token" in text.lower() or (
-        ":" in address and _answer(address).returncode == stranger.REFUSED
-    ):
+    if "token" in text.lower() or (":" in address and _answer(address).returncode == probe.REFUSED):
         if not _has_token():
             return f"the cluster at {address} asks for a token; there is none in {_TOKEN}"
         return f"the cluster at {address} refuses the token in {_TOKEN}"
@@ -224,21 +222,21 @@ def _check_answers(address: str, insecure: bool) -> None:
     """:class:`InputError` if no cluster is there, where Ray would try for minutes, or if it also
     talks to somebody with a wrong token, unless that is allowed."""
     done = _answer(address, RAY_AUTH_TOKEN=secrets.token_hex(32))
-    if done.returncode == stranger.ANSWERED and not insecure:
+    if done.returncode == probe.ANSWERED and not insecure:
         raise InputError(
             f"the cluster at {address} asks nobody for a token, so whoever reaches it commands "
             "it; start it with RAY_AUTH_MODE=token, or allow this with --insecure-cluster"
         )
-    if done.returncode not in (stranger.ANSWERED, stranger.REFUSED):
+    if done.returncode not in (probe.ANSWERED, probe.REFUSED):
         said = done.stderr.decode(errors="replace").split()
         raise InputError(f"no Ray cluster answers at {address}: {' '.join(said[-30:])}")
 
 
 def _answer(address: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """Run :mod:`measure.cluster.speaking.stranger` against the cluster, in this environment with
+    """Run :mod:`measure.cluster.speaking.probe` against the cluster, in this environment with
     more variables.
     """
-    command = [sys.executable, "-m", "tilewright.measure.cluster.speaking.stranger", address]
+    command = [sys.executable, "-m", "tilewright.measure.cluster.speaking.probe", address]
     try:
         return subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""A driver's end of the pipe to its courier, the process that speaks with Ray."""
+"""A driver's end of the pipe to its relay, the process that speaks with Ray."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROOT = Path(__file__).parents[3]
 
 
 class Link:
-    """A courier that was started with a ``configuration``: commands go, events come.
+    """A relay that was started with a ``configuration``: commands go, events come.
 
     :meth:`send` and :meth:`close` may come from any thread; one thread reads :meth:`events`.
     """
@@ -32,7 +32,7 @@ class Link:
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-m", "tilewright.measure.cluster.speaking.courier"),
+                    *(sys.executable, "-P", "-m", "tilewright.measure.cluster.speaking.relay"),
                     canonical_json(configuration),
                 ],
                 stdin=subprocess.PIPE,
@@ -46,28 +46,28 @@ class Link:
         self._writing = threading.Lock()
 
     def send(self, **command: Any) -> None:
-        """Send a command; to nobody, if the courier is gone."""
+        """Send a command; to nobody, if the relay is gone."""
         assert self._process.stdin is not None
         with self._writing, suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(json.dumps(command) + "\n")
             self._process.stdin.flush()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the courier's events until it ends; an unfinished last line is ignored."""
+        """Yield the relay's events until it ends; an unfinished last line is ignored."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.endswith("\n"):
                 yield json.loads(line)
 
     def last_words(self) -> str:
-        """The last line that the courier, or Ray in it, wrote for people."""
+        """The last line that the relay, or Ray in it, wrote for people."""
         with suppress(OSError):
             lines = self._log.read_text(errors="replace").split("\n")
             return next((line.strip() for line in reversed(lines) if line.strip()), "")
         return ""
 
     def close(self) -> None:
-        """End the courier, and a local cluster with it. Idempotent."""
+        """End the relay, and a local cluster with it. Idempotent."""
         assert self._process.stdin is not None
         with self._writing, suppress(BrokenPipeError):
             self._process.stdin.close()

@@ -51,7 +51,7 @@ def status_command(
     Example:
       tilewright status --address 10.0.0.1:6379
     """
-    from tilewright.measure.cluster.inquiry import drivers_at
+    from tilewright.measure.cluster.driver_status import drivers_at
 
     drivers = drivers_at(address, insecure_cluster)
     if format is Format.JSON:

@@ -36,9 +36,9 @@ from tilewright.spaces.cpu.chained.served import why_not_chained
 from tilewright.spaces.cpu.chained.traffic import chained_quantities
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import wide
-from tilewright.spaces.derivation.chained.meetings import Meetings
 from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.derivation.chained.visited_tiles import VisitedTiles
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.magnitude import magnitudes
@@ -72,7 +72,7 @@ class ChainedTemplate(CorrectedTemplate):
         found = chained_of(workload.program)
         assert isinstance(found, Chained)
         self.chained = with_scaled_scores(found)
-        self.meetings = Meetings(self.chained)
+        self.visited_tiles = VisitedTiles(self.chained)
         self.lanes = target.lanes(FLOAT)
         self.decisions = self._decisions()
         self.rules = chained_rules(self)

@@ -65,7 +65,7 @@ class _Passes:
         tile = np.maximum(b.score_rows, b.value_rows)
         last = ceil_div(count % b.rows, tile) * tile
         whole = count // b.rows * b.rows + last
-        tiles, scores = template.meetings.of(b.rows, b.keys)
+        tiles, scores = template.visited_tiles.of(b.rows, b.keys)
         met = float(chained.batches) * scores * whole / count
         tiles = float(chained.batches) * tiles
         return _Passes(b, items, tiles, met, whole / per_batch, len(chained.weighings))

@@ -16,8 +16,8 @@ from tilewright.spaces.cuda.chains.lanes import FINITE, IDENTITIES, across_lanes
 from tilewright.spaces.cuda.chains.scopes import RowScope, ThreadScope
 from tilewright.spaces.cuda.chains.tile_chain import TileChain, Written
 from tilewright.spaces.cuda.reducers import NOWHERE, PLACES
-from tilewright.spaces.derivation.chained.hiding import hiding
 from tilewright.spaces.derivation.chained.levels import Levels
+from tilewright.spaces.derivation.chained.masking import masked_value
 from tilewright.spaces.derivation.chained.reference import may_lag
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -83,7 +83,7 @@ class FragmentChain:
     @cached_property
     def hidden(self) -> Expression | None:
         """What hides a key where it is minus infinity, so that tiles are written once for all."""
-        return hiding(self.chained) if not self.tracks or self.chained.conditions else None
+        return masked_value(self.chained) if not self.tracks or self.chained.conditions else None
 
     def any_tile(
         self, within: Sequence[str], bounds: Sequence[str] = (), between: Sequence[str] = ()

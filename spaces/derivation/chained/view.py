@@ -19,7 +19,7 @@ from math import prod
 
 from tilewright.spaces.derivation.algebra import ONE, factors, product
 from tilewright.spaces.derivation.chained.bounds import bounding_forms
-from tilewright.spaces.derivation.chained.picking import with_picked_sums
+from tilewright.spaces.derivation.chained.gathered_scores import with_gathered_scores
 from tilewright.spaces.derivation.chains.chain import chain
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from tilewright.spaces.derivation.products.forms import Form, axes_of, entries, variable
@@ -178,7 +178,7 @@ class _Reader:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.product, self.over = self._product()
-        self.program = with_picked_sums(program, self.product)
+        self.program = with_gathered_scores(program, self.product)
         self.roles = self._roles()
         self.indexing = self._whole_keys()
         self.score = Read(self.product.name, tuple(map(AxisValue, self.product.axes)))

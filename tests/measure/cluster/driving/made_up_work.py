@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.measure.cluster.simulated import TARGET, WORK, candidate, latency
 from tilewright.measure.cluster.driving.backlog import Backlog
-from tilewright.measure.cluster.driving.crew import Worker
+from tilewright.measure.cluster.driving.ready_workers import Worker
 from tilewright.measure.cluster.wire import Stored
 from tilewright.measure.records.measurement import Job, Measurement, Result, Status
 

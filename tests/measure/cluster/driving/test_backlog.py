@@ -23,7 +23,7 @@ from tests.measure.cluster.driving.made_up_work import (
 )
 from tests.measure.cluster.simulated import TARGET
 from tilewright.measure.cluster.driving.backlog import PIECES_AHEAD, Backlog
-from tilewright.measure.cluster.driving.crew import Worker
+from tilewright.measure.cluster.driving.ready_workers import Worker
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.records.measurement import ErrorKind, Result, Status
 

@@ -1,4 +1,4 @@
-"""The pipe to a courier that ends in the middle of a word."""
+"""The pipe to a relay that ends in the middle of a word."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.spaces.chained_programs import form
-from tilewright.spaces.derivation.chained.meetings import Meetings
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.derivation.chained.visited_tiles import VisitedTiles
 from tilewright.spaces.language import program
 
 ROWS, KEYS = np.arange(45), np.arange(53)
@@ -38,7 +38,7 @@ def test_meetings_are_those_of_the_pairs_that_count(name):
     found = chained_of(form(name))
     assert isinstance(found, Chained)
     sizes = [(rows, keys) for rows in (1, 7, 16, 90, 128) for keys in (1, 8, 53, 64)]
-    tiles, scores = Meetings(found).of(*np.array(sizes).T)
+    tiles, scores = VisitedTiles(found).of(*np.array(sizes).T)
     assert list(zip(tiles, scores, strict=True)) == [counted(name, *size) for size in sizes]
 
 
@@ -46,5 +46,5 @@ def test_a_row_for_each_product_meets_its_own_keys():
     text = "where j <= 20\ny[b,e] = sum[j](softmax[j](sum[d](q[b,d] * k[b,j,d])) * v[b,j,e])"
     found = chained_of(program(text, b=3, j=53, d=8, e=8))
     assert isinstance(found, Chained)
-    tiles, scores = Meetings(found).of(1, np.array([8, 16, 53]))
+    tiles, scores = VisitedTiles(found).of(1, np.array([8, 16, 53]))
     assert (tiles.tolist(), scores.tolist()) == ([3, 2, 1], [21, 21, 21])

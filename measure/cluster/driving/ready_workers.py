@@ -21,7 +21,7 @@ class Worker:
     serves: Callable[[Target], bool]
 
 
-class Crew:
+class ReadyWorkers:
     """The workers that have joined and have not left. Times are Unix times."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, Number, Read, Select
 
 
-def with_picked_sums(program: Program, product: Stage) -> Program:
+def with_gathered_scores(program: Program, product: Stage) -> Program:
     """The program with such sums over the last axis of ``product`` in the place of such reads, in
     maps too; itself where conditions bound that axis, for they would bound the sums."""
     *rows, last = product.axes

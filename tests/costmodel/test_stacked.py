@@ -1,4 +1,4 @@
-"""Boosted trees that also see what an adviser says."""
+"""Boosted trees that also see what another model predicts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilewright.costmodel.advised import AdvisedModel
 from tilewright.costmodel.dataset import Group
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.costmodel.model import Settings, XGBoostModel
+from tilewright.costmodel.stacked import StackedModel
 from tilewright.costmodel.testing.cost_model import CostModelContract
 from tilewright.costmodel.testing.toys import points, product, toy_space, true_latency
 from tilewright.spaces.space import Population, Space
@@ -40,7 +40,7 @@ def only(workload, target):
 
 class TestAdvisedModel(CostModelContract):
     def make(self) -> CostModel:
-        return AdvisedModel(Knowing(informed=False), Settings(), only)
+        return StackedModel(Knowing(informed=False), Settings(), only)
 
     def load(self, path: Path) -> CostModel:
         return XGBoostModel.load(path, space_for=only)
@@ -56,7 +56,7 @@ def test_it_learns_from_few_rows_what_its_adviser_knows(space):
     truth = 1 / latencies(space, others)
     found = []
     for informed in (True, False):
-        model = AdvisedModel(Knowing(informed), Settings(), only)
+        model = StackedModel(Knowing(informed), Settings(), only)
         model.fit_groups([Group(space, rows, latencies(space, rows))])
         found.append(np.corrcoef(model.predict(space, others)[0], truth)[0, 1])
     assert 1 - found[0] < 0.5 * (1 - found[1])
@@ -64,7 +64,7 @@ def test_it_learns_from_few_rows_what_its_adviser_knows(space):
 
 def test_an_adviser_that_tells_nothing_apart_changes_nothing(space):
     rows, others = points(space, 64), points(space, 100, seed=1)
-    models = AdvisedModel(Knowing(informed=False), Settings(), only), XGBoostModel(space_for=only)
+    models = StackedModel(Knowing(informed=False), Settings(), only), XGBoostModel(space_for=only)
     for model in models:
         model.fit_groups([Group(space, rows, true_latency(space, rows))])
     advised, alone = (model.predict(space, others) for model in models)

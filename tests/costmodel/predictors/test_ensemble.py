@@ -9,7 +9,7 @@ import pytest
 
 from tilewright.costmodel.dataset import Group
 from tilewright.costmodel.model import LEAST_ROWS, XGBoostModel
-from tilewright.costmodel.predictors.council import council
+from tilewright.costmodel.predictors.ensemble import ensemble
 from tilewright.costmodel.testing.toys import points, product, toy_space, true_latency
 from tilewright.spaces.space import Space
 from tilewright.spaces.testing.targets import made_up_cpu
@@ -33,7 +33,7 @@ def space() -> Space:
 def test_each_device_has_a_model_of_its_own(space):
     there = toy_space(product(), THERE)
     shapes = [measured(space), measured(toy_space(product(m=64), HERE)), measured(there)]
-    found = council(shapes)
+    found = ensemble(shapes)
     assert [len(member.trained_on) for member in found.members] == [2, 1]
     rows = points(space, 50, seed=1)
     said = [member.predict(space, rows)[0] for member in found.members]
@@ -45,7 +45,7 @@ def test_one_device_is_as_a_model_alone(space):
     alone.fit_groups([measured(space)])
     rows = points(space, 50, seed=1)
     for both in zip(
-        council([measured(space)]).predict(space, rows), alone.predict(space, rows), strict=True
+        ensemble([measured(space)]).predict(space, rows), alone.predict(space, rows), strict=True
     ):
         np.testing.assert_array_equal(*both)
 
@@ -53,12 +53,12 @@ def test_one_device_is_as_a_model_alone(space):
 def test_where_devices_differ_it_is_unsure(space):
     rows = points(space, 50, seed=1)
     there = toy_space(product(), THERE)
-    alike = council([measured(space), measured(there)])
-    different = council([measured(space), measured(there, backwards=True)])
+    alike = ensemble([measured(space), measured(there)])
+    different = ensemble([measured(space), measured(there, backwards=True)])
     assert different.predict(space, rows)[1].mean() > 1.5 * alike.predict(space, rows)[1].mean()
 
 
 def test_a_device_with_few_rows_is_not_heard(space):
     few = measured(toy_space(product(), THERE), LEAST_ROWS - 1)
-    assert len(council([measured(space), few]).members) == 1
-    assert council([few]) is None
+    assert len(ensemble([measured(space), few]).members) == 1
+    assert ensemble([few]) is None

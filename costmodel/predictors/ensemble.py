@@ -11,7 +11,7 @@ from tilewright.costmodel.model import LEAST_ROWS, XGBoostModel
 from tilewright.spaces.space import Population, Space
 
 
-class Council:
+class Ensemble:
     """The mean of several models, each trained on one device; a ``costmodel.interfaces.Predictor``.
 
     Fast schedules differ between devices by more than device sizes explain. Trees trained on all
@@ -30,7 +30,7 @@ class Council:
         return score.mean(axis=0), np.sqrt(variance + score.var(axis=0))
 
 
-def council(groups: Sequence[Group]) -> Council | None:
+def ensemble(groups: Sequence[Group]) -> Ensemble | None:
     """Train a model for each device of ``groups`` that has enough rows; None if none has."""
     members = []
     for device in dict.fromkeys(group.space.target for group in groups):
@@ -38,4 +38,4 @@ def council(groups: Sequence[Group]) -> Council | None:
         if sum(len(group.latency) for group in own) >= LEAST_ROWS:
             members.append(XGBoostModel())
             members[-1].fit_groups(own)
-    return Council(members) if members else None
+    return Ensemble(members) if members else None

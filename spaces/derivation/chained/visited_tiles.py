@@ -11,7 +11,7 @@ from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.products.splitting import Part
 
 
-class Meetings:
+class VisitedTiles:
     """The tiles of keys that each block of rows of a chain visits: from the tile with the first key
     of any of its rows to the last key of any. Bounds that depend on tables or other products are
     ignored.

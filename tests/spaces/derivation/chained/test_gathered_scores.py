@@ -4,7 +4,7 @@ import pytest
 
 from tests.spaces.chained_programs import FORMS, made
 from tests.spaces.cpu.chained.test_template import complaints, computation, kernels
-from tilewright.spaces.derivation.chained.picking import with_picked_sums
+from tilewright.spaces.derivation.chained.gathered_scores import with_gathered_scores
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 
 LOGITS = "l: int32[i](index < 53)\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
@@ -58,4 +58,4 @@ def test_they_agree_with_their_programs(text, tmp_path):
 )
 def test_other_reads_stay(text):
     program = made(text)
-    assert with_picked_sums(program, next(s for s in program.stages if s.reducer)) is program
+    assert with_gathered_scores(program, next(s for s in program.stages if s.reducer)) is program

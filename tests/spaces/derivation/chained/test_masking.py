@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.spaces.chained_programs import PLAIN, SCORE, VALUE, form, made
-from tilewright.spaces.derivation.chained.hiding import hiding
+from tilewright.spaces.derivation.chained.masking import masked_value
 from tilewright.spaces.derivation.chained.reference import may_lag
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 
@@ -20,7 +20,7 @@ def bare(text: str) -> Chained:
 
 def hides(text: str) -> str:
     chained = bare(text)
-    return str(hiding(chained)).replace(str(chained.score), SUM)
+    return str(masked_value(chained)).replace(str(chained.score), SUM)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_score_hides_its_key_where_a_function_of_it_vanishes():
     "weight", [f"sigmoid(-{SCORE})", f"tanh({SCORE})", f"exp(-abs({SCORE}))", f"({SCORE} + 1)"]
 )
 def test_nothing_hides_a_key_where_its_weight_would_not_vanish(weight):
-    assert hiding(bare(f"y[b,h,i,e] = sum[j]({weight} * {VALUE})")) is None
+    assert masked_value(bare(f"y[b,h,i,e] = sum[j]({weight} * {VALUE})")) is None
 
 
 def test_a_maximum_may_lag_where_outputs_are_the_same_for_any():

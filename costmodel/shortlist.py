@@ -25,7 +25,7 @@ def shortlist(
     return np.sort(np.argpartition(latency, count - 1)[:count])
 
 
-def drafted(
+def shortlisted(
     space: Space,
     population: Population,
     draft: AnalyticModel,

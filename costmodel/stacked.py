@@ -9,22 +9,22 @@ from tilewright.costmodel.model import Settings, XGBoostModel
 from tilewright.spaces.space import Population, Space
 
 ADVICE = "advice.score"
-"""The feature that is the adviser's score."""
+"""The feature that is the base model's score."""
 
 
-class AdvisedModel(XGBoostModel):
-    """Predicts as :class:`costmodel.model.XGBoostModel`, with the score by ``adviser`` as a
+class StackedModel(XGBoostModel):
+    """Predicts as :class:`costmodel.model.XGBoostModel`, with the score by ``base`` as a
     feature.
 
-    The trees need not learn again, from few rows, what the adviser knows. :meth:`save` does not
-    write the adviser.
+    The trees need not learn again, from few rows, what the base model knows. :meth:`save` does not
+    write the base model.
     """
 
-    def __init__(self, adviser: Predictor, settings: Settings, space_for: SpaceFor) -> None:
+    def __init__(self, base: Predictor, settings: Settings, space_for: SpaceFor) -> None:
         super().__init__(settings, space_for)
-        self._adviser = adviser
+        self._base = base
 
     def columns(self, space: Space, population: Population) -> dict[str, Column]:
-        """The features of each schedule by name, with the adviser's prediction among them."""
-        advice, _ = self._adviser.predict(space, population)
+        """The features of each schedule by name, with the base model's prediction among them."""
+        advice, _ = self._base.predict(space, population)
         return super().columns(space, population) | {ADVICE: advice}

@@ -1,6 +1,6 @@
 """The process that speaks with Ray for a driver: commands come and events go as lines of JSON.
 
-    python -m measure.cluster.speaking.courier CONFIGURATION
+    python -m measure.cluster.speaking.relay CONFIGURATION
 
 A driver of Ray dies without a word when the cluster's head or the daemon of its own host does. Here
 nothing is lost with it: what is to be done, and what was, the parent knows. This process decides
@@ -53,7 +53,7 @@ class Answer:
     future: Future[Any]
 
 
-class Courier:
+class Relay:
     """Carries out commands one after the other; answers come when they come."""
 
     def __init__(self, outfit: str, say: Say, inbox: queue.Queue[Command | Answer | None]) -> None:
@@ -239,10 +239,10 @@ def main() -> None:
 
     inbox: queue.Queue[Command | Answer | None] = queue.Queue()
     threading.Thread(target=_read_commands, args=(inbox,), daemon=True).start()
-    courier = Courier(configuration["outfit"], say, inbox)
+    relay = Relay(configuration["outfit"], say, inbox)
     say(event="connected", address=address)
     Watch(address, say)
-    courier.serve()
+    relay.serve()
     ray.shutdown()
 
 

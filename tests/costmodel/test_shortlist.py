@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tests.scheduler.replay.toys import hilly
-from tilewright.costmodel.draft import drafted, shortlist
 from tilewright.costmodel.roofs.analytic import AnalyticModel
+from tilewright.costmodel.shortlist import shortlist, shortlisted
 from tilewright.costmodel.testing.toys import points, product, toy_space
 from tilewright.scheduler.defaults import only
 from tilewright.spaces.testing.targets import made_up_cpu
@@ -47,7 +47,7 @@ def test_where_the_roofline_knows_nothing_some_are_taken() -> None:
 
 def test_the_model_ranks_the_shortlist_and_sees_nothing_else() -> None:
     model = Asked()
-    rows, score = drafted(SPACE, ROWS, DRAFT, model, 50)
+    rows, score = shortlisted(SPACE, ROWS, DRAFT, model, 50)
     listed = ROWS[shortlist(SPACE, ROWS, DRAFT, 50)]
     assert np.array_equal(model.rows, listed)
     assert np.array_equal(rows, listed[::-1])

@@ -17,7 +17,7 @@ NOTHING = {"sum": 0.0, "max": -inf, "min": inf}
 """The identity of each reducer."""
 
 
-def hiding(chained: Chained) -> Expression | None:
+def masked_value(chained: Chained) -> Expression | None:
     """The value of a key that all others are computed of, and that hides the key where it is minus
     infinity: what a maximum is of, without positive multiples, or the score. None if there is no
     such value. ``chained`` has bare scores."""
