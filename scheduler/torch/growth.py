@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from torch import fx
 
 from tilewright.scheduler.torch.masks import band_of, mask_of, sources_of
-from tilewright.scheduler.torch.nodes import has_tensor, name_of
+from tilewright.scheduler.torch.nodes import fake, has_tensor, name_of
 from tilewright.scheduler.torch.translation.products import factors_of
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import kind_of
@@ -118,12 +118,23 @@ def with_producers(inside: set[fx.Node], taken: Collection[fx.Node]) -> set[fx.N
 
 def may_end(node: fx.Node, nodes: Collection[fx.Node], anchor: fx.Node) -> bool:
     """Tell whether a region of these nodes can end with one: all else that depends on the anchor is
-    read within it alone. A view at the end costs nothing outside."""
+    read within it alone. A view at the end costs nothing outside, and what widens a result is
+    better done by its readers."""
     if not has_tensor(node) or kind_of(node) is Kind.VIEW or _gives_several(node):
+        return False
+    if _widens(node):
         return False
     depend = {anchor, *descendants(anchor)}
     inner = (each for each in nodes if each is not node and each in depend)
     return all(set(each.users) <= set(nodes) for each in inner)
+
+
+def _widens(node: fx.Node) -> bool:
+    """Tell whether a node only converts to a dtype of more bytes."""
+    if name_of(node) not in ("convert_element_type", "_to_copy"):
+        return False
+    before, after = fake(node.all_input_nodes[0]).dtype, fake(node).dtype
+    return before.itemsize < after.itemsize
 
 
 def _gives_several(node: fx.Node) -> bool:

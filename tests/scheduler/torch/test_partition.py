@@ -43,6 +43,17 @@ def test_every_product_of_a_block_is_in_a_region_and_little_is_left(name: str) -
     assert len(found.left) == LEFT[name], [node.name for node in found.left]
 
 
+@pytest.mark.parametrize("name", ["bert", "convnext"])
+def test_results_of_bfloat16_are_written_as_such(name: str) -> None:
+    """Norms compute in float32, but read what regions before them have rounded."""
+    module, args = blocks.BLOCKS[name]()
+    (graph,) = captured(module.eval(), args, TARGET, dtype=torch.bfloat16)
+    found = partition(graph, TARGET)
+    outputs = [array for region in found.regions for array in region.workload.outputs]
+    assert {array.dtype for array in outputs} == {"bfloat16"}
+    assert not found.left
+
+
 @pytest.mark.parametrize("name", blocks.BLOCKS)
 def test_regions_compute_what_torch_computes(name: str) -> None:
     """Values go through the graph once in float64, and each region's operands are taken there."""
