@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from itertools import chain
 
 import pytest
 
@@ -22,18 +23,26 @@ from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import templates_for
 
 H200 = cuda_target("sm_90a")
+QUICK = 1 << 22
+"""Points of workloads that are looked at in a fraction of a second."""
 SOME = {name: CASES[name] for name in ("turned", "heads", "softmax")}
 
 
 def test_every_template_has_several_workloads_that_can_be_verified():
     served: Counter[str] = Counter()
-    for name, text in CASES.items():
+    for text in CASES.values():
         work = workload(text)
-        if name not in LARGE:  # which take seconds
+        if work.points <= QUICK:
             check_telling(work)
         served.update(t.name for t in templates_for(H200) if t.refuses(work, H200) is None)
     assert {t.name for t in templates_for(H200)} == served.keys()
     assert min(served.values()) >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name not in LARGE])
+def test_every_workload_can_be_verified(name):
+    check_telling(workload(CASES[name]))
 
 
 def test_templates_and_their_cases_take_turns_until_enough_were_judged():
@@ -114,7 +123,7 @@ class Slow(Device):
 
     def run(self, job, built):
         self.begun.set()
-        self.missed = self.compiler.is_closed.wait(0.5)
+        self.missed = self.compiler.is_closed.wait(1.0)
         return super().run(job, built)
 
 
@@ -131,8 +140,9 @@ class Leaving(Compiler):
 def test_what_runs_as_time_is_up_keeps_its_binaries_and_is_judged():
     outcomes = {}
     plan, compiler = Plan(SOME, H200, 30, outcomes), Leaving()
-    device = Slow(compiler)
-    judge(plan.groups(0), compiler, [device], 0.1, plan.take)
+    device, groups = Slow(compiler), plan.groups(0)
+    first = next(groups)  # on a busy machine it takes long to make
+    judge(chain([first], groups), compiler, [device], 0.5, plan.take)
     assert device.begun.is_set()
     assert not device.missed
     assert compiler.is_closed.is_set()
