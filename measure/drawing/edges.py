@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.measure.drawing.aiming import aimed
 from tilewright.measure.drawing.hidden import hidden, hides
 from tilewright.measure.drawing.interfaces import Draw
 from tilewright.measure.drawing.masks import masked_operands
@@ -94,6 +95,8 @@ def _shifted(program: Program) -> Iterator[Edge]:
 
 
 def _with_shift(shift: Shift, draw: ProgramDraw, generator: np.random.Generator) -> Inputs:
+    if shift.one is not None:
+        shift = aimed(shift, draw.program, draw.inputs, draw.rows)
     return shift.applied(draw.inputs)
 
 

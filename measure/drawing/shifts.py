@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.measure.drawing.cancelling import is_read_along
+from tilewright.measure.drawing.scores import scores_of
 from tilewright.measure.drawing.slices import Slices, slices
 from tilewright.spaces.derivation.rounding.rows import Places, reads
 from tilewright.spaces.language.inputs import Spread
 from tilewright.spaces.language.program import Operand, Program
+from tilewright.spaces.language.tree import AxisValue
 
 MEAN = 100.0
 """A large mean of values that are apart by about one."""
@@ -21,6 +23,15 @@ APART = 3.0
 """The factor of an element that is apart from all others."""
 WHOLE = 2
 """Operands at most that have a large mean, one after the other."""
+
+
+@dataclass(frozen=True)
+class One:
+    """A ``place`` along a ``dimension`` of an operand, which is read by an ``axis``."""
+
+    dimension: int
+    place: int
+    axis: str
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,7 @@ class Shift:
     mean: float = 0.0
     rows: int | None = None
     grow: int | None = None
-    one: tuple[int, int] | None = None
+    one: One | None = None
 
     def applied(
         self, inputs: Mapping[str, np.ndarray], known: Mapping[str, Places] | None = None
@@ -49,8 +60,8 @@ class Shift:
             place = self._places(self.grow, values, known) / self.operand.shape[self.grow]
             scale = scale * (GROWN[0] + (GROWN[1] - GROWN[0]) * place)
         if self.one is not None:
-            dimension, at = self.one
-            scale = scale * (self._places(dimension, values, known) == at)
+            places = self._places(self.one.dimension, values, known)
+            scale = scale * (places == self.one.place)
         with np.errstate(all="ignore"):
             return {self.operand.name: self._cast(values.astype(np.float64) * scale + mean)}
 
@@ -84,7 +95,7 @@ def shifts(program: Program, usual: Spread, steep: Spread | None) -> Iterator[Sh
     for own in every[:1]:
         yield from _by_place(own)
     for own in every[:WHOLE][-1:] if steep else ():
-        yield from _apart(own)
+        yield from _apart(program, own.operand)
 
 
 def _by_place(own: Slices) -> Iterator[Shift]:
@@ -96,13 +107,23 @@ def _by_place(own: Slices) -> Iterator[Shift]:
         yield Shift(f"values that grow in {operand.name}", operand, grow=inner[0])
 
 
-def _apart(own: Slices) -> Iterator[Shift]:
-    """One element apart from many equal ones, which together weigh as much: the first, or last."""
-    inner = [d for d in range(len(own.operand.shape)) if d not in own.along]
-    for dimension in inner[:1]:
-        for place, name in ((0, "first"), (own.operand.shape[dimension] - 1, "last")):
-            title = f"all but the {name} in {own.operand.name} equal"
-            yield Shift(title, own.operand, APART, one=(dimension, place))
+def _apart(program: Program, operand: Operand) -> Iterator[Shift]:
+    """One element apart from many equal ones, which together weigh as much: the first, or last of
+    those whose scores are compared."""
+    scores = scores_of(program)
+    compared = scores.program.stages[-1].axes[-scores.over :] if scores else ()
+    every = [
+        (dimension, index.name)
+        for stage in program.stages
+        for read in reads(program, stage)
+        if read.name == operand.name
+        for dimension, index in enumerate(read.indices)
+        if isinstance(index, AxisValue) and index.name in compared
+    ]
+    for dimension, axis in every[:1]:
+        for place, name in ((0, "first"), (operand.shape[dimension] - 1, "last")):
+            title = f"all but the {name} in {operand.name} equal"
+            yield Shift(title, operand, APART, one=One(dimension, place, axis))
 
 
 def cancelling_operands(program: Program) -> set[str]:
