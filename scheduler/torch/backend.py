@@ -21,6 +21,7 @@ import torch
 from torch import fx
 
 from tilewright.measure.database import Database
+from tilewright.measure.memory import memory_limit
 from tilewright.scheduler.opening import opened
 from tilewright.scheduler.torch import judging
 from tilewright.scheduler.torch.choosing import Choice, Choosing
@@ -126,6 +127,9 @@ class _Compiler:
         replace_regions(module, regions)
         report.by = OURS
         if self._options.judge == "always" or _is_dynamic(inputs):
+            return _inductor(module, inputs, settings)
+        if judging.size(inputs) > memory_limit() / 4:
+            report.why = "too large to be compared as a whole"
             return _inductor(module, inputs, settings)
         return _faster(module, plain, inputs, settings, report)
 

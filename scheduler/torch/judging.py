@@ -127,10 +127,15 @@ def _like(tensor: torch.Tensor) -> torch.Tensor:
     return made.zero_()
 
 
+def size(tensors: Sequence[torch.Tensor]) -> int:
+    """Bytes of the elements of all tensors."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
 def rotation(tensors: Sequence[torch.Tensor], cache_bytes: int) -> list[list[torch.Tensor]]:
     """So many sets of tensors like these that a set has left the cache when its turn comes."""
-    size = max(1, sum(tensor.numel() * tensor.element_size() for tensor in tensors))
-    count = min(1 + 2 * cache_bytes // size, MOST_BYTES // size, 1000)
+    bytes = max(1, size(tensors))
+    count = min(1 + 2 * cache_bytes // bytes, MOST_BYTES // bytes, 1000)
     return [like(tensors) for _ in range(max(2, count))]
 
 
