@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tilewright.scheduler.cli.display.choice import Display
 
 
-class Unseen:
+class SilentDisplay:
     """The display of a run that nobody watches."""
 
     def __enter__(self) -> Self:
@@ -39,7 +39,7 @@ def watching(
 ) -> AbstractContextManager[Display]:
     """The display of a run: that of the command line or of a notebook, if it is ``asked`` for."""
     if not asked:
-        return Unseen()
+        return SilentDisplay()
     from tilewright.scheduler.cli.display.choice import display_in_python  # takes a while
 
     return display_in_python(what, target)

@@ -38,8 +38,8 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Told(Column):
-    """A column that each record tells by itself; None and the empty text are missing."""
+class RecordColumn(Column):
+    """A column whose value each record has by itself; None and the empty text are missing."""
 
     of: Callable[[Record], Any]
 
@@ -64,132 +64,140 @@ def _proposal(name: str) -> Callable[[Record], Any]:
 
 
 OF_RECORDS = (
-    Told("key", Kind.TEXT, "", "identifies the attempt in every database", lambda r: r.key),
-    Told("workload", Kind.TEXT, "", "what was computed", lambda r: str(r.workload)),
-    Told("operator", Kind.TEXT, "", "its operator", lambda r: r.workload.operator),
-    Told("device", Kind.TEXT, "", "the hardware", lambda r: device_of(r.target)),
-    Told(
+    RecordColumn("key", Kind.TEXT, "", "identifies the attempt in every database", lambda r: r.key),
+    RecordColumn("workload", Kind.TEXT, "", "what was computed", lambda r: str(r.workload)),
+    RecordColumn("operator", Kind.TEXT, "", "its operator", lambda r: r.workload.operator),
+    RecordColumn("device", Kind.TEXT, "", "the hardware", lambda r: device_of(r.target)),
+    RecordColumn(
         "target",
         Kind.TEXT,
         "",
         "fingerprint of hardware, compiler and threads: equal ones are comparable",
         lambda r: r.target.fingerprint,
     ),
-    Told("template", Kind.TEXT, "", "the family of kernels", lambda r: r.schedule.template),
-    Told("template_version", Kind.TEXT, "", "and its version", lambda r: r.template_version),
-    Told(
+    RecordColumn("template", Kind.TEXT, "", "the family of kernels", lambda r: r.schedule.template),
+    RecordColumn(
+        "template_version", Kind.TEXT, "", "and its version", lambda r: r.template_version
+    ),
+    RecordColumn(
         "numerics",
         Kind.TEXT,
         "",
         "strict, or fast: an algorithm with weaker bounds on errors",
         lambda r: str(numerics_of(r.schedule.template, r.workload, r.target)),
     ),
-    Told(
+    RecordColumn(
         "status",
         Kind.TEXT,
         "",
         "ok; slow: right, but timed once only; error: its own failure; lost: the machine's",
         lambda r: str(r.measurement.status),
     ),
-    Told(
+    RecordColumn(
         "error_kind",
         Kind.TEXT,
         "",
         "how it failed",
         lambda r: r.measurement.error_kind and str(r.measurement.error_kind),
     ),
-    Told(
+    RecordColumn(
         "latency_s",
         Kind.NUMBER,
         "s",
         "time of one call that ranks; of a slow one an upper estimate",
         lambda r: r.measurement.score,
     ),
-    Told(
+    RecordColumn(
         "gflops",
         Kind.NUMBER,
         "10^9 FLOP/s",
         "useful operations a second, the epilogue's not counted",
         _gflops,
     ),
-    Told("samples", Kind.INTEGER, "", "times taken", lambda r: len(r.measurement.samples)),
-    Told(
+    RecordColumn("samples", Kind.INTEGER, "", "times taken", lambda r: len(r.measurement.samples)),
+    RecordColumn(
         "median_sample_s",
         Kind.NUMBER,
         "s",
         "their median",
         lambda r: median(r.measurement.samples) if r.measurement.samples else None,
     ),
-    Told(
+    RecordColumn(
         "busy",
         Kind.TEXT,
         "",
         "by what signs the machine was busy with other things; empty if there were none",
         lambda r: why_busy(r.measurement),
     ),
-    Told(
+    RecordColumn(
         "clock",
         Kind.TEXT,
         "",
         "cpu: thread time; wall; device: events of a GPU",
         lambda r: r.measurement.clock,
     ),
-    Told(
+    RecordColumn(
         "round",
         Kind.TEXT,
         "",
         "search, or final: measured again beside the other best; preliminary: before that",
         lambda r: r.measurement.round,
     ),
-    Told("doubted", Kind.FLAG, "", "whether a later run could not confirm it", lambda r: r.doubted),
-    Told("run", Kind.TEXT, "", "the run that it belongs to", lambda r: r.run),
-    Told("origin", Kind.TEXT, "", "who proposed it, such as random", _proposal("origin")),
-    Told("place_in_run", Kind.INTEGER, "", "candidates of its run before it", _proposal("place")),
-    Told(
+    RecordColumn(
+        "doubted", Kind.FLAG, "", "whether a later run could not confirm it", lambda r: r.doubted
+    ),
+    RecordColumn("run", Kind.TEXT, "", "the run that it belongs to", lambda r: r.run),
+    RecordColumn("origin", Kind.TEXT, "", "who proposed it, such as random", _proposal("origin")),
+    RecordColumn(
+        "place_in_run", Kind.INTEGER, "", "candidates of its run before it", _proposal("place")
+    ),
+    RecordColumn(
         "predicted_mean",
         Kind.NUMBER,
         "of its model",
         "what a cost model predicted before",
         _proposal("mean"),
     ),
-    Told(
+    RecordColumn(
         "predicted_spread",
         Kind.NUMBER,
         "of its model",
         "and the standard deviation of that",
         _proposal("spread"),
     ),
-    Told(
+    RecordColumn(
         "registers",
         Kind.INTEGER,
         "",
         "32-bit registers that a thread of a GPU has, as it was compiled",
         _compiled("registers"),
     ),
-    Told(
+    RecordColumn(
         "spill_bytes",
         Kind.INTEGER,
         "B",
         "that a thread of a GPU spills, as it was compiled; such kernels are not run",
         _compiled("spill_bytes"),
     ),
-    Told("build_seconds", Kind.NUMBER, "s", "to compile it", lambda r: r.measurement.build_seconds),
-    Told(
+    RecordColumn(
+        "build_seconds", Kind.NUMBER, "s", "to compile it", lambda r: r.measurement.build_seconds
+    ),
+    RecordColumn(
         "run_seconds",
         Kind.NUMBER,
         "s",
         "to verify and time it",
         lambda r: r.measurement.run_seconds,
     ),
-    Told(
+    RecordColumn(
         "started_at",
         Kind.NUMBER,
         "s since 1970 (UTC)",
         "when it was measured",
         lambda r: r.measurement.started_at,
     ),
-    Told("host", Kind.TEXT, "", "name of the machine", lambda r: r.measurement.place.host),
-    Told(
+    RecordColumn("host", Kind.TEXT, "", "name of the machine", lambda r: r.measurement.place.host),
+    RecordColumn(
         "toolchain",
         Kind.TEXT,
         "",

@@ -28,7 +28,7 @@ Order = Callable[[Sequence[Task]], Sequence[Task]]
 
 
 @dataclass(frozen=True)
-class Left:
+class Remaining:
     """The budget that remains for further candidates of all tasks.
 
     ``seconds`` leaves out the time for ``pending`` candidates and for comparisons.
@@ -220,7 +220,7 @@ class Tuning:
         if self._heard is None:
             self._heard = self._ledger.elapsed
 
-    def _reason_to_stop(self, task: Task, left: Left) -> Stop | None:
+    def _reason_to_stop(self, task: Task, left: Remaining) -> Stop | None:
         if left.trials <= 0:
             return Stop.TRIALS
         patience = self._budget.patience
@@ -267,11 +267,11 @@ class Tuning:
     def _pending(self) -> int:
         return sum(task.pending for task in self._tasks)
 
-    def _left(self) -> Left:
+    def _left(self) -> Remaining:
         """Compute the budget that remains for further candidates."""
         trials = self._budget.trials - sum(task.submitted for task in self._tasks)
         needed = sum(task.owed for task in self._tasks) + self._reserve(self._tasks)
-        return Left(trials, self._pending(), self._time_left - needed)
+        return Remaining(trials, self._pending(), self._time_left - needed)
 
     @property
     def _time_left(self) -> float:

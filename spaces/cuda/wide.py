@@ -87,7 +87,7 @@ class Wide:
 
     def _compared(self, node: Comparison) -> Value:
         sides = node.left, node.right
-        if all(map(self.magnitudes.is_whole, sides)):
+        if all(map(self.magnitudes.is_integer, sides)):
             left, right = map(self.whole, sides)
         else:
             left, right = (Value(f"(double)({self._real(side)})") for side in sides)

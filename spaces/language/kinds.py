@@ -20,7 +20,7 @@ KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
 """Functions that give whole numbers of whole numbers."""
 
 
-def is_whole(expression: Expression, whole: Set[str], floors: bool = False) -> bool:
+def is_integer(expression: Expression, whole: Set[str], floors: bool = False) -> bool:
     """Tell whether an expression gives integers if the arrays ``whole`` hold them. With ``floors``,
     the result of ``floor`` counts as an integer for any argument.
     """
@@ -34,11 +34,11 @@ def is_whole(expression: Expression, whole: Set[str], floors: bool = False) -> b
         case Read(name, _, outside):
             return name in whole and (outside is None or outside.is_integer())
         case Negation(inner):
-            return is_whole(inner, whole, floors)
+            return is_integer(inner, whole, floors)
         case Binary("/", _, _):
             return False
         case Binary(_, left, right) | Select(_, left, right):
-            return is_whole(left, whole, floors) and is_whole(right, whole, floors)
+            return is_integer(left, whole, floors) and is_integer(right, whole, floors)
         case Call(function, arguments):
-            return function in KEEPING and all(is_whole(a, whole, floors) for a in arguments)
+            return function in KEEPING and all(is_integer(a, whole, floors) for a in arguments)
     return False

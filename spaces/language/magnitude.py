@@ -12,7 +12,7 @@ from tilewright.spaces.dtypes import EXACT
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.bounds import Bounds
 from tilewright.spaces.language.evaluation import LARGEST
-from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.reading.inference import entry_ranges, whole_stages
 from tilewright.spaces.language.residues import Range
@@ -31,23 +31,23 @@ class Magnitudes:
         operands = {o.name for o in self.program.operands if o.element.is_integer}
         return frozenset(operands | whole_stages(self.program.stages, operands))
 
-    def is_whole(self, node: Expression) -> bool:
+    def is_integer(self, node: Expression) -> bool:
         """Tell whether a value is an integer."""
-        return is_whole(node, self.whole)
+        return is_integer(node, self.whole)
 
     def is_large(self, node: Expression) -> bool:
         """Tell whether a value is an integer that float32 may not represent exactly, or is computed
         from such; false for constants alone.
         """
         constant = not node.axes and not node.reads
-        return not constant and self.is_whole(node) and self.reach(node) > EXACT
+        return not constant and self.is_integer(node) and self.reach(node) > EXACT
 
     def compares_large(self, node: Comparison) -> bool:
         """Tell whether a comparison needs integers: a side :meth:`is_large`, or both sides are
         integers and a constant is too large for float32.
         """
         sides = (node.left, node.right)
-        both = all(map(self.is_whole, sides)) and max(map(self.reach, sides)) > EXACT
+        both = all(map(self.is_integer, sides)) and max(map(self.reach, sides)) > EXACT
         return both or any(map(self.is_large, sides))
 
     def takes_integers(self, node: Expression) -> bool:
@@ -69,7 +69,7 @@ class Magnitudes:
         for node in (node for body in bodies for node in body.walk()):
             known = all(read.name in self._entries for read in node.value_reads)
             constant = not node.axes and not node.reads
-            if known and not constant and self.is_whole(node) and self.of(node) > LARGEST:
+            if known and not constant and self.is_integer(node) and self.of(node) > LARGEST:
                 yield node
 
     def reach(self, node: Expression) -> int:

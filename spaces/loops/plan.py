@@ -17,7 +17,7 @@ from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.language.tree import Expression, Read
-from tilewright.spaces.loops.scalars import is_whole_value
+from tilewright.spaces.loops.scalars import is_integer_value
 from tilewright.spaces.workloads.array import Array
 
 ELEMENT = 8
@@ -71,7 +71,7 @@ class Plan:
         for nest in self.nests:
             stage = nest.stage
             argument = stage.reducer is not None and REDUCERS[stage.reducer].argument
-            known[stage.name] = argument or is_whole_value(stage.body, known)
+            known[stage.name] = argument or is_integer_value(stage.body, known)
         return known
 
     @cached_property

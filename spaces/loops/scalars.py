@@ -93,7 +93,7 @@ class Scalars(Operations[Value]):
         return Value(f"tw_{'whole' if whole else 'real'}_{function}({given})", whole)
 
 
-def is_whole_value(expression: Expression, whole: Mapping[str, bool]) -> bool:
+def is_integer_value(expression: Expression, whole: Mapping[str, bool]) -> bool:
     """Tell whether an expression is written as an integer, if the arrays in ``whole`` hold
     integers.
     """

@@ -21,7 +21,7 @@ class Numbers(Protocol):
         """A value of the same in every place."""
         ...
 
-    def is_whole(self, value: Any) -> bool:
+    def is_integer(self, value: Any) -> bool:
         """Tell whether values are integers, not float64 or conditions."""
         ...
 
@@ -62,7 +62,7 @@ class Arrays:
         """A scalar."""
         return np.float64(value)
 
-    def is_whole(self, value: Any) -> bool:
+    def is_integer(self, value: Any) -> bool:
         """By the array's dtype."""
         return np.asarray(value).dtype.kind == "i"
 

@@ -16,8 +16,8 @@ from tilewright.measure.cluster.driving.backlog import Backlog
 from tilewright.measure.cluster.driving.drift import Drift
 from tilewright.measure.cluster.driving.fleet import Fleet, Member
 from tilewright.measure.cluster.driving.plan import Needs, Node
+from tilewright.measure.cluster.driving.progress import job_status, lacking, worker_status
 from tilewright.measure.cluster.driving.ready_workers import Worker
-from tilewright.measure.cluster.driving.standing import job_status, lacking, worker_status
 from tilewright.measure.cluster.driving.tasks import Task
 from tilewright.measure.cluster.outfit import fits
 from tilewright.measure.cluster.status import JobStatus, Tally, WorkerStatus

@@ -96,7 +96,7 @@ def _stage_kernels(around: Surroundings) -> tuple[list[StageKernel], int]:
         if _is_read(program, stage.name):
             shape = tuple(map(around.extent, stage.axes))
             row = stage.axes.index(around.row_axis) if around.row_axis in stage.axes else None
-            kept = Kept(shape, kernel.is_whole, offset, row)
+            kept = Kept(shape, kernel.is_integer, offset, row)
             offset += round_up(kept.bytes, ALIGNMENT)
             around = around.knowing({stage.name: kept})
         kernels.append(replace(kernel, around=around))

@@ -66,7 +66,7 @@ class StageKernel:
         return prod(map(self.around.extent, self.stage.axes))
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Tell whether the stage computes integers alone, which are exact in every kernel."""
         meaning = self._meaning(Statements(), (*self.stage.axes, *self.stage.over))
         if self.stage.reducer is None:

@@ -105,7 +105,7 @@ class Statements:
         """A literal."""
         return self.variable(text(value))
 
-    def is_whole(self, value: Any) -> bool:
+    def is_integer(self, value: Any) -> bool:
         """Tell whether a value has the type of integers."""
         return _kind(value) == WHOLE
 
@@ -121,7 +121,7 @@ class Statements:
             return self.variable(f"{_WHOLE[operator]}({text(a)}, {text(b)})", WHOLE)
         if operator in _COMPARISONS:
             return self.variable(f"{text(a)} {operator} {text(b)}", CONDITION)
-        whole = operator != "/" and self.is_whole(a) and self.is_whole(b)
+        whole = operator != "/" and self.is_integer(a) and self.is_integer(b)
         if operator == "/":
             a = self.wide(a)
         return self.variable(f"{text(a)} {operator} {text(b)}", WHOLE if whole else DOUBLE)

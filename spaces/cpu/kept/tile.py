@@ -128,12 +128,12 @@ class Tile:
     def _multiplies(self) -> bool:
         """Whether what silences a term is multiplied by other numbers, of which some may be
         infinite: no term is left out then."""
-        return self.view.element not in self.view.silencing
+        return self.view.element not in self.view.neutral_outside
 
     @cached_property
     def _silencing(self) -> frozenset[Read]:
         """The reads that are tested together with their term: of several factors none."""
-        found = self.view.silencing
+        found = self.view.neutral_outside
         return found if len(found) == 1 else frozenset()
 
     def _points(self) -> Iterator[tuple[tuple[int, int], By]]:

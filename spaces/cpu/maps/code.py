@@ -114,7 +114,7 @@ class MapCode:
 
     def _blocks(self) -> list[str]:
         """All blocks of the tile, from where they lie to where they are wanted."""
-        (access,), (output,) = self.plane.turned, self.plane.view.outputs
+        (access,), (output,) = self.plane.transposed, self.plane.view.outputs
         names, side = self.names, self.registers.side
         blocks = StraightBlocks(
             side=side,
@@ -144,7 +144,7 @@ class MapCode:
         lines = self._turned.share(i) if self.tiling.turns_ahead else []
         lines += names.at_row(f"row0 + {i}")
         lines += [line for access in view.loaded for line in self._start(access, i)]
-        for access in self.plane.turned if self.tiling.asks else ():
+        for access in self.plane.transposed if self.tiling.asks else ():
             lines += self.lines.fetch(access, names.place(access), i)
         for output in view.outputs:
             lines.append(f"{names.c_type(output)} *{names.row(output)} = {names.place(output)};")

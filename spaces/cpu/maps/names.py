@@ -73,7 +73,7 @@ class Names:
 
     def turned(self, access: Access) -> str:
         """What was transposed of an access for this tile."""
-        return f"(turned + {self.plane.turned.index(access) * self.tiling.turned_elements})"
+        return f"(turned + {self.plane.transposed.index(access) * self.tiling.turned_elements})"
 
     @property
     def start(self) -> str:

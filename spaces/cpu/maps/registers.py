@@ -69,7 +69,7 @@ def goes_straight(plane: Plane, registers: Registers) -> bool:
     """Whether all there is to do is to transpose one array that has a whole block: such blocks may
     go from registers to where they are wanted."""
     whole = min(plane.height, plane.width) >= registers.side
-    alone = len(plane.view.loaded) == len(plane.turned) == len(plane.view.outputs) == 1
+    alone = len(plane.view.loaded) == len(plane.transposed) == len(plane.view.outputs) == 1
     return whole and alone and only_moved(plane) is not None
 
 

@@ -42,7 +42,7 @@ def _covering(extent: int) -> int:
 def _tile_rules(template: MapTemplate) -> list[Rule]:
     plane, lanes = template.plane, template.registers.lanes
     tallest, widest = _covering(plane.height), _covering(max(plane.width, lanes))
-    least_rows = min(template.registers.side, tallest) if plane.turned else 1
+    least_rows = min(template.registers.side, tallest) if plane.transposed else 1
     least = min(LEAST_TILE, min(tallest, 256) * min(widest, 65536))
     return [
         Rule(
@@ -131,7 +131,7 @@ def _straight_rules(side: int) -> list[Rule]:
 def _memory_rules(template: MapTemplate) -> list[Rule]:
     plane, cpu = template.plane, template.cpu
     written = sum(output.array.bytes for output in plane.view.outputs)
-    turned = max((access.array.bytes for access in plane.turned), default=0)
+    turned = max((access.array.bytes for access in plane.transposed), default=0)
     room = cpu.l2_bytes // 2
     return [
         Rule(

@@ -100,7 +100,7 @@ class Tiling:
     @property
     def scratch_elements(self) -> Any:
         """Elements of all that is transposed for one tile."""
-        return np.where(self.straight, 0, len(self.plane.turned) * self.turned_elements)
+        return np.where(self.straight, 0, len(self.plane.transposed) * self.turned_elements)
 
     @property
     def scratch_bytes(self) -> Any:

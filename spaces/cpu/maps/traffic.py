@@ -116,7 +116,9 @@ class _Traffic:
             "instructions": issued + self._turning() + START * self._starts + 60 * self.tiles,
             "register_bytes": self.registers.vector_bytes * vectors * self.streams + self.passing,
             "epilogue_elements": 0.0,
-            "registers": np.minimum(in_use + self.registers.side * bool(self.plane.turned), 1e9),
+            "registers": np.minimum(
+                in_use + self.registers.side * bool(self.plane.transposed), 1e9
+            ),
             "register_fraction": np.minimum(1.0, in_use / registers),
             "independent_chains": unroll,
             "vector_fraction": self.fraction,
@@ -132,7 +134,7 @@ class _Traffic:
     def _turning(self) -> Any:
         """Instructions that transpose blocks in registers."""
         plane, side = self.plane, self.registers.side
-        area = len(plane.turned) * self.planes * plane.width * plane.height
+        area = len(plane.transposed) * self.planes * plane.width * plane.height
         blocks = area / (float(side) * min(side, plane.height)) / self.fraction
         steps = 2 + np.log2(side) + 1.0 * self.tiling.asks + 1.0 * self.tiling.straight
         return blocks * side * steps * (1 + self.tiling.skew * side / plane.width)
@@ -147,7 +149,7 @@ class _Traffic:
         wide = np.minimum(tiling.tile_columns, plane.width)
         few = wide * self.registers.bytes <= FEW_LINES * LINE_BYTES
         together = np.where(tiling.turns_ahead & self.values["streaming_stores"] & few, 0.5, 1)
-        waits = len(plane.turned) * wide * self._waits(wide)
+        waits = len(plane.transposed) * wide * self._waits(wide)
         return together * self.tiles * (len(plane.view.outputs) * high + waits)
 
     def _waits(self, wide: Any) -> Any:
@@ -166,7 +168,7 @@ class _Traffic:
     @cached_property
     def passing(self) -> Any:
         """Bytes written and read again because they are transposed."""
-        passing = 2.0 * self.elements * self.registers.bytes * len(self.plane.turned)
+        passing = 2.0 * self.elements * self.registers.bytes * len(self.plane.transposed)
         return np.where(self.tiling.straight, 0.0, passing)
 
     @cached_property
@@ -180,7 +182,7 @@ class _Traffic:
         read, written = _bytes(view.loaded), _bytes(view.outputs)
         line = LINE_BYTES / self.registers.bytes
         touches = np.maximum(1.0, line / self.tiling.tile_rows)  # of a line of what turns
-        near = read + written + _bytes(self.plane.turned) * (touches - 1)
+        near = read + written + _bytes(self.plane.transposed) * (touches - 1)
         near = near + self.tiling.straight * self._again(read, written)
         stored = written * np.where(self.values["streaming_stores"], 1.0, 2.0)
         least = self.template.workload.least_bytes

@@ -45,7 +45,7 @@ class TurnedBlocks:
 
     def at_once(self) -> list[str]:
         """C that turns all of them for the tile that is begun."""
-        return [line for access in self.names.plane.turned for line in self._all_of(access)]
+        return [line for access in self.names.plane.transposed for line in self._all_of(access)]
 
     def _all_of(self, access: Access) -> list[str]:
         blocks = repeat(*self._counts) * spatial(self._side, self._side)
@@ -95,7 +95,7 @@ class TurnedBlocks:
         start = [n * self._side for n in number]
         turns = [
             ["{", *indented([*self._ends(access), self._turn(access, start)]), "}"]
-            for access in self.names.plane.turned
+            for access in self.names.plane.transposed
         ]
         inside = f"if ({start[0]} < columns && {start[1]} < rows) {{"
         return [inside, *indented([line for lines in turns for line in lines]), "}"]

@@ -14,7 +14,7 @@ from tilewright.spaces.derivation.rows.served import why_product
 from tilewright.spaces.derivation.rows.view import RowOutput, Rows, rows_of
 from tilewright.spaces.dtypes import EXACT
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression, Read
 from tilewright.spaces.workloads.computation import Computation
@@ -105,7 +105,7 @@ def _why_no_sum(rows: Rows) -> str | None:
     for them."""
     known, count = magnitudes(rows.program), rows.column_count
     for r in (reduction for pass_ in rows.plain for reduction in pass_):
-        if r.reducer in ("sum", "prod") and is_whole(r.element, frozenset()):
+        if r.reducer in ("sum", "prod") and is_integer(r.element, frozenset()):
             most = max(1, known.of(r.element))
             bits = log2(most * count) if r.reducer == "sum" else log2(most) * count
             if bits > log2(EXACT):

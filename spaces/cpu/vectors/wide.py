@@ -126,7 +126,7 @@ class Wide:
     def _compared(self, node: Comparison) -> str:
         """A mask as ``vl``."""
         sides = node.left, node.right
-        if all(map(self.magnitudes.is_whole, sides)):
+        if all(map(self.magnitudes.is_integer, sides)):
             left, right = map(self.whole, sides)
         else:
             left, right = (f"tw_doubles({self._double(side)})" for side in sides)

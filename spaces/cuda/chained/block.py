@@ -50,7 +50,7 @@ class Block(SplitKeys):
     @property
     def chained(self) -> Chained:
         """The program, its scores bare."""
-        return self.sizes.chained.bare
+        return self.sizes.chained.unscaled
 
     @property
     def threads(self) -> int:

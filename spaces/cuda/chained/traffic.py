@@ -41,7 +41,7 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     scores = tiles * sizes.rows(c) * c["keys"]
     width = c["columns"] * len(chained.weighings)
     multiplied = scores * (sizes.terms(c) + width)
-    chain = scores * chain_operations(chained.bare)
+    chain = scores * chain_operations(chained.unscaled)
     rescaled = np.where(c["rescale"] == "always", 1.0, 0.2) * tiles * sizes.rows(c) * width
     shared = sizes.terms(c) * sizes.score_bytes + width * sizes.weight_bytes(c)
     products = scores * shared / _PRODUCT

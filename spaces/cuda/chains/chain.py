@@ -34,15 +34,15 @@ where they moved by more than :data:`~spaces.cuda.chains.corrections.LATE`."""
 class FragmentChain:
     """Writes the chain of a slice of sixteen rows over one tile.
 
-    ``chained`` has bare scores (:attr:`~spaces.derivation.chained.view.Chained.bare`), of which a
-    lane has ``elements`` in a tile; ``score`` gives the C text of the one of an index. Rows of a
-    lane over all its slices are ``rows``; row ``h`` of this slice is row ``r``, which the C text
-    ``number`` gives. ``row_leaf`` gives the text of what differs from row to row, for row ``r``,
-    and ``key_leaf`` of what differs from key to key, for row ``r`` and the key ``key``.
-    ``ends`` tells whether some row's keys begin after the first, or end before the last that a
-    tile has. ``rescale`` is one of :data:`RESCALES`; if it is ``late``, totals are those of a
-    ``base`` that stays behind the results until the end: corrections hold for any. Results that
-    come out the same for any base need none beside their states.
+    ``chained`` has unscaled scores (:attr:`~spaces.derivation.chained.view.Chained.unscaled`),
+    of which a lane has ``elements`` in a tile; ``score`` gives the C text of the one of an
+    index. Rows of a lane over all its slices are ``rows``; row ``h`` of this slice is row
+    ``r``, which the C text ``number`` gives. ``row_leaf`` gives the text of what differs from
+    row to row, for row ``r``, and ``key_leaf`` of what differs from key to key, for row ``r``
+    and the key ``key``. ``ends`` tells whether some row's keys begin after the first, or end
+    before the last that a tile has. ``rescale`` is one of :data:`RESCALES`; if it is ``late``,
+    totals are those of a ``base`` that stays behind the results until the end: corrections hold
+    for any. Results that come out the same for any base need none beside their states.
     """
 
     chained: Chained

@@ -48,7 +48,7 @@ def reduced_product_of(workload: Workload) -> ReducedProduct | str:
         return view
     if (_wide(view.rows), _wide(view.columns)) != (_wide(chained.rows), _wide((chained.key,))):
         return f"rows and columns of {chained.score.name} are not numbered as its factors are"
-    product = ReducedProduct(workload, view, chained.bare)
+    product = ReducedProduct(workload, view, chained.unscaled)
     return why_not_implicit(product) or product
 
 

@@ -120,12 +120,12 @@ class MapCode:
             f"const {integer} row0 = {(row * int(self.context.sizes.rows)).text};",
             f"const {integer} column0 = {(column * int(self.context.sizes.columns)).text};",
         ]
-        if plane.turned:
+        if plane.transposed:
             lines += [
                 "const u32 shared = tw::shared_base();",
                 "const int thread = threadIdx.x;",
-                *(line for access in plane.turned for line in self._turning.read(access)),
-                *(line for access in plane.turned for line in self._turning.write(access)),
+                *(line for access in plane.transposed for line in self._turning.read(access)),
+                *(line for access in plane.transposed for line in self._turning.write(access)),
                 "tw::sync_block();",
             ]
         return [*lines, *unrolled(self._mapping, THREAD, self._columns, "c")]

@@ -44,7 +44,7 @@ def _vector_rules(plane: Plane) -> list[Rule]:
         Rule(
             "vector_rows",
             ("tile_rows", "vector"),
-            lambda c: (c["tile_rows"] >= c["vector"]) | (not plane.turned),
+            lambda c: (c["tile_rows"] >= c["vector"]) | (not plane.transposed),
             lambda c: f"a tile of {c['tile_rows']} rows has no vectors of {c['vector']} along rows",
         ),
     ]
@@ -54,7 +54,7 @@ def _extent_rules(plane: Plane) -> list[Rule]:
     """Tiles hardly larger than the plane, and no narrower than what memory gives at a time."""
     tallest, broadest = _covering(plane.height), _covering(plane.width)
     written = max(output.array.element.bytes for output in plane.view.outputs)
-    read = max((access.array.element.bytes for access in plane.turned), default=0)
+    read = max((access.array.element.bytes for access in plane.transposed), default=0)
     least_rows = min(tallest, SECTOR // read) if read else 1
     least_columns = min(broadest, SECTOR // written)
     broadest = max(broadest, LEAST_THREADS // tallest)

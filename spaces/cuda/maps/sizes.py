@@ -93,7 +93,7 @@ class MapSizes:
     @property
     def turned_bytes(self) -> int:
         """Bytes that are exchanged for one point of a tile."""
-        return sum(access.array.element.bytes for access in self.plane.turned)
+        return sum(access.array.element.bytes for access in self.plane.transposed)
 
     @property
     def shared_bytes(self) -> Any:
@@ -112,7 +112,7 @@ class MapSizes:
 def loops_inside(plane: Plane) -> tuple[Loop, ...]:
     """The outer loops of few turns whose turns read the same elements in another order, as halves
     that are turned against each other do: a block does all of them, and reads once."""
-    if plane.turned:
+    if plane.transposed:
         return ()
     return tuple(
         loop
@@ -143,16 +143,18 @@ def splits_sectors(plane: Plane, access: Access) -> bool:
     at a place that loops alone say."""
     whole = SECTOR // access.array.element.bytes
     known = all(isinstance(atom, str) for atom, _ in access.offset.terms)
-    return bool(plane.turned) and known and any(s % whole for s in _steps(plane, access))
+    return bool(plane.transposed) and known and any(s % whole for s in _steps(plane, access))
 
 
 def has_lines(plane: Plane) -> bool:
     """Whether it makes a difference where lanes begin."""
-    return any(splits_sectors(plane, access) for access in (*plane.turned, plane.view.outputs[0]))
+    return any(
+        splits_sectors(plane, access) for access in (*plane.transposed, plane.view.outputs[0])
+    )
 
 
 def widest(plane: Plane) -> int:
     """The longest vector that some array is moved by."""
-    moved = (*plane.turned, *plane.view.outputs)
+    moved = (*plane.transposed, *plane.view.outputs)
     moved += tuple(a for a in plane.view.loaded if plane.kind(a) == ALONG)
     return max(width(plane, access, WIDEST) for access in moved)

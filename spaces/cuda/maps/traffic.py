@@ -37,7 +37,7 @@ def map_quantities(
     operations = useful / elements + (CALL - 1) * counted.special / elements
     accesses = (*view.loaded, *view.outputs)
     widths = [_width(plane, access) for access in accesses]
-    moves = sum(1.0 / np.minimum(w, c["vector"]) for w in widths) + len(plane.turned)
+    moves = sum(1.0 / np.minimum(w, c["vector"]) for w in widths) + len(plane.transposed)
     threads = sizes.threads
     registers = np.minimum(24 + sizes.thread_bytes // 4, target.registers_per_thread)
     occupancy = Occupancy(target, sizes.tiles, threads, registers, sizes.shared_bytes)
@@ -58,7 +58,7 @@ def map_quantities(
         "intensity": operations / moves,
         "main_loop_trips": sizes.chunks,
         "tile_visits": sizes.tiles,
-        "synchronisations": 1.0 * bool(plane.turned),
+        "synchronisations": 1.0 * bool(plane.transposed),
         **occupancy.quantities(sizes.chunks),
         **occupancy.flight(sizes.thread_bytes),
     }
@@ -71,7 +71,7 @@ def _split_bytes(sizes: MapSizes) -> Any:
     first = sizes.values.get("lanes", TILE) == TILE
     written = [(output, sizes.columns) for output in plane.view.outputs]
     total: Any = 0.0
-    for access, tile in [*((access, sizes.rows) for access in plane.turned), *written]:
+    for access, tile in [*((access, sizes.rows) for access in plane.transposed), *written]:
         bytes = access.array.element.bytes
         run = np.where(first, np.minimum(WARP * values["vector"], tile), tile) * bytes
         total += splits_sectors(plane, access) * access.array.bytes * (SECTOR - bytes) / run
@@ -80,5 +80,5 @@ def _split_bytes(sizes: MapSizes) -> Any:
 
 def _width(plane: Plane, access: Access) -> int:
     """Elements that are moved at once at most; one where they are not side by side."""
-    moved = access in plane.view.outputs or access in plane.turned
+    moved = access in plane.view.outputs or access in plane.transposed
     return width(plane, access, 16) if moved or plane.kind(access) == ALONG else 1

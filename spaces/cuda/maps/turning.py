@@ -56,7 +56,7 @@ class Turning:
 
     def shared(self, access: Access) -> str:
         """The address of what turns of an array."""
-        before = self.context.plane.turned[: self.context.plane.turned.index(access)]
+        before = self.context.plane.transposed[: self.context.plane.transposed.index(access)]
         points = int(self.context.sizes.rows * self.context.sizes.columns)
         return f"(shared + {points * sum(a.array.element.bytes for a in before)})"
 

@@ -32,7 +32,7 @@ class Beside:
 
     def places(self) -> list[str]:
         """Read for a tile what says where others are."""
-        return self._read([read for read in self.context.beside if self.context.is_whole(read)])
+        return self._read([read for read in self.context.beside if self.context.is_integer(read)])
 
     def before(self, first: str) -> list[str]:
         """Read all for the first of many tiles, before the loop over them."""
@@ -67,7 +67,7 @@ class Beside:
     def _set(self, read: Read, element: str) -> list[str]:
         """The variable of a tile, of an element as it is in memory."""
         context, name = self.context, self._own(read)
-        kind = "int" if context.is_whole(read) else context.real
+        kind = "int" if context.is_integer(read) else context.real
         value = number_of(element, self._array(read), context.real)
         lines = per_row(context.at_once, [f"{name}[k] = {value};"])
         return [f"{kind} {name}[{context.at_once}];", *lines]

@@ -98,9 +98,9 @@ class Context:
         """The reads that are the same along a row, whole numbers first: they say where others
         are."""
         found = [r for r, place in self.rows.places.items() if not place.by_column]
-        return sorted(found, key=lambda r: not self.is_whole(r))
+        return sorted(found, key=lambda r: not self.is_integer(r))
 
-    def is_whole(self, read: Read) -> bool:
+    def is_integer(self, read: Read) -> bool:
         """Whether a read gives whole numbers."""
         return self._operand(read).element.is_integer
 

@@ -12,7 +12,7 @@ from tilewright.spaces.derivation.rows.passes import expressions
 from tilewright.spaces.derivation.rows.view import RowOutput, Rows
 from tilewright.spaces.dtypes import EXACT
 from tilewright.spaces.language.functions import REDUCERS
-from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Binary, Call, Expression, Number
 
@@ -39,11 +39,11 @@ def _whole_numbers(rows: Rows) -> str | None:
     whole = frozenset(o.name for o in rows.program.operands if o.element.is_integer)
     for pass_ in rows.plain:
         for r in pass_:
-            if is_whole(r.element, whole):
+            if is_integer(r.element, whole):
                 return f"{r.name} is a {r.reducer} of whole numbers; kernels reduce others"
     places = {r.name for p in rows.plain for r in p if REDUCERS[r.reducer].argument}
     for output in rows.outputs:
-        if output.array.element.is_integer and not is_whole(output.value, places):
+        if output.array.element.is_integer and not is_integer(output.value, places):
             return f"{output.array.name} is {output.array.dtype}; kernels round to no integers"
     return next(filter(None, (_why_too_large(rows, output) for output in rows.outputs)), None)
 
@@ -74,7 +74,7 @@ def _functions(rows: Rows) -> str | None:
 def _divides(rows: Rows, node: Binary) -> bool:
     whole = frozenset(o.name for o in rows.program.operands if o.element.is_integer)
     divisor = node.right.value if isinstance(node.right, Number) else 0.0
-    return is_whole(node.left, whole) and divisor >= 1 and divisor.is_integer()
+    return is_integer(node.left, whole) and divisor >= 1 and divisor.is_integer()
 
 
 def _nodes(rows: Rows) -> Iterator[Expression]:

@@ -18,9 +18,9 @@ NOTHING = {"sum": 0.0, "max": -inf, "min": inf}
 
 
 def masked_value(chained: Chained) -> Expression | None:
-    """The value of a key that all others are computed of, and that hides the key where it is minus
-    infinity: what a maximum is of, without positive multiples, or the score. None if there is no
-    such value. ``chained`` has bare scores."""
+    """Find the value of a key that masks the key where it is minus infinity, since all others are
+    computed from it: the element of a maximum, without positive multiples, or the score. None if
+    there is no such value. ``chained`` has unscaled scores."""
     kept = next((r.element for r in chained.scalars if r.reducer == "max"), chained.score)
     found = _without_multiples(kept)
     levels = Levels(chained)

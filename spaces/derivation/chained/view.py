@@ -87,7 +87,7 @@ class Chained:
         return product((self.left, self.factor))
 
     @cached_property
-    def bare(self) -> Chained:
+    def unscaled(self) -> Chained:
         """The same where ``score`` is the sum alone, and what reads it has the factor."""
 
         def scaled(node: Expression) -> Expression:
@@ -242,7 +242,7 @@ class _Reader:
             self.score, left, self.roles.right, factor, scalars, weighings, bounds, conditions,
             outputs, self._places(bodies),
         )  # fmt: skip
-        return chained.bare if chained.reads_key(factor) else chained
+        return chained.unscaled if chained.reads_key(factor) else chained
 
     def _batch_and_rows(
         self, matrices: Iterable[Expression]

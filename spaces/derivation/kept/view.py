@@ -70,7 +70,7 @@ class KeptView:
         return values_read(self.element, self.state)
 
     @cached_property
-    def silencing(self) -> frozenset[Read]:
+    def neutral_outside(self) -> frozenset[Read]:
         """Reads that outside of their array make the element one that changes no result."""
         identity = REDUCERS[self.reducer].identity
         return frozenset(

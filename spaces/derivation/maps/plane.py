@@ -54,7 +54,7 @@ class Plane:
         return self.columns.extent
 
     @cached_property
-    def turned(self) -> tuple[Access, ...]:
+    def transposed(self) -> tuple[Access, ...]:
         """The reads that are contiguous along rows."""
         return tuple(a for a in self.view.loaded if self.kind(a) == TURNED)
 

@@ -65,7 +65,7 @@ class Approximation(ABC):
         """
         if isinstance(x.value, int):
             return self.rules.number(x.value)
-        if self.rules.kind != "float32" or not self.is_whole(x):
+        if self.rules.kind != "float32" or not self.is_integer(x):
             return bounds(x, self.numbers)
         numbers, exact = self.numbers, self.numbers.wide(x.value)
         near = numbers.cast(exact, self.rules.kind)
@@ -82,9 +82,9 @@ class Approximation(ABC):
         exact = numbers.operation("==", b.low, b.high)
         return numbers.select(b.free, infinite, numbers.select(exact, zero, distance))
 
-    def is_whole(self, x: Approximate) -> bool:
+    def is_integer(self, x: Approximate) -> bool:
         """Tell whether these are integers, which are exact in all kernels."""
-        return x.interval is None and self.numbers.is_whole(x.value)
+        return x.interval is None and self.numbers.is_integer(x.value)
 
     def number(self, value: float) -> Approximate:
         """A literal; a whole one is an integer."""
@@ -97,7 +97,7 @@ class Approximation(ABC):
         """The entries, or ``outside``. Beyond borders where no condition holds, any entry."""
         found, within = self.entry(name, [index.value for index in indices])
         if outside is not None and within is not True:
-            constant = int(outside) if self.is_whole(found) else self.numbers.constant(outside)
+            constant = int(outside) if self.is_integer(found) else self.numbers.constant(outside)
             found = self.select(Approximate(within), found, Approximate(constant))
         return self._of_whole(found, indices)
 
@@ -110,7 +110,7 @@ class Approximation(ABC):
         if is_literal(operator, left.value, right.value):
             return self.number(self._operation(operator, left, right))
         value = self._operation(operator, left, right)
-        whole = operator != "/" and self.is_whole(left) and self.is_whole(right)
+        whole = operator != "/" and self.is_integer(left) and self.is_integer(right)
         if operator in ("//", "%") or whole:
             return self._of_whole(Approximate(value), (left, right))
         bounds = self.bounds(left), self.bounds(right)
@@ -141,14 +141,14 @@ class Approximation(ABC):
 
     def call(self, function: str, arguments: Sequence[Approximate]) -> Approximate:
         """A function and its error; none among whole numbers."""
-        if function in _KEEPING and all(map(self.is_whole, arguments)):
+        if function in _KEEPING and all(map(self.is_integer, arguments)):
             return Approximate(self._extreme(function, [a.value for a in arguments]))
         value = self.numbers.call(function, [argument.value for argument in arguments])
         return Approximate(value, self.rules.call(function, list(map(self.bounds, arguments))))
 
     def _varies(self, x: Approximate) -> bool:
         """Tell whether these are integers, and not a literal."""
-        return self.is_whole(x) and not isinstance(x.value, int)
+        return self.is_integer(x) and not isinstance(x.value, int)
 
     def _extreme(self, function: str, values: Sequence[Any]) -> Any:
         """The greater or the lesser of two whole numbers; of one, or of it and its negative."""

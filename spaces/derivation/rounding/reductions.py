@@ -68,7 +68,7 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
     found = _factors(program, stage)
     parts = [factor.fold(meaning) for factor in found]
     values = [part.value for part in parts]
-    if all(meaning.is_whole(part) for part in parts):
+    if all(meaning.is_integer(part) for part in parts):
         return Terms(values)
     wide = [meaning.numbers.wide(value) for value in values]
     sizes = [meaning.numbers.call("abs", [value]) for value in wide]

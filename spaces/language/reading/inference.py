@@ -11,7 +11,7 @@ from tilewright.spaces.dtypes import dtype as element_type
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language.bounds import Bounds
 from tilewright.spaces.language.functions import REDUCERS
-from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.reading.declarations import Declaration
 from tilewright.spaces.language.residues import Range
@@ -118,7 +118,7 @@ def whole_stages(stages: Sequence[Stage], operands: set[str]) -> set[str]:
     whole = set(operands)
     for stage in stages:
         place = stage.reducer is not None and REDUCERS[stage.reducer].argument
-        if place or is_whole(stage.body, whole):
+        if place or is_integer(stage.body, whole):
             whole.add(stage.name)
     return whole
 

@@ -6,7 +6,7 @@ from math import prod
 
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.bounds import Bounds
-from tilewright.spaces.language.kinds import is_whole
+from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.reading.expressions import MAX_DEPTH
@@ -108,7 +108,7 @@ def _check_quotients(program: Program) -> None:
     places += [(f"'where {condition}'", condition) for condition in program.conditions]
     for place, node in ((place, node) for place, body in places for node in body.walk()):
         if isinstance(node, Binary) and node.operator in ("//", "%"):
-            of_whole = is_whole(node.left, whole, floors=True) and is_whole(node.right, whole)
+            of_whole = is_integer(node.left, whole, floors=True) and is_integer(node.right, whole)
             if not of_whole or _may_be_zero(program, node.right):
                 raise InputError(
                     f"{node} in {place}; allowed: {node.operator} of whole numbers by those that "

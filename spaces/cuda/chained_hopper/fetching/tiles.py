@@ -34,7 +34,7 @@ def tiled(chained: Chained) -> Chained:
     rows = tuple(parts if stacked else parts[-1:])
     every = (*chained.batch, *chained.rows)
     heads = tuple(part for part in every if part.extent > 1 and part not in rows)
-    return replace(chained.bare, batch=heads, rows=rows)
+    return replace(chained.unscaled, batch=heads, rows=rows)
 
 
 def row_box(chained: Chained) -> tuple[tuple[Part, int], ...]:

@@ -30,7 +30,7 @@ def test_only_rows_that_begin_within_a_sector_know_lines():
     assert not has_lines(plane_of("y[j, i] = x[i, j]", i=64, j=72))
     assert not has_lines(plane_of("y[i, j] = x[i, j] + b[j]", i=63, j=65))  # nothing turns
     plane = plane_of("y[j, i] = x[i, j]", i=64, j=65)
-    assert splits_sectors(plane, plane.turned[0])
+    assert splits_sectors(plane, plane.transposed[0])
     assert not splits_sectors(plane, plane.view.outputs[0])
     assert has_lines(plane_of("y[j, i] = x[i, j + 1]", i=64, j=64))
     assert has_lines(plane_of("y[j, i] = x[i, j]", i=64, j=72, dtype="bfloat16"))

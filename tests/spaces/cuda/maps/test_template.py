@@ -74,11 +74,11 @@ def test_a_block_does_both_halves_of_what_is_turned_against_itself():
 
 
 def test_vectors_are_as_wide_as_all_steps_allow():
-    (read, *_) = (plane := CudaMap(MAPS["a transposition"], TARGET).plane).turned
+    (read, *_) = (plane := CudaMap(MAPS["a transposition"], TARGET).plane).transposed
     assert width(plane, read, 16) == 8  # 16 bytes of bfloat16, 200 columns of x
     assert width(plane, plane.view.outputs[0], 16) == 4  # 300 of y
     odd = CudaMap(workload("y[j, i] = x[i, j]", i=301, j=203), TARGET).plane
-    assert width(odd, odd.turned[0], 16) == 1
+    assert width(odd, odd.transposed[0], 16) == 1
 
 
 def test_names_and_writing_make_no_difference_to_the_space():

@@ -12,14 +12,14 @@ from tilewright.spaces.derivation.chained.view import Chained, chained_of
 SUM = "sum[d](q[b, h, i, d] * k[b, h // 2, j, d])"
 
 
-def bare(text: str) -> Chained:
+def unscaled(text: str) -> Chained:
     found = chained_of(made(text))
     assert isinstance(found, Chained), found
-    return found.bare
+    return found.unscaled
 
 
 def hides(text: str) -> str:
-    chained = bare(text)
+    chained = unscaled(text)
     return str(masked_value(chained)).replace(str(chained.score), SUM)
 
 
@@ -46,14 +46,14 @@ def test_a_score_hides_its_key_where_a_function_of_it_vanishes():
     "weight", [f"sigmoid(-{SCORE})", f"tanh({SCORE})", f"exp(-abs({SCORE}))", f"({SCORE} + 1)"]
 )
 def test_nothing_hides_a_key_where_its_weight_would_not_vanish(weight):
-    assert masked_value(bare(f"y[b,h,i,e] = sum[j]({weight} * {VALUE})")) is None
+    assert masked_value(unscaled(f"y[b,h,i,e] = sum[j]({weight} * {VALUE})")) is None
 
 
 def test_a_maximum_may_lag_where_outputs_are_the_same_for_any():
     for name in ("causal", "log of the sum", "sinks", "alibi", "gate"):
         found = chained_of(form(name))
         assert isinstance(found, Chained)
-        assert len(may_lag(found.bare)) == 1, name
+        assert len(may_lag(found.unscaled)) == 1, name
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_a_maximum_may_lag_where_outputs_are_the_same_for_any():
     ids=["an output", "weights that nothing divides"],
 )
 def test_a_maximum_that_comes_out_may_not(text):
-    assert not may_lag(bare(text))
+    assert not may_lag(unscaled(text))
 
 
 def test_the_plain_form_is_served_by_both():
     assert hides(PLAIN) == SUM
-    assert may_lag(bare(PLAIN))
+    assert may_lag(unscaled(PLAIN))

@@ -55,7 +55,7 @@ def test_an_output_may_be_along_an_axis_that_is_reduced():
 )
 def test_what_is_outside_is_left_out_only_where_it_says_nothing(text, silences):
     view = kept_of(program(f"x: float32[5]; {text}", q=5, s=3))
-    assert bool(view.silencing) == silences
+    assert bool(view.neutral_outside) == silences
 
 
 def test_borders_are_blocks_in_which_some_tap_may_be_outside():
