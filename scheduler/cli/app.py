@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.scheduler.cli.codes import BAD_INPUT, code_of
+from tilewright.scheduler.cli.completing import words_before
 from tilewright.scheduler.cli.streams import flush, silence
 from tilewright.scheduler.cli.text import say
 from tilewright.scheduler.cli.usage import UsageError, complaint, is_help, summary
@@ -44,6 +45,7 @@ COMMANDS = {
     "doctor": "doctor.doctor_command",
     "cache": "cache.cache_command",
     "bundle": "bundle.bundle_command",
+    "completion": "completion.completion_command",
 }
 """Where each command is, within ``scheduler.cli.commands``."""
 
@@ -58,7 +60,7 @@ def app(arguments: Sequence[str]) -> typer.Typer:
         no_args_is_help=True,
     )
     made.callback()(_tilewright)
-    asked = [name for name in arguments[:1] if name in COMMANDS]
+    asked = [name for name in (arguments or words_before())[:1] if name in COMMANDS]
     for name in asked or COMMANDS:
         module, _, what = COMMANDS[name].partition(".")
         command = getattr(import_module(f"tilewright.scheduler.cli.commands.{module}"), what)

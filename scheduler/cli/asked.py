@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tilewright.scheduler.cli import completing
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.files import open_now
 
@@ -21,11 +22,16 @@ Operator = Annotated[
     typer.Argument(
         help="What to compute: an operator, such as matmul, or a program's text.",
         show_default=False,
+        autocompletion=completing.operators,
     ),
 ]
 Parameters = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME=VALUE...", help="Its parameters, such as m=512 n=512 k=512."),
+    typer.Argument(
+        metavar="NAME=VALUE...",
+        help="Its parameters, such as m=512 n=512 k=512.",
+        autocompletion=completing.parameters,
+    ),
 ]
 ProgramFile = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="A file with a program's text.")

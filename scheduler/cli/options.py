@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tilewright.scheduler.cli import completing
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import LARGEST
 
@@ -28,6 +29,7 @@ TargetName = Annotated[
         "--target",
         help="cpu, cpu:threads=2, cuda (the GPU here), or a named one: cuda:sm_90a.",
         show_default="TILEWRIGHT_TARGET, [tool.tilewright], or cpu",
+        autocompletion=completing.targets,
     ),
 ]
 Threads = Annotated[
@@ -58,6 +60,7 @@ SearchName = Annotated[
         metavar="NAME",
         help="evolutionary (under a cost model), random, exhaustive, genetic, annealing or "
         "iterated-local.",
+        autocompletion=completing.searches,
     ),
 ]
 NumericsOption = Annotated[
@@ -73,6 +76,7 @@ SuiteFile = Annotated[
         "--suite",
         metavar="FILE",
         help="Tune the workloads of a TOML file, or of a shipped suite, such as bert-base.",
+        autocompletion=completing.suites,
     ),
 ]
 Trials = Annotated[

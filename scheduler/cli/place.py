@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tilewright.scheduler.cli import completing
 from tilewright.scheduler.cli.known_clusters import remember
 from tilewright.spaces.cpu.target import CpuTarget, named_threads
 from tilewright.spaces.errors import InputError
@@ -36,6 +37,7 @@ TargetNames = Annotated[
         help="cpu, cpu:threads=2, cuda (the GPU here), or a named one: cuda:sm_90a. Several with "
         "--executor ray.",
         show_default="TILEWRIGHT_TARGET, [tool.tilewright], or cpu",
+        autocompletion=completing.targets,
     ),
 ]
 ExecutorOption = Annotated[

@@ -6,10 +6,15 @@ from typing import Annotated
 
 import typer
 
+from tilewright.scheduler.cli import completing
+
 OfOperator = Annotated[
     str | None,
     typer.Option(
-        "--operator", metavar="NAME", help="Only this operator's; program: those without a name."
+        "--operator",
+        metavar="NAME",
+        help="Only this operator's; program: those without a name.",
+        autocompletion=completing.operators,
     ),
 ]
 OnTarget = Annotated[

@@ -1,0 +1,106 @@
+"""Complete the words of a command line: operators, their parameters and values, targets.
+
+Each function returns the words that may stand where the cursor is. Shells keep those that begin
+with what was typed.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping
+from inspect import Parameter
+from pathlib import Path
+
+import typer
+
+from tilewright.spaces.errors import InputError
+
+LINE = "_TYPER_COMPLETE_ARGS"
+"""The environment variable that holds the command line up to the cursor."""
+CHOICES = {"dtype": ("float32", "bfloat16", "float16"), "a": ("row", "col")}
+CHOICES |= {"b": CHOICES["a"], "c": CHOICES["a"], "out": CHOICES["dtype"]}
+
+
+def words_before() -> list[str]:
+    """The words of the command line that a shell asks to complete, without the command's name and
+    the word at the cursor; none if no shell asks."""
+    line = os.environ.get(LINE, "")
+    words = line.split()
+    return words[1:] if line.endswith(" ") else words[1:-1]
+
+
+def operators(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
+    """The names of all operators."""
+    from tilewright.spaces.named import names
+
+    return names()
+
+
+def parameters(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
+    """The parameters of the operator that have no value yet, or the values that one had before."""
+    operator = context.params.get("operator")
+    name, equals, _ = incomplete.partition("=")
+    if not operator or not str(operator).isidentifier():
+        return []
+    if equals:
+        return [f"{name}={value}" for value in _values(context, operator, name)]
+    given = {str(word).partition("=")[0] for word in context.params.get("parameters") or ()}
+    return [f"{each}=" for each in _parameters(operator) if each not in given]
+
+
+def targets(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
+    """The names of targets."""
+    from tilewright.spaces.target import target_names
+
+    return [*target_names(), "cpu:threads="]
+
+
+def searches(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
+    """The names of searches."""
+    from tilewright.scheduler.strategies.registry import SEARCHES
+
+    return list(SEARCHES)
+
+
+def suites(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
+    """The names of shipped suites."""
+    from tilewright.scheduler.suites.suite import shipped_suites
+
+    return shipped_suites()
+
+
+def _parameters(operator: str) -> Mapping[str, Parameter]:
+    """The parameters of an operator; none of an unknown one."""
+    from tilewright.spaces.named import named
+    from tilewright.spaces.operators import MATMUL
+    from tilewright.spaces.validation import signature
+    from tilewright.spaces.workloads.matmul import matmul
+
+    if operator == MATMUL:
+        return signature.parameters(matmul)
+    try:
+        return named(operator).parameters
+    except InputError:
+        return {}
+
+
+def _values(context: typer.Context, operator: str, name: str) -> Iterable[str]:
+    """Values of a parameter: what it may be, or was in workloads of the database."""
+    from tilewright.measure.tables.glance import texts_of
+    from tilewright.spaces.settings import default_database
+
+    known = _parameters(operator)
+    if name in CHOICES and name in known and known[name].annotation is not int:
+        return CHOICES[name]
+    database = str(context.params.get("db") or default_database())
+    texts = [] if "://" in database else texts_of(Path(database), operator)
+    words = (word.partition("=") for text in texts for word in _split(text))
+    return sorted({value for word, _, value in words if word == name and value})
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # it is no text of a workload
+        return []
