@@ -141,7 +141,7 @@ TW_INLINE vf tw_exp2(vf x) {{
         f"""\
 TW_INLINE vf tw_log(vf x) {{
   vi small = x < 0x1p-126f;
-  vi bits = (vi)tw_select(small, x * 0x1p24f, x) - 0x3f3504f3;
+  vi bits = (vi)((vu)tw_select(small, x * 0x1p24f, x) - 0x3f3504f3u);
   vf f = (vf)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
   vf n = __builtin_convertvector((bits >> 23) - (small & 24), vf);
   vf p = {fused_horner(LOG, "f")};

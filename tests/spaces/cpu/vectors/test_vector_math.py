@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.edges import TRAPS
+from tests.spaces.cpu.fenced import apart
 from tests.spaces.cpu.vectors.generated import FIRST, SECOND, UNARY, build, call
 from tilewright.spaces.cpu.compiler import find_compiler
 from tilewright.spaces.cpu.isa import KNOWN, extremes
@@ -16,15 +18,24 @@ ODD = ("tanh", "erf")
 VARIANTS = [(4, True), (8, True), (16, True), (8, False)]
 
 
+VALUES = {
+    name: f"tw_{name}({FIRST})" if name in UNARY else f"tw_{name}({FIRST}, {SECOND})"
+    for name in FUNCTIONS
+}
+
+
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda v: f"{v[0]}-{'fma' if v[1] else 'no'}")
 def library(request, tmp_path_factory):
     lanes, fused = request.param
-    values = {
-        name: f"tw_{name}({FIRST})" if name in UNARY else f"tw_{name}({FIRST}, {SECOND})"
-        for name in FUNCTIONS
-    }
     flags = [] if fused else ["-U__FP_FAST_FMAF"]
-    return build(tmp_path_factory.mktemp("math"), lanes, flags, values, FUNCTIONS)
+    return build(tmp_path_factory.mktemp("math"), lanes, flags, VALUES, FUNCTIONS)
+
+
+@pytest.fixture(scope="module")
+def trapped(tmp_path_factory):
+    """The same, which ends the process where code has no meaning in C."""
+    flags = [*TRAPS, "-fsanitize=float-cast-overflow"]
+    return build(tmp_path_factory.mktemp("trapped"), 8, flags, VALUES, FUNCTIONS)
 
 
 def grid() -> np.ndarray:
@@ -126,6 +137,17 @@ def test_nan_propagates(library: ctypes.CDLL, name: str) -> None:
     assert np.isnan(call(library, name, nans.view(np.float32), numbers)).all()
     if FUNCTIONS[name].arity == 2:
         assert np.isnan(call(library, name, numbers, nans.view(np.float32))).all()
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_code_has_a_meaning_for_every_number(trapped: ctypes.CDLL, name: str) -> None:
+    """Both signs, every exponent, and mantissas at their ends and at random are run through it."""
+    mantissas = np.random.default_rng(4).integers(0, 2**23, 12)
+    mantissas = np.concatenate([mantissas, [0, 1, 2**22, 2**23 - 1]]).astype(np.uint32)
+    x = (np.arange(2**9, dtype=np.uint32)[:, None] << 23 | mantissas).ravel().view(np.float32)
+    y, result = np.random.default_rng(5).permutation(x), np.empty_like(x)
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (x, y, result)]
+    assert apart(getattr(trapped, name), *pointers, ctypes.c_long(x.size)) == ""
 
 
 @pytest.mark.parametrize(("name", "numpy"), [("min", np.minimum), ("max", np.maximum)])
