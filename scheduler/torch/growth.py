@@ -39,11 +39,14 @@ def closure(node: fx.Node, inside: Collection[fx.Node]) -> set[fx.Node]:
 
 
 def grown(
-    anchor: fx.Node, order: Mapping[fx.Node, int], taken: Collection[fx.Node]
+    anchor: fx.Node,
+    below: Collection[fx.Node],
+    order: Mapping[fx.Node, int],
+    taken: Collection[fx.Node],
 ) -> set[fx.Node]:
-    """The anchor, and the nodes after it that read nothing else that depends on it. A second
+    """The anchor, and the nodes ``below`` it that read nothing else that depends on it. A second
     product of the same left factor that meets the first one, as a gate does, is taken along."""
-    inside, below = {anchor}, descendants(anchor)
+    inside = {anchor}
     allowed = AFTER_PRODUCT if kind_of(anchor) is Kind.PRODUCT else AFTER_REDUCTION
     while True:
         readers = {user for node in inside for user in node.users} - inside
@@ -116,16 +119,17 @@ def with_producers(inside: set[fx.Node], taken: Collection[fx.Node]) -> set[fx.N
         inside = inside | more
 
 
-def may_end(node: fx.Node, nodes: Collection[fx.Node], anchor: fx.Node) -> bool:
-    """Tell whether a region of these nodes can end with one: all else that depends on the anchor is
-    read within it alone. A view at the end costs nothing outside, and what widens a result is
-    better done by its readers."""
+def may_end(
+    node: fx.Node, nodes: Collection[fx.Node], anchor: fx.Node, below: Collection[fx.Node]
+) -> bool:
+    """Tell whether a region of these nodes can end with one: the anchor, and all others ``below``
+    it, are read within the region alone. A view at the end costs nothing outside, and what widens a
+    result is better done by its readers."""
     if not has_tensor(node) or kind_of(node) is Kind.VIEW or _gives_several(node):
         return False
     if _widens(node):
         return False
-    depend = {anchor, *descendants(anchor)}
-    inner = (each for each in nodes if each is not node and each in depend)
+    inner = (each for each in nodes if each is not node and (each is anchor or each in below))
     return all(set(each.users) <= set(nodes) for each in inner)
 
 

@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import arguments, shape
+from tilewright.scheduler.torch.nodes import arguments, name_of, shape
 
 HIDDEN = -1e30
 """Scores from which down on a key is hidden."""
@@ -43,9 +43,10 @@ def mask_of(attention: fx.Node) -> fx.Node | None:
 
 def band_of(mask: fx.Node) -> Band | None:
     """The band that a mask leaves; None of a mask that depends on inputs, or is another one."""
-    if _META not in mask.meta:
-        mask.meta[_META] = _found(mask)
-    return mask.meta[_META]
+    base = _behind_copies(mask)
+    if _META not in base.meta:
+        base.meta[_META] = _found(base)
+    return base.meta[_META]
 
 
 def sources_of(mask: fx.Node) -> set[fx.Node]:
@@ -57,6 +58,16 @@ def sources_of(mask: fx.Node) -> set[fx.Node]:
             found.add(node)
             waiting += node.all_input_nodes
     return found
+
+
+def _behind_copies(mask: fx.Node) -> fx.Node:
+    """The node with the same rows and keys that is only repeated for heads and layers."""
+    while name_of(mask) in ("expand", "clone", "alias", "detach"):
+        (source,) = mask.all_input_nodes
+        if shape(source)[-2:] != shape(mask)[-2:]:
+            break
+        mask = source
+    return mask
 
 
 def _found(mask: fx.Node) -> Band | None:

@@ -16,6 +16,7 @@ from tilewright.scheduler.torch.gap import Gap
 from tilewright.scheduler.torch.growth import (
     behind,
     closure,
+    descendants,
     grown,
     may_end,
     with_masks,
@@ -94,6 +95,7 @@ class _Partitioning:
         self._graph, self._target = graph, target
         self._order = {node: place for place, node in enumerate(graph.nodes)}
         self._taken: set[fx.Node] = set()
+        self._known: dict[str, Workload | str] = {}
         self._regions: list[Region] = []
         self._refusals: list[Refusal] = []
 
@@ -118,12 +120,13 @@ class _Partitioning:
 
     def _ends(self, anchor: fx.Node, kind: Kind) -> Iterator[tuple[fx.Node, set[fx.Node]]]:
         """The nodes that a region may end with, the latest first, with all that it then has."""
-        inside = grown(anchor, self._order, self._taken)
+        below = descendants(anchor)
+        inside = grown(anchor, below, self._order, self._taken)
         if kind is Kind.REDUCTION:
             inside = with_producers(inside, self._taken)
         for node in sorted(inside, key=self._order.__getitem__, reverse=True):
             nodes = closure(node, inside)
-            if anchor in nodes and may_end(node, nodes, anchor):
+            if anchor in nodes and may_end(node, nodes, anchor, below):
                 yield node, nodes
 
     def _region(self, nodes: set[fx.Node], end: fx.Node) -> Region | str:
@@ -163,12 +166,14 @@ class _Partitioning:
         if not translation.reduces:
             return "it only moves elements"
         try:
-            workload = program_workload(translation.text, {})
-            space = space_for(workload, self._target)
-        except (Gap, InputError) as error:
-            return str(error)
-        if set(space.templates) <= SLOW:
-            return f"only {' and '.join(space.templates)} serves it"
+            text = translation.text
+        except Gap as gap:
+            return str(gap)
+        if text not in self._known:
+            self._known[text] = self._served(text)
+        workload = self._known[text]
+        if isinstance(workload, str):
+            return workload
         nodes = {array.name: node for node, array in translation.operands.items()}
         operands = tuple(nodes[array.name] for array in calling_of(workload).inputs)
         devices = {fake(node).device.type for node in (*operands, *translation.outputs)}
@@ -176,6 +181,17 @@ class _Partitioning:
             return f"operands on {' and '.join(sorted(devices))}"
         copies = (node for node, array in translation.operands.items() if array.copied)
         return Region(translation.nodes, translation.outputs, operands, frozenset(copies), workload)
+
+    def _served(self, text: str) -> Workload | str:
+        """The workload of a program that a template serves, or why none does."""
+        try:
+            workload = program_workload(text, {})
+            space = space_for(workload, self._target)
+        except InputError as error:
+            return str(error)
+        if set(space.templates) <= SLOW:
+            return f"only {' and '.join(space.templates)} serves it"
+        return workload
 
     def _left(self) -> dict[fx.Node, str]:
         """The nodes that torch computes, once regions stand for their outputs."""
