@@ -59,19 +59,13 @@ def _on_cpu(case: Case, schedules: int) -> dict[str, Any]:
 
 
 def _emulated(case: Case, schedules: int) -> dict[str, Any]:
-    from tests.measure.cuda.edges import H200
+    from tests.measure.cuda.edges import H200, faults
     from tests.spaces.edge_cases import Judged
-    from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
+    from tilewright.measure.cuda.emulator import Emulator
 
     own = Judged.of(case, H200)
     if own is None:
         return {"kernels": 0, "wrong": []}
-    kernels, wrong = own.kernels(schedules), []
+    kernels = own.kernels(schedules)
     with Emulator() as emulator:
-        emulator.build(list(kernels.values()))
-        for schedule, kernel in kernels.items():
-            for order in INTERLEAVINGS[:2]:
-                result = emulator.run(kernel, own.given, order)
-                failed = result.error_text or own.complaint(result.outputs)
-                wrong += [f"{schedule}, {order}: {failed}"] * bool(failed)
-    return {"kernels": len(kernels), "wrong": wrong}
+        return {"kernels": len(kernels), "wrong": faults(emulator, own, kernels)}

@@ -9,13 +9,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from tilewright.spaces.derivation.algebra import ONE
 from tilewright.spaces.derivation.chains.chain_reduction import Series
 from tilewright.spaces.derivation.work import PLAIN
 from tilewright.spaces.language.magnitude import Magnitudes
 from tilewright.spaces.language.text import Written
-from tilewright.spaces.language.tree import Binary, Call, Comparison, Expression, Number, Read
+from tilewright.spaces.language.tree import (
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Read,
+)
 
 Leaf = Callable[[Expression], str | None]
 """The C text of a read or an axis' value, as far as a scope knows it by itself."""
@@ -148,6 +157,41 @@ def series(correction: Series, old: Scope, new: Scope) -> list[str]:
     """C texts of what a state is corrected by where results moved from ``old`` to ``new``."""
     distance = f"({new.text(correction.about)} - {old.text(correction.about)})"
     return [" * ".join([*[distance] * power, old.text(total)]) for power, total in correction.terms]
+
+
+class Known(Protocol):
+    """Tells which expressions read states, and gives the C text of any."""
+
+    def holds(self, node: Expression) -> bool:
+        """Tell whether an expression reads states."""
+
+    def text(self, node: Expression) -> str:
+        """Give its C text."""
+
+
+def states_of(exponent: Expression, scope: Known) -> Expression:
+    """An exponent without the factors that no state of ``scope`` is in."""
+    match exponent:
+        case Negation(inner):
+            return states_of(inner, scope)
+        case Binary("*" | "/", left, right) if not scope.holds(right):
+            return states_of(left, scope)
+        case Binary("*", left, right) if not scope.holds(left):
+            return states_of(right, scope)
+    return exponent
+
+
+def scaled(exponent: Expression, scope: Known, moved: str) -> str:
+    """How far an exponent moves whose :func:`states_of` ``moved`` so far: their difference is exact
+    and finite where that of large exponents is neither."""
+    match exponent:
+        case Negation(inner):
+            return f"-{scaled(inner, scope, moved)}"
+        case Binary("*" | "/" as operator, left, right) if not scope.holds(right):
+            return f"{scaled(left, scope, moved)} {operator} {scope.text(right)}"
+        case Binary("*", left, right) if not scope.holds(left):
+            return f"{scaled(right, scope, moved)} * {scope.text(left)}"
+    return f"({moved})"
 
 
 def special(expression: Expression) -> bool:

@@ -21,13 +21,12 @@ from tilewright.spaces.cpu.vectors.reducers import (
     identity,
     joined_operand,
     scaled_by,
-    states_of,
 )
 from tilewright.spaces.derivation.chained.levels import Levels
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from tilewright.spaces.derivation.chains.corrections import positive
-from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series
+from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series, states_of
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Binary, Call, Expression, Read
 

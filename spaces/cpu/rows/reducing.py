@@ -18,12 +18,11 @@ from tilewright.spaces.cpu.vectors.reducers import (
     identity,
     joined_operand,
     scaled_by,
-    states_of,
     sum_of_products,
 )
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from tilewright.spaces.derivation.rows.passes import Pass
-from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series
+from tilewright.spaces.derivation.scopes import Leaf, Scope, combined, series, states_of
 from tilewright.spaces.language.tree import Expression, Read
 
 BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}

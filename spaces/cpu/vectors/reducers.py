@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.spaces.derivation.chains.chain_reduction import Scaling, Series
-from tilewright.spaces.derivation.scopes import Scope, combined
-from tilewright.spaces.language.tree import Binary, Expression, Negation
+from tilewright.spaces.derivation.scopes import Scope, combined, scaled, states_of
+from tilewright.spaces.language.tree import Binary, Expression
 
 IDENTITIES = {
     "sum": "0.0f",
@@ -74,31 +74,6 @@ def scaled_by(correction: Scaling, new: Scope, moved: str) -> str:
     """The factor where the states of the exponent ``moved`` so far."""
     distance = scaled(correction.exponent, new, moved)
     return f"tw_lesser(tw_set(TW_LARGEST), tw_{correction.function}({distance}))"
-
-
-def states_of(exponent: Expression, scope: Scope) -> Expression:
-    """An exponent without the factors that no state of ``scope`` is in."""
-    match exponent:
-        case Negation(inner):
-            return states_of(inner, scope)
-        case Binary("*" | "/", left, right) if not scope.holds(right):
-            return states_of(left, scope)
-        case Binary("*", left, right) if not scope.holds(left):
-            return states_of(right, scope)
-    return exponent
-
-
-def scaled(exponent: Expression, scope: Scope, moved: str) -> str:
-    """How far an exponent moves whose :func:`states_of` ``moved`` so far: their difference is exact
-    and finite where that of large exponents is neither."""
-    match exponent:
-        case Negation(inner):
-            return f"-{scaled(inner, scope, moved)}"
-        case Binary("*" | "/" as operator, left, right) if not scope.holds(right):
-            return f"{scaled(left, scope, moved)} {operator} {scope.text(right)}"
-        case Binary("*", left, right) if not scope.holds(left):
-            return f"{scaled(right, scope, moved)} * {scope.text(left)}"
-    return f"({moved})"
 
 
 def ended(correction: Scaling | Series | None, results: Scope) -> str:

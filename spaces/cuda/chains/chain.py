@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chains.lanes import FINITE, IDENTITIES, across_lanes
-from tilewright.spaces.cuda.chains.scopes import RowScope, ThreadScope
+from tilewright.spaces.cuda.chains.scopes import RowScope, ThreadScope, change
 from tilewright.spaces.cuda.chains.tile_chain import TileChain, Written
 from tilewright.spaces.cuda.reducers import NOWHERE, PLACES
 from tilewright.spaces.derivation.chained.levels import Levels
@@ -163,8 +163,7 @@ class FragmentChain:
         lines: list[str] = []
         scopes = (self.states("base{}[r]", "l", lines), self.states("state{}[r]", "m", lines))
         for i, correction in enumerate(self.scalings):
-            before, after = (scope.text(correction.exponent) for scope in scopes)
-            power = scopes[0].power_of(correction.function, f"{after} - {before}")
+            power = scopes[0].power_of(correction.function, change(correction.exponent, *scopes))
             lines.append(f"const float last{i} = {power};")
         for k, r in enumerate(self.chained.scalars):
             if isinstance(r.correction, Scaling):

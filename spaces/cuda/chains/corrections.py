@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tilewright.spaces.cuda.chains.lanes import REFERENCES, ROWS
-from tilewright.spaces.cuda.chains.scopes import NEAR, POWERS, RowScope, Terms
+from tilewright.spaces.cuda.chains.scopes import (
+    NEAR,
+    POWERS,
+    RowScope,
+    Terms,
+    change,
+    multiplied,
+)
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from tilewright.spaces.derivation.scopes import series
 
@@ -54,8 +61,8 @@ class Corrections:
         """The array of a correction's factors."""
         if correction not in self.factors:
             name = f"factor{len(self.factors)}"
-            before, after = self.old.text(correction.exponent), self.found.text(correction.exponent)
-            power = self.found.power_of(correction.function, f"{after} - {before}")
+            moved = change(correction.exponent, self.old, self.found)
+            power = self.found.power_of(correction.function, moved)
             known = f"seen[r] ? {power} : 1.0f" if self.chain.tracks else power
             self.found.lines.append(f"{name}[h] = {known};")
             self.factors[correction] = name
@@ -66,11 +73,10 @@ class Corrections:
         it, and whether any is ``wide`` of zero: the base is, too, unless results are far from
         it."""
         for i, correction in enumerate(self.chain.scalings):
-            before = self.old.text(correction.exponent)
-            after = self.found.text(correction.exponent)
+            moved = change(correction.exponent, self.old, self.found)
             scale = POWERS[correction.function]
             self.found.lines += [
-                f"change{i}[h] = ({after} - {before}) * {scale!r}f;",
+                f"change{i}[h] = ({moved}) * {scale!r}f;",
                 f"far |= !(change{i}[h] >= -{LATE}f && change{i}[h] <= {LATE}f);",
             ]
             self.found.lines.append(f"wide |= {self.wide(correction, NEAR - LATE)};")
@@ -83,11 +89,12 @@ class Corrections:
             self.arrays.append(f"reference{k}")
 
     def wide(self, correction: Scaling, near: float = NEAR) -> str:
-        """C text of whether an exponent is finite, and farther from zero than so many powers of
-        two."""
+        """C text of whether an exponent is of finite states, and farther from zero than so many
+        powers of two."""
         size = f"fabsf({self.raw.text(correction.exponent)})"
+        states = f"fabsf({self.raw.text(multiplied(correction.exponent, self.raw))})"
         limit = near / POWERS[correction.function]
-        return f"!({size} <= {limit!r}f) && {size} < TW_INFINITY"
+        return f"!({size} <= {limit!r}f) && {states} < TW_INFINITY"
 
     def measuring(self, terms: Terms) -> Scaling | None:
         """The correction whose exponent is such a sum, in powers of two."""

@@ -11,7 +11,7 @@ from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.chain import FragmentChain
 from tilewright.spaces.cuda.chains.lanes import REFERENCES
-from tilewright.spaces.cuda.chains.scopes import ThreadScope
+from tilewright.spaces.cuda.chains.scopes import ThreadScope, change
 from tilewright.spaces.derivation.chained.view import Chained, ChainedOutput
 from tilewright.spaces.derivation.chains.chain_reduction import Scaling
 from tilewright.spaces.derivation.scopes import Leaf
@@ -67,8 +67,7 @@ class Finish:
         for i, scaling in enumerate(self.chain.scalings):
             before = self._states(f"p{i}_", REFERENCES, lines)
             after = self._states(f"t{i}_", {}, lines)
-            change = f"{after.text(scaling.exponent)} - {before.text(scaling.exponent)}"
-            power = after.power_of(scaling.function, change)
+            power = after.power_of(scaling.function, change(scaling.exponent, before, after))
             lines += [
                 f"const float settled{i} = {power};",
                 f"if (seen[r] && settled{i} != 1.0f) {{",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tilewright.spaces.cuda.scalar_code import ScalarCode, Value
 from tilewright.spaces.cuda.wide import Wide
 from tilewright.spaces.derivation.algebra import ZERO, constant, number, plus, times
-from tilewright.spaces.derivation.scopes import Scope
+from tilewright.spaces.derivation.scopes import Scope, scaled, states_of
 from tilewright.spaces.language.magnitude import Magnitudes
 from tilewright.spaces.language.text import Written
 from tilewright.spaces.language.tree import (
@@ -159,6 +159,21 @@ class RowScope(ThreadScope):
         self.declared.append(name)
         self.lines.append(f"{name}[{self.index}] = {value};")
         return f"{name}[{self.index}]"
+
+
+def multiplied(exponent: Expression, scope: ThreadScope) -> Expression:
+    """The states that an exponent is a multiple of, or the exponent."""
+    states = states_of(exponent, scope)
+    return exponent if exponent == Negation(states) else states
+
+
+def change(exponent: Expression, before: ThreadScope, after: ThreadScope) -> str:
+    """C text of how far an exponent moves from ``before`` to ``after``: the multiple of a
+    difference, which is finite where multiples are not."""
+    states = multiplied(exponent, after)
+    moved = [scope.text(states) for scope in (before, after)]
+    text = f"{moved[1]} - {moved[0]}"
+    return text if states == exponent else scaled(exponent, after, text)
 
 
 def total(terms: Iterable[tuple[float, Expression]]) -> Expression:

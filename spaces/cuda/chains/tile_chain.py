@@ -189,7 +189,9 @@ class TileChain:
             self.waiting += [f"any[h] |= (bool)tw::shuffle_xor((int)any[h], {n});" for n in (1, 2)]
             self.waiting.append("seen[r] |= any[h];")
         elif self.masked and (low or high):
-            self.waiting.append("seen[r] |= low[r] < tile + TW_KEYS && high[r] > tile;")
+            self.waiting.append(
+                "seen[r] |= tw_most(low[r], tile) < tw_least(high[r], tile + TW_KEYS);"
+            )
         else:
             self.waiting.append("seen[r] = true;")
 

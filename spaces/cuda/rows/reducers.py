@@ -11,8 +11,9 @@ from tilewright.spaces.cuda.rows.long_sums import LongSums
 from tilewright.spaces.cuda.rows.values import Scope
 from tilewright.spaces.cuda.scalar_code import Value
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from tilewright.spaces.derivation.scopes import scaled, states_of
 from tilewright.spaces.language.functions import REDUCERS
-from tilewright.spaces.language.tree import Expression, Number, Read
+from tilewright.spaces.language.tree import Expression, Negation, Number, Read
 
 HELPERS = """\
 TW_INLINE long long tw_quotient(long long a, long long b) {
@@ -225,8 +226,7 @@ class States:
         for n, r in enumerate(self.pass_):
             if not isinstance(r.correction, Scaling):
                 continue
-            exponents = (scope.number(r.correction.exponent) for scope in (measured, final))
-            change = f"tw_change({', '.join(exponents)})"
+            change = self._change(r.correction, measured, final)
             power = f"tw_{r.correction.function}(change)"
             lines.append(
                 f"if (const {self.scope.real} change = {change}; change != 0) s{n}[k] *= {power};"
@@ -279,8 +279,32 @@ class States:
         return state
 
     def _factor(self, scaling: Scaling, own: Scope, now: Scope) -> str:
-        change = f"tw_change({own.number(scaling.exponent)}, {now.number(scaling.exponent)})"
-        return f"tw_{scaling.function}({change})"
+        return f"tw_{scaling.function}({self._change(scaling, own, now)})"
+
+    def _change(self, scaling: Scaling, own: Scope, now: Scope) -> str:
+        """How far an exponent moves: the multiple of a difference, which is finite where multiples
+        are not."""
+        exponent, known = scaling.exponent, _Known(frozenset(self.number), now)
+        states = states_of(exponent, known)
+        states = exponent if exponent == Negation(states) else states
+        moved = f"tw_change({own.number(states)}, {now.number(states)})"
+        return moved if states == exponent else scaled(exponent, known, moved)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Tells which expressions read the ``states`` of that name, written in ``scope``."""
+
+    states: frozenset[str]
+    scope: Scope
+
+    def holds(self, node: Expression) -> bool:
+        """Tell whether an expression does."""
+        return any(read.name in self.states for read in node.reads)
+
+    def text(self, node: Expression) -> str:
+        """Write an expression."""
+        return self.scope.number(node)
 
 
 def _identity(value: float, real: str) -> str:

@@ -6,15 +6,18 @@ Finite elements are compared loosely: what they may differ by is for other tests
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 
-from tilewright.measure.cuda.emulator import Emulator, Interleaving
+from tests.spaces.edge_cases import Judged
+from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving
 from tilewright.spaces.cuda.target import CudaTarget, cuda_target
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
@@ -72,6 +75,22 @@ def complaints(
         for order in orders
         if (found := complaint(emulator, workload, kernel, given, order))
     ]
+
+
+def faults(
+    emulator: Emulator,
+    judged: Judged,
+    made: Mapping[Schedule, Kernel],
+    orders: Sequence[Interleaving] = INTERLEAVINGS[:2],
+) -> list[str]:
+    """What is wrong with kernels of a case, by their schedules."""
+    emulator.build(list(made.values()))
+    found = []
+    for (schedule, kernel), order in product(made.items(), orders):
+        result = emulator.run(kernel, judged.given, order)
+        failed = result.error_text or judged.complaint(result.outputs)
+        found += [f"{schedule}, {order}: {failed}"] * bool(failed)
+    return found
 
 
 def _wrong(found: np.ndarray, expected: np.ndarray, kind: str) -> np.ndarray:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cuda.chains.scopes import ThreadScope
+from tilewright.spaces.cuda.chains.scopes import ThreadScope, change
 from tilewright.spaces.cuda.chains.splits.leaving import TOGETHER, LeftParts
 from tilewright.spaces.cuda.chains.splits.rooms import GLOBAL
 from tilewright.spaces.cuda.reducers import taken
@@ -187,8 +187,7 @@ def held(k: int) -> str:
 
 
 def _power(scaling: Scaling, before: ThreadScope, now: ThreadScope) -> str:
-    change = f"{now.text(scaling.exponent)} - {before.text(scaling.exponent)}"
-    return now.power_of(scaling.function, change)
+    return now.power_of(scaling.function, change(scaling.exponent, before, now))
 
 
 def _moved(

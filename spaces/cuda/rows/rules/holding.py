@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.spaces.cuda.residency import resident_threads, storage_rules
 from tilewright.spaces.cuda.rows.sizes import RowSizes
+from tilewright.spaces.cuda.rows.source import widest
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.rules.early import judged_early
 from tilewright.spaces.template import Decision, Rule
@@ -36,6 +37,7 @@ def hold_rules(sizes: RowSizes) -> list[Rule]:
             )
             for reads in (("vector", "row_storage"), ("vector", "row_storage", "stages"))
         ),
+        *_side_by_side(sizes),
         Rule(
             "prefetch",
             ("row_storage", "prefetch"),
@@ -62,6 +64,33 @@ def hold_rules(sizes: RowSizes) -> list[Rule]:
             lambda c: (c["stores"] == "cached") | (c["vector"] * sizes.element_bytes >= 8),
             lambda c: "stores of less than 8 bytes are cached",
         ),
+    ]
+
+
+def _side_by_side(sizes: RowSizes) -> list[Rule]:
+    """A copy moves a whole vector, whose elements lie side by side and aligned."""
+    places = {r: widest(sizes.rows.places[r], sizes.rows.columns) for r in sizes.plain.repeated}
+    own = min((w for r, w in places.items() if r not in sizes.common), default=MOST_ELEMENTS)
+    every = min(places.values(), default=MOST_ELEMENTS)
+
+    def most(c: Any) -> Any:
+        return np.where(sizes.keeps_common({"row_invariants": "kept", **c}), own, every)
+
+    return [
+        Rule(
+            "copied_neighbours",
+            reads,
+            lambda c: np.logical_not(sizes.copied({"stages": 1, **c})) | (c["vector"] <= most(c)),
+            lambda c: (
+                f"vectors of {c['vector']} elements are not copied to shared memory; "
+                f"up to {most(c)} lie side by side and aligned in what is used repeatedly"
+            ),
+        )
+        for reads in (
+            ("vector", "row_storage"),
+            ("vector", "row_storage", "stages"),
+            ("vector", "row_storage", "stages", "row_invariants"),
+        )
     ]
 
 

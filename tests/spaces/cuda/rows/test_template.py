@@ -30,6 +30,8 @@ WORKLOADS = {
     "small map": ("swiglu", {"r": 3, "c": 5}),
     "columns": ("sum", {"shape": "4096x1024", "over": "0"}),
     "places": ("argmax", {"shape": "64x128x256", "over": "0,2"}),
+    "scaled columns": ("y[r,c] = softmax[r](x[r,c] * s[r])", {"r": 64, "c": 65}),
+    "pairs": ("y[r] = logsumexp[c,g](x[r,c] + v[g])", {"r": 64, "c": 64, "g": 4}),
 }
 
 
@@ -143,6 +145,16 @@ def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
             "layernorm",
             {"row_storage": "memory", "row_invariants": "kept"},
             "where elements of rows stay",
+        ),
+        (
+            "pairs",
+            {"row_storage": "shared", "convert": "once", "row_invariants": "again"},
+            "up to 1 lie side by side",
+        ),
+        (
+            "scaled columns",
+            {"row_storage": "shared", "convert": "once"},
+            "up to 1 lie side by side",
         ),
         ("softmax", {"tile_scheduler": "tiles", "idle_clusters": 1}, "only clusters that stay"),
     ],
