@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tilewright.scheduler.cli import completing
+from tilewright.scheduler.tuning.budget import Effort
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.schedule import LARGEST
 
@@ -77,6 +78,14 @@ SuiteFile = Annotated[
         metavar="FILE",
         help="Tune the workloads of a TOML file, or of a shipped suite, such as bert-base.",
         autocompletion=completing.suites,
+    ),
+]
+EffortOption = Annotated[
+    Effort,
+    typer.Option(
+        "--effort",
+        help="32, 128 or 512 trials and 20, 60 or 300 seconds a workload, where no option says "
+        "otherwise.",
     ),
 ]
 Trials = Annotated[

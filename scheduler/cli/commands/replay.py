@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,44 +14,56 @@ from tilewright.scheduler.cli.text import plain, say
 
 if TYPE_CHECKING:
     from tilewright.scheduler.replay.intervals import Estimate
+    from tilewright.scheduler.replay.recording import Recording
     from tilewright.scheduler.replay.repeats import Settings
     from tilewright.scheduler.replay.scores import Measure, Replays
 
 
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="Recorded spaces: cache files of Kernel Tuner, T4 results files, or exports of "
+        "tilewright.",
+    ),
+]
+Searches = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME[,NAME]",
+        help="Which searches to replay: evolutionary, random, exhaustive, genetic, annealing, "
+        "iterated-local.",
+    ),
+]
+Evaluations = Annotated[int, typer.Option(min=1, help="Evaluations per run.")]
+Repeats = Annotated[int, typer.Option(min=1, help="Runs per search.")]
+Batch = Annotated[int, typer.Option(min=1, help="Schedules asked for at a time.")]
+FirstSeed = Annotated[
+    int, typer.Option(min=0, help="Seed of the first run; each run has the next.")
+]
+ByTime = Annotated[
+    bool, typer.Option("--time", help="Add scores by the recorded compile and benchmark time.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of processes.", show_default="one for each core"),
+]
+ReplayFormat = Annotated[
+    Format,
+    typer.Option("--format", help="table: for people; json: a line for each file and search."),
+]
+
+
 def replay_command(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Recorded spaces: cache files of Kernel Tuner, T4 results files, or exports of "
-            "tilewright.",
-        ),
-    ],
-    search: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME[,NAME]",
-            help="Which searches to replay: evolutionary, random, exhaustive, genetic, annealing, "
-            "iterated-local.",
-        ),
-    ] = "evolutionary",
-    trials: Annotated[int, typer.Option(min=1, help="Evaluations per run.")] = 256,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs per search.")] = 40,
-    batch: Annotated[int, typer.Option(min=1, help="Schedules asked for at a time.")] = 8,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the first run; each run has the next.")
-    ] = 0,
-    time: Annotated[
-        bool, typer.Option("--time", help="Add scores by the recorded compile and benchmark time.")
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of processes.", show_default="one for each core"),
-    ] = None,
-    format: Annotated[
-        Format,
-        typer.Option("--format", help="table: for people; json: a line for each file and search."),
-    ] = Format.TABLE,
+    files: Files,
+    search: Searches = "evolutionary",
+    trials: Evaluations = 256,
+    repeats: Repeats = 40,
+    batch: Batch = 8,
+    seed: FirstSeed = 0,
+    time: ByTime = False,
+    jobs: Jobs = None,
+    format: ReplayFormat = Format.TABLE,
 ) -> None:
     """Replay searches on recorded spaces, and print how soon they find the best.
 
@@ -63,28 +75,53 @@ def replay_command(
       tilewright replay gemm_RTX_3090.json.gz
       tilewright replay *.json.gz --search evolutionary,random --format json
     """
-    from tilewright.scheduler.replay.formats.reading import read_recordings
     from tilewright.scheduler.replay.repeats import Settings, repeated
     from tilewright.scheduler.replay.scores import measures
-    from tilewright.scheduler.strategies.registry import factory
-    from tilewright.spaces.errors import InputError
 
-    names = list(dict.fromkeys(search.split(",")))
-    for name in names:
-        factory(name)  # or else refused before anything is read
-    recordings = [made for file in files for made in read_recordings(file, say)]
-    for recording in recordings if time else ():
-        if recording.costs is None:
-            raise InputError(f"--time: {recording.name} lacks compile and benchmark times")
+    names = _searches(search)
+    recordings = _recordings(files, time)
     settings = Settings(trials, repeats, batch, seed)
     asked = measures(trials, time)
+    _show(repeated(recordings, names, settings, jobs), settings, asked, format)
+
+
+def _searches(names: str) -> list[str]:
+    """The names between commas, each once; :class:`InputError` for one that is unknown."""
+    from tilewright.scheduler.strategies.registry import factory
+
+    found = list(dict.fromkeys(names.split(",")))
+    for name in found:
+        factory(name)
+    return found
+
+
+def _recordings(files: Sequence[Path], time: bool) -> list[Recording]:
+    """The recorded spaces in files. Raises :class:`InputError` for a file that holds none, or
+    lacks the ``time`` that is asked for."""
+    from tilewright.scheduler.replay.formats.reading import read_recordings
+    from tilewright.spaces.errors import InputError
+
+    found = [made for file in files for made in read_recordings(file, say)]
+    for recording in found if time else ():
+        if recording.costs is None:
+            raise InputError(f"--time: {recording.name} lacks compile and benchmark times")
+    return found
+
+
+def _show(
+    replays: Iterable[Mapping[str, Replays]],
+    settings: Settings,
+    asked: Sequence[Measure],
+    format: Format,
+) -> None:
+    """Print the scores on each recorded space as they come, then those on all together."""
     show = _print_json if format is Format.JSON else _print_table
-    done: list[dict[str, Replays]] = []
-    for found in repeated(recordings, names, settings, jobs):
-        show({name: [replays] for name, replays in found.items()}, settings, asked)
+    done: list[Mapping[str, Replays]] = []
+    for found in replays:
+        show({name: [each] for name, each in found.items()}, settings, asked)
         done.append(found)
     if len(done) > 1:
-        show({name: [found[name] for found in done] for name in names}, settings, asked)
+        show({name: [found[name] for found in done] for name in done[0]}, settings, asked)
     if format is not Format.JSON:
         _explain(asked)
 

@@ -11,6 +11,7 @@ import typer
 from tilewright.scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
 from tilewright.scheduler.cli.options import (
     DatabaseName,
+    EffortOption,
     Format,
     FormatOption,
     ModelOption,
@@ -60,13 +61,7 @@ def tune_command(
     objective: ObjectiveOption = Objective.LATENCY,
     target: TargetNames = None,
     threads: Threads = None,
-    effort: Annotated[
-        Effort,
-        typer.Option(
-            help="32, 128 or 512 trials and 20, 60 or 300 seconds a workload, where no option "
-            "says otherwise."
-        ),
-    ] = Effort.DEFAULT,
+    effort: EffortOption = Effort.DEFAULT,
     trials: Trials = None,
     seconds: Seconds = None,
     patience: Patience = None,
