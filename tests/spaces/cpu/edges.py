@@ -27,8 +27,11 @@ class Place:
 
 
 HERE = Place()
-TRAPS = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-Wno-maybe-uninitialized")
-"""Flags with which code that has no meaning in C ends its process."""
+TRAPS = (
+    "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-ftrivial-auto-var-init=pattern"
+)  # fmt: skip
+"""Flags with which code that has no meaning in C ends its process, or shows in results: variables
+without a value hold -1.7e38 throughout."""
 BETWEEN_WALLS = tuple(Place((), memory, apart) for memory in (Ending, Beginning))
 TRAPPED = tuple(dataclasses.replace(place, flags=TRAPS) for place in BETWEEN_WALLS)
 

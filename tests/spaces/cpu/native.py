@@ -34,6 +34,12 @@ const tw_runtime test_runtime = {one_after_the_other, 0};
 """
 GUARD = 256
 CANARY = 0xFF  # NaN in every dtype: what is read there shows in the results
+QUIET = (
+    "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-psabi",
+    "-Wno-uninitialized", "-Wno-maybe-uninitialized",
+)  # fmt: skip
+"""Warnings end a compilation, but for what is unused and for gcc 13's of vectors that have no value
+yet: it takes one whose elements are set in a loop for such."""
 
 
 def compile_kernels(
@@ -45,8 +51,7 @@ def compile_kernels(
     source, library = folder / "kernels.c", folder / "kernels.so"
     parts = [kernels[0].source.prelude, *(kernel.source.body for kernel in kernels), RUNTIME]
     source.write_text("\n".join(parts))
-    quiet = ("-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-psabi")
-    command = [find_compiler().path, *target.compiler_flags, *quiet, "-fPIC", "-shared", *further]
+    command = [find_compiler().path, *target.compiler_flags, *QUIET, "-fPIC", "-shared", *further]
     done = subprocess.run(
         [*command, str(source), "-o", str(library), "-lm"], capture_output=True, text=True
     )

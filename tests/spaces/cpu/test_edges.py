@@ -3,6 +3,8 @@ what is allowed elsewhere, and never outside of their arrays."""
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -107,6 +109,16 @@ def test_kernels_are_right_at_the_edges(case):
 @given(cases())
 def test_kernels_stay_within_their_arrays(case):
     assert complaints(case, 2, BETWEEN_WALLS) == []
+
+
+def test_a_variable_without_a_value_holds_what_shows_in_results(tmp_path):
+    w = workload("y[i] = x[i] * v[i]", i=48)
+    space = space_for(w, TARGET)
+    right = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
+    kernel = planted(right, r"\A", "float unset(void) { float r; return r; }\n", entry="wrong")
+    (library,) = compile_apart([kernel], TARGET, tmp_path, *TRAPS)
+    library.unset.restype = ctypes.c_float
+    assert library.unset() < -1e38
 
 
 LEAVES = {
