@@ -104,7 +104,7 @@ def workload_features(workload: Workload) -> Mapping[str, float]:
 
 
 def _contraction_features(workload: Contraction) -> dict[str, float]:
-    """Its loops by name, and how its factors lie in memory."""
+    """List the loops by name, and how the factors lie in memory."""
     reductions = {axis.name for axis in workload.axes if axis.reduction}
     free = prod(axis.extent for axis in workload.axes if not axis.reduction)
     summed = prod(axis.extent for axis in workload.axes if axis.reduction)

@@ -41,7 +41,7 @@ LEAST_UNCERTAINTY = 0.01
 
 @dataclass(frozen=True)
 class Settings:
-    """How the trees are grown; the defaults fit 256 rows in about 0.1 s of one core.
+    """Says how the trees are grown; the defaults fit 256 rows in about 0.1 s of one core.
 
     ``rounds`` and ``depth`` are for 256 rows. The rounds grow as the square root of the rows, and
     from there on the depth by one for each four times as many, both within bounds. ``floor``

@@ -28,7 +28,7 @@ def odd_part(values: np.ndarray) -> np.ndarray:
 
 
 def evenness(space: Space, population: Population) -> np.ndarray:
-    """How little speed each schedule is expected to lose by its sizes: 1.0 if it is none.
+    """Say how little speed each schedule is expected to lose by its sizes: 1.0 if it is none.
 
     Problems, warps, banks and lines of caches come in powers of two. A size that is none leaves a
     rest in them, up to the size itself: so it costs ``REST`` times its logarithm, in those of the

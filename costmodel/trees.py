@@ -75,7 +75,7 @@ def booster_of(data: object, features: int, threads: int) -> xgboost.Booster:
 
 
 def weighted_by(booster: xgboost.Booster, matrix: np.ndarray, threads: int) -> xgboost.Booster:
-    """The same trees, each node weighted by how many rows of ``matrix`` reach it.
+    """Return the same trees, each node weighted by how many rows of ``matrix`` reach it.
 
     Contributions (``pred_contribs``) are then relative to the mean prediction of these rows.
     """

@@ -21,12 +21,12 @@ MOST_WAITING = 0.25
 """Share of the time from which others count: a run's own threads and display take turns as well."""
 LEAST_REFERENCES = 5
 VARIES, VARIES_ON_GPU = 0.1, 0.5
-"""How much longer than at best the reference kernel may take. The clock of a GPU follows what is
-measured on it (``measure.cluster.driving.drift``)."""
+"""Says how much longer than at best the reference kernel may take. The clock of a GPU follows what
+is measured on it (``measure.cluster.driving.drift``)."""
 
 
 def why_busy(measurement: Measurement) -> str:
-    """By what signs the machine was busy; empty if there are none."""
+    """Say by what signs the machine was busy; empty if there are none."""
     waited, signs = waiting(measurement), []
     if waits(measurement):
         signs.append(
@@ -70,7 +70,8 @@ def _loaded(measurement: Measurement) -> str:
 
 
 def _variation(measurement: Measurement) -> float:
-    """How much longer than at best the reference kernel took, but for the extremes, as a share."""
+    """Say how much longer than at best the reference kernel took, but for the extremes, as a
+    share."""
     samples = measurement.reference_samples
     if len(samples) < LEAST_REFERENCES:
         return 0.0

@@ -29,8 +29,8 @@ from tilewright.measure.timing import (
 REPEATS = 400  # times that the samples are drawn again
 COVERED = 0.95  # share of the repeats that lie in the interval
 RIVALS, SAMPLES, BESIDE = "rivals", "samples", "beside"
-"""Where the info of a measurement has libraries that were timed in turns with it, by their names:
-their samples, and the kernel's own of the same rounds."""
+"""Says where the info of a measurement has libraries that were timed in turns with it, by their
+names: their samples, and the kernel's own of the same rounds."""
 
 _QUANTILES: dict[Statistic, float] = {score: 0.0, usual_score: 0.25, steady_score: 0.5}
 

@@ -42,7 +42,7 @@ def diagnoses(line: str) -> bool:
 
 
 def compile_failure(text: str, timed_out: bool) -> ErrorKind:
-    """Why a compiler that said ``text`` gave no binary."""
+    """Say why a compiler that said ``text`` gave no binary."""
     if timed_out:
         return ErrorKind.COMPILE_TIMEOUT
     found = any(map(diagnoses, text.splitlines()))

@@ -85,8 +85,8 @@ def score(samples: Sequence[float]) -> float:
 
 
 def usual_score(samples: Sequence[float]) -> float:
-    """The same where other work comes between calls, and of a final comparison by CPU time: the
-    lower quartile, in seconds.
+    """Return the same where other work comes between calls, and of a final comparison by CPU time:
+    the lower quartile, in seconds.
 
     What a call finds in the caches then differs from call to call, and the least sample is the one
     that found most. A clock of CPU time that runs a little late now and then makes one of 25
@@ -96,7 +96,7 @@ def usual_score(samples: Sequence[float]) -> float:
 
 
 def steady_score(samples: Sequence[float]) -> float:
-    """The same on a GPU: the median, in seconds.
+    """Return the same on a GPU: the median, in seconds.
 
     There the clock follows power and temperature, and the least sample is one that was taken
     before the chip was at work in earnest.

@@ -101,7 +101,7 @@ def expected_latency(space: Space) -> float:
 def default_pace(
     space: Space, batch: int, trials: int, seconds: float, rivals: float = 0.0
 ) -> Pace:
-    """How to share out the trials and seconds that there are for ``space``, at most ``batch``
+    """Say how to share out the trials and seconds that there are for ``space``, at most ``batch``
     candidates at a time. Those that are timed beside the finalists start in ``rivals`` seconds."""
     pacing: Pacing = backend(space.target.kind).part("pacing")
     most = min(batch, max(LEAST_BATCH, trials // LEAST_BATCHES), max(1, trials))

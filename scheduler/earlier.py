@@ -31,7 +31,7 @@ def starts(space: Space, records: Sequence[Record]) -> list[Schedule]:
 
 
 def count_earlier(versions: Mapping[str, int], is_earlier: Callable[[str], bool]) -> int:
-    """How many records are of earlier versions, of so many of each version."""
+    """Say how many records are of earlier versions, of so many of each version."""
     return sum(count for version, count in versions.items() if is_earlier(version))
 
 

@@ -201,7 +201,7 @@ def _measured(database: Database, workload: Workload | None) -> list[tuple[Space
 
 
 def _few(items: Sequence[Any]) -> Sequence[Any]:
-    """As many as may have a schedule each, evenly among all."""
+    """Return as many as may have a schedule each, evenly among all."""
     return items[:: max(1, -(-len(items) // MOST_ROWS))]
 
 

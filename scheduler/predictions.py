@@ -50,8 +50,8 @@ _MEMORY = Memory(REMEMBERED)
 
 
 def ranked(space: Space) -> tuple[tuple[Schedule, float], ...]:
-    """At most ``PREDICTED`` of ``SAMPLES`` random schedules, the least estimate first, each once,
-    with the estimate in seconds; NaN where the template reports too little for one."""
+    """Return at most ``PREDICTED`` of ``SAMPLES`` random schedules, the least estimate first, each
+    once, with the estimate in seconds; NaN where the template reports too little for one."""
     peaks = measured_peaks(space.target)
     return _MEMORY.get((*_identity(space, peaks), SAMPLES), lambda: _ranked(space, peaks))
 

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 DRAFTED = 1 << 15  # candidates shortlisted, for a learned model to rank the most promising
 NEIGHBOURS = 8
 LESS_SUITED = 1.5
-"""How many times farther from the best estimate a schedule may be here than where it was measured:
-the nearest shape may be one that another template serves best."""
+"""Says how many times farther from the best estimate a schedule may be here than where it was
+measured: the nearest shape may be one that another template serves best."""
 
 
 class Provenance(StrEnum):

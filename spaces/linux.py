@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def complaint() -> str:
-    """Why Tilewright does not run on this system, in one line; empty on Linux."""
+    """Say why Tilewright does not run on this system, in one line; empty on Linux."""
     if sys.platform == "linux" and _has_locks():
         return ""
     return f"Tilewright needs Linux, and this is {sys.platform}; on Windows use WSL, or a container"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from tilewright.spaces.language.program import Program
 
 _PROGRAM = re.compile(r"\s*(#|axes\b|where\b|\w+\s*[\[:]|\w+\s*=.*[\[@])")
-"""How a program's text begins, unlike an operator's name; the last form is a scalar's stage."""
+"""Says how a program's text begins, unlike an operator's name; the last form is a scalar's
+stage."""
 EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
 
 MATMUL = "matmul"

@@ -66,7 +66,7 @@ class Target:
 
     @property
     def text(self) -> str:
-        """Its name on its own machine, see :func:`detect_target`."""
+        """The target's name on its own machine, see :func:`detect_target`."""
         return self.kind
 
     @property

@@ -70,7 +70,7 @@ class Template(ABC):
         self.target = target
 
     def with_values(self, values: Mapping[str, tuple[Value, ...]]) -> Self:
-        """The same template whose decisions ``values`` names have those values instead."""
+        """Return the same template whose decisions ``values`` names have those values instead."""
         other = copy(self)
         other.decisions = tuple(
             Decision(decision.name, values.get(decision.name, decision.values))
@@ -97,7 +97,8 @@ class Template(ABC):
     @classmethod
     @abstractmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why this template cannot serve the workload on the target, in words; None if it can."""
+        """Say why this template cannot serve the workload on the target, in words; None if it
+        can."""
 
     @abstractmethod
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ DRAWS = 4000
 
 
 def interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float] | None:
-    """Where the mean of all groups lies that ``values`` were drawn from, with probability
+    """Say where the mean of all groups lies that ``values`` were drawn from, with probability
     ``level``; None with fewer than ``LEAST_GROUPS`` values.
 
     The expanded percentile interval of the bootstrap: quantiles of resampled means, moved

@@ -28,7 +28,7 @@ PROTOCOLS = {
     FOLDS: "the model itself has learned from it, and there are no others, so each fifth of its "
     "schedules is ranked by another that learned from the rest",
 }
-"""Who ranks a part, by the name of each way, in words."""
+"""Says who ranks a part, by the name of each way, in words."""
 
 ROW_FOLDS = 5
 PART_FOLDS = 5  # models trained, at most, however many parts there are

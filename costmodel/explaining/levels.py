@@ -1,4 +1,4 @@
-"""How near a measured schedule is to the roof of each level of the hardware.
+"""Say how near a measured schedule is to the roof of each level of the hardware.
 
 Each resource, had nothing else to be waited for, would need its amount of work over its peak rate:
 the roofs of the roofline model (see ``costmodel.roofs.roofline``), one by one.

@@ -71,7 +71,8 @@ class GaussianProcess:
         return self._level + self._unit * said
 
     def _places(self, population: Population) -> np.ndarray:
-        """Where schedules lie, float64 [schedules, coordinates], each of these between 0 and 1."""
+        """Say where schedules lie, float64 [schedules, coordinates], each of these between 0 and
+        1."""
         place = np.empty((len(population), len(self._scales)))
         for i, (column, scale) in enumerate(self._scales):
             place[:, i] = scale[population[:, column]]
@@ -158,5 +159,5 @@ def _scales(values: Sequence[Value]) -> Iterator[np.ndarray]:
 
 
 def _spread(values: np.ndarray) -> np.ndarray:
-    """From 0 to 1; all 0 where they are too large to be told apart."""
+    """Scale columns to 0 to 1; all 0 where they are too large to be told apart."""
     return (values - values.min()) / (np.ptp(values) or 1.0)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 STARTING_SECONDS = 120.0
-"""How long a child may take to import, to open the device and to compile its own kernels."""
+"""Says how long a child may take to import, to open the device and to compile its own kernels."""
 _ROOT = Path(__file__).parents[2]
 _SERVER = (sys.executable, "-P", "-m", "tilewright.measure.cuda.server")
 
@@ -27,7 +27,7 @@ Event = dict[str, Any]
 
 
 class Child:
-    """At most one process at a time for GPU number ``device``, which ``opener`` opens there.
+    """Keeps at most one process at a time for GPU number ``device``, which ``opener`` opens there.
 
     :meth:`close` may come from another thread; whatever is asked of it then raises
     :class:`RuntimeError`.

@@ -22,7 +22,7 @@ _NOT_TAKEN = {
     f"CUDA_ERROR_{words}"
     for words in ("INVALID_VALUE", "LAUNCH_OUT_OF_RESOURCES", "INVALID_CLUSTER_SIZE")
 }
-"""By which the driver refuses to start a kernel, for its shared memory, say."""
+"""Says by which the driver refuses to start a kernel, for its shared memory, say."""
 
 
 class CudaDevice:

@@ -103,7 +103,7 @@ class NvrtcBuilder:
         return Built(candidate, path, seconds, info=info, toolchain=self._toolchain)
 
     def _compiled(self, text: str) -> Compilation:
-        """From the cache if it is there; only what succeeded is kept."""
+        """Return the cubin from the cache if it is there; only what succeeded is kept."""
         compiler = self._version, self._target.compiler_version
         key = repr((text, self._target.name, FLAGS, compiler))
         file = CachedFile("cubins", hashlib.sha256(key.encode()).hexdigest())
@@ -117,7 +117,7 @@ class NvrtcBuilder:
 
 
 def _packed(cubin: bytes, log: str) -> bytes:
-    """Both as they are kept: the log's length in a line, the log, the cubin."""
+    """Return both as they are kept: the log's length in a line, the log, the cubin."""
     words = log.encode()
     return b"%d\n" % len(words) + words + cubin
 
@@ -147,7 +147,7 @@ def _resources(facts: Sequence[Cubin], log: str, call: Call, version: str) -> di
 def _refusal(
     log: str, info: dict[str, Any], facts: Sequence[Cubin], call: Call, target: CudaTarget
 ) -> str:
-    """Why a kernel that compiled is not worth running, or could not be launched; else empty."""
+    """Say why a kernel that compiled is not worth running, or could not be launched; else empty."""
     if info["spill_bytes"]:
         return f"the kernel spills {info['spill_bytes']} bytes of registers"
     if loss := _LOSS.search(log):

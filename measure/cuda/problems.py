@@ -148,7 +148,7 @@ def set_up(
 
 
 def _others(draw: Draw, numerics: Numerics) -> Iterator[Draw]:
-    """The same problem with other inputs, see :mod:`measure.drawing.others`."""
+    """Return the same problem with other inputs, see :mod:`measure.drawing.others`."""
     if _is_evaluated_there(draw):
         return with_others(draw, POINTS.final // SHARE, POINTS.one_axis, numerics)
     return with_others(draw, numerics=numerics)

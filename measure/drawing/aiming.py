@@ -26,7 +26,7 @@ ROWS = 4
 STEPS = 3
 """Times that the operand's scale is corrected, for scores that are not proportional to it."""
 FARTHEST = 1e3
-"""What elements are multiplied by at most."""
+"""The most that elements are multiplied by."""
 
 
 def aimed(

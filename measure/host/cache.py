@@ -27,7 +27,7 @@ MOST_BYTES = 256 << 20
 KEPT_SHARE = 0.9
 """Share of that which is left then, so that not every new file takes others away."""
 USED_SECONDS = 60.0
-"""After which a file is noted as used again."""
+"""Time after which a file is noted as used again."""
 
 MARK = b"\nsha256 "
 SEAL_BYTES = len(MARK) + 64 + 1
@@ -139,7 +139,8 @@ def clear() -> None:
 
 
 def _files(folder: Path) -> list[tuple[float, int, str]]:
-    """When each file of a folder was used last, its size and its path; links are none of ours."""
+    """Say when each file of a folder was used last, its size and its path; links are none of
+    ours."""
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:

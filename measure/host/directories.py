@@ -43,7 +43,7 @@ def cache_directory(kind: str) -> Path:
 
 
 def _root() -> Path:
-    """Where all kinds have their folders; :class:`InputError` for a user without a home."""
+    """Say where all kinds have their folders; :class:`InputError` for a user without a home."""
     root = None
     with suppress(RuntimeError):  # older versions of platformdirs leave ``~`` as it is
         root = platformdirs.user_cache_path("tilewright")

@@ -23,7 +23,7 @@ GZIP = b"\x1f\x8b"
 MOST_UNPACKED = 16 << 30
 """Bytes that a compressed file may unpack to."""
 MOST_TIMES = 256
-"""How many times its size a file may unpack to; exports of ours reach about a tenth of it."""
+"""Says how many times its size a file may unpack to; exports of ours reach about a tenth of it."""
 ALWAYS_UNPACKED = 64 << 20
 """Bytes that a file may unpack to whatever its size."""
 LONGEST_LINE = 8 << 20

@@ -31,7 +31,7 @@ class Status(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """Why an attempt failed."""
+    """Says why an attempt failed."""
 
     COMPILE = "compile_error"
     COMPILE_TIMEOUT = "compile_timeout"

@@ -77,7 +77,7 @@ class Record:
         return described | self.own_json()
 
     def own_json(self) -> dict[str, Any]:
-        """The same without its workload and target, which many records share."""
+        """Return the same without its workload and target, which many records share."""
         proposal = self.proposal
         return {
             "template_version": self.template_version,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tilewright.spaces.workloads.workload import Workload
 
 PIECE = 1000
-"""How many rows a statement is about at most; databases limit the parameters of one."""
+"""Says how many rows a statement is about at most; databases limit the parameters of one."""
 
 Key = tuple[Any, ...]
 Row = dict[str, Any]
@@ -62,7 +62,7 @@ def insert(connection: Connection, records: Sequence[Record], found: Sequence[Ru
 def insert_rows(
     connection: Connection, rows: Sequence[tuple[Pair, Row]], found: Sequence[Run] = ()
 ) -> int:
-    """The same of rows of records, each with what it is of."""
+    """Return the same of rows of records, each with what it is of."""
     ids = _pair_ids(connection, (*found, *(pair for pair, _ in rows)))
     _lock(connection, ids.values())
     _insert_runs(connection, found, ids)
@@ -142,7 +142,7 @@ def _pair_ids(connection: Connection, parts: Iterable[Pair | Run]) -> dict[Key, 
 
 
 def _new_pair_ids(connection: Connection, found: Mapping[Key, Pair | Run]) -> dict[Key, int]:
-    """The same of pairs some of which have no rows yet."""
+    """Return the same of pairs some of which have no rows yet."""
     by_key = {(part.workload.key,): part.workload for part in found.values()}
     by_fingerprint = {(part.target.fingerprint,): part.target for part in found.values()}
     workload_ids = _ids(connection, [workloads.c.key], by_key, _workload_row)

@@ -81,7 +81,7 @@ def parsed(path: Path) -> Generator[Chunk]:
 
 
 def _processes(path: Path) -> int:
-    """How many processes are to read; one is this one."""
+    """Say how many processes are to read; one is this one."""
     size = path.stat().st_size if path.is_file() else 0
     return max(1, min(MOST_PROCESSES, usable_cpus(), size // BYTES_PER_PROCESS))
 

@@ -19,13 +19,13 @@ from typing import ParamSpec, TypeVar
 from tilewright.spaces.errors import InputError
 
 LOCKED_SECONDS = 60.0
-"""How long a database that is locked is waited for."""
+"""Says how long a database that is locked is waited for."""
 ATTEMPT_SECONDS = 0.5
-"""How much of that each attempt of a job takes."""
+"""Says how much of that each attempt of a job takes."""
 OUTAGE_SECONDS = 120.0
-"""How long a job waits for a server that does not answer."""
+"""Says how long a job waits for a server that does not answer."""
 TOLD_SECONDS = 5.0
-"""After which a job says that it waits."""
+"""Time after which a job says that it waits."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.5  # seconds between two attempts
 
 Parameters = ParamSpec("Parameters")

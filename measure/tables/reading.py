@@ -54,7 +54,7 @@ class Reader:
         return self._readable(rows, "record", lambda row: from_row(row._asdict()))
 
     def records_of(self, workload: Workload, target: Target, rows: Rows) -> Iterator[Record]:
-        """The same of rows that are known to be of one workload and target."""
+        """Return the same of rows that are known to be of one workload and target."""
         return self._readable(
             rows, "record", lambda row: own_from_row(row._asdict(), workload, target)
         )

@@ -130,6 +130,6 @@ def start(
 
 @cache
 def compiled_start() -> Start | None:
-    """The same function of ``launcher.c``; None where that cannot be built."""
+    """Return the same function of ``launcher.c``; None where that cannot be built."""
     found = extension(SOURCE)
     return found.start if found else None

@@ -1,4 +1,4 @@
-"""How fast the best of some random draws is expected to be."""
+"""Compute how fast the best of some random draws is expected to be."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Recording:
 
     @property
     def failures(self) -> int:
-        """How many of the schedules failed."""
+        """Say how many of the schedules failed."""
         return int(np.isinf(self.seconds).sum())
 
     @property

@@ -15,7 +15,7 @@ from tilewright.scheduler.strategies.registry import factory
 
 @dataclass(frozen=True)
 class Settings:
-    """How runs are made: ``repeats`` runs, whose seeds count up from ``seed``, of ``trials``
+    """Says how runs are made: ``repeats`` runs, whose seeds count up from ``seed``, of ``trials``
     evaluations, ``batch`` at a time."""
 
     trials: int

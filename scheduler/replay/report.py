@@ -32,8 +32,8 @@ def estimates(replays: Sequence[Replays], asked: Sequence[Measure]) -> dict[str,
 def differences(
     replays: Sequence[Replays], others: Sequence[Replays], asked: Sequence[Measure]
 ) -> dict[str, Estimate]:
-    """How much more a search's means are than another's on the same recordings, repeat by repeat:
-    the two had the same seeds, so that luck which they share does not count."""
+    """Say how much more a search's means are than another's on the same recordings, repeat by
+    repeat: the two had the same seeds, so that luck which they share does not count."""
     found = {}
     pairs = list(zip(replays, others, strict=True))
     for measure in asked:

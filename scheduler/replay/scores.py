@@ -1,4 +1,4 @@
-"""How well a search did in its replayed runs: one value a run for each measure."""
+"""Score how well a search did in its replayed runs: one value a run for each measure."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class EvolutionarySearch:
         return self._forecasts.of(rows) / self._forecasts.best
 
     def ask(self, count: int) -> list[Proposed]:
-        """At most ``count`` new schedules, the most promising first."""
+        """Return at most ``count`` new schedules, the most promising first."""
         generator = self._history.generator()
         self._train()
         choice = self._evolution
@@ -234,7 +234,7 @@ class EvolutionarySearch:
         return population
 
     def _choose(self, pool: Pool, before: Sequence[Pool], count: int, diversity: float) -> Pool:
-        """At most ``count`` free rows of ``pool``, from now on taken.
+        """Return at most ``count`` free rows of ``pool``, from now on taken.
 
         Each is the best by score less ``diversity`` times its likeness to the nearest row chosen
         before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998), which is 1 at

@@ -21,7 +21,7 @@ class ExhaustiveSearch:
         self._rows = (row for block in space.blocks() for row in block)
 
     def ask(self, count: int) -> list[Proposed]:
-        """At most ``count`` new schedules."""
+        """Return at most ``count`` new schedules."""
         free = (row for row in self._rows if self._history.free(row))
         taken = self._history.take(islice(free, count))
         return [Proposed(schedule, "enumerated") for schedule in taken]

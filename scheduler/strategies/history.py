@@ -124,7 +124,7 @@ def distinct(population: Population) -> list[int]:
 
 
 def _first(identities: list[bytes]) -> list[int]:
-    """Where each distinct one first stands."""
+    """Say where each distinct one first stands."""
     backwards = range(len(identities) - 1, -1, -1)
     return sorted(dict(zip(reversed(identities), backwards, strict=True)).values())
 

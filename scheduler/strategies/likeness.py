@@ -62,7 +62,7 @@ def _is_ordered(values: Sequence[Value]) -> bool:
 
 
 def _agreements(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """In how many columns each row [rows, others] agrees with each other one.
+    """Count in how many columns each row [rows, others] agrees with each other one.
 
     A matrix product of indicators would say the same, but its threads take the cores of whatever is
     being measured meanwhile.

@@ -12,7 +12,8 @@ from tilewright.scheduler.strategies.search import Proposed
 from tilewright.spaces.space import Population, Space
 
 ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
-"""Where rows are from, see :class:`scheduler.strategies.search.Proposed`; leaders never are."""
+"""Says where rows are from, see :class:`scheduler.strategies.search.Proposed`; leaders never
+are."""
 
 
 @dataclass(frozen=True)

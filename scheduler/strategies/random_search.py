@@ -19,7 +19,7 @@ class RandomSearch:
         self._history = History(space, seed)
 
     def ask(self, count: int) -> list[Proposed]:
-        """At most ``count`` new schedules."""
+        """Return at most ``count`` new schedules."""
         drawn = self._history.sample(self._history.generator(), count)
         return [Proposed(schedule, "random") for schedule in self._history.take(drawn)]
 

@@ -36,7 +36,8 @@ class Search(Protocol):
     """
 
     def ask(self, count: int) -> list[Proposed]:
-        """At most ``count`` new schedules; fewer, down to none, when the space is exhausted."""
+        """Return at most ``count`` new schedules; fewer, down to none, when the space is
+        exhausted."""
         ...
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:

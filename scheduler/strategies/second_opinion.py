@@ -64,7 +64,7 @@ class SecondOpinion:
         self._own: dict[Schedule, float] = {}  # the same of what the second asked for
 
     def ask(self, count: int) -> list[Proposed]:
-        """At most ``count`` new schedules, those of the second first."""
+        """Return at most ``count`` new schedules, those of the second first."""
         asked: list[Proposed] = []
         while (more := min(count - len(asked), self._share() - len(self._own))) > 0:
             batch = self._second.ask(more)

@@ -23,7 +23,7 @@ FLOOR = 0.1
 
 LINE_EVIDENCE = 0.16
 MIX_EVIDENCE = 0.3
-"""How much outcomes have to say against the line of slope 1, and against the mixture by their
+"""Says how much outcomes have to say against the line of slope 1, and against the mixture by their
 number, to count as much as these: sums of weighted squares of scores."""
 
 

@@ -41,7 +41,7 @@ class Walk(ABC):
         """Every step; before the next one is asked for, :meth:`seconds` tells its outcome."""
 
     def ask(self, count: int) -> list[Proposed]:
-        """At most ``count`` new schedules."""
+        """Return at most ``count`` new schedules."""
         proposed: list[Proposed] = []
         idle = 0
         for row, origin in self.walk(np.random.default_rng(self._history.seed)):

@@ -49,8 +49,8 @@ class TaskState:
 
     @property
     def over_numpy(self) -> float | None:
-        """How many times as fast as NumPy's product; None where that is not known, or is not to be
-        believed (:func:`measure.estimates.over_rival`)."""
+        """Speed-up over NumPy's product; None where that is not known, or is not to
+        be believed (:func:`measure.estimates.over_rival`)."""
         if self.best is None or self.latency is None:
             return None
         if rival_seconds(self.best, NUMPY) is None:
@@ -60,7 +60,7 @@ class TaskState:
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast as the first."""
+        """Speed-up of the best over the first."""
         if self.latency is None or self.first_latency is None:
             return None
         return self.first_latency / self.latency
@@ -105,7 +105,7 @@ class SuiteStates:
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """By kind, of all tasks."""
+        """Count failures by kind, over all tasks."""
         return sum((Counter(task.failures) for task in self.tasks), Counter())
 
     def _value_of(self, latencies: Sequence[float | None]) -> float | None:

@@ -46,7 +46,7 @@ class Member:
 
     @property
     def label(self) -> str:
-        """How tables call it."""
+        """The name that tables show."""
         return self.name or str(self.workload)
 
 

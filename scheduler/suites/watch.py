@@ -86,7 +86,7 @@ class Watch:
 
 
 def _state(member: Member, yardstick: Yardstick, task: Task | None) -> TaskState:
-    """Where a workload stands; one without a task has been left out for want of time."""
+    """Say where a workload stands; one without a task has been left out for want of time."""
     if task is None:
         return TaskState(member, yardstick, 0, 0, 0, 0, {}, None, None, Stop.SECONDS)
     board = task.board

@@ -11,7 +11,7 @@ from tilewright.spaces.validation.checks import positive, whole
 
 
 class Effort(StrEnum):
-    """How long to search, where nobody gives trials or seconds."""
+    """Says how long to search, where nobody gives trials or seconds."""
 
     QUICK = "quick"
     DEFAULT = "default"
@@ -49,7 +49,7 @@ class Budget:
             self._set("patience", whole("patience", self.patience, 1, LARGEST))
 
     def _set(self, name: str, number: float) -> None:
-        """As a number of Python's, which a run's configuration can hold."""
+        """Convert to a number of Python's, which a run's configuration can hold."""
         object.__setattr__(self, name, number)
 
     @property

@@ -9,7 +9,7 @@ from tilewright.measure.records.record import Record
 from tilewright.spaces.schedule import Schedule
 
 FAR = 2.0
-"""How many times as long as recorded a schedule may take before the record is doubted.
+"""Says how many times as long as recorded a schedule may take before the record is doubted.
 
 Another process on the same core takes half of it, and a lower clock some more; a sound record
 that is doubted for that loses nothing, since what was measured instead stands in its place.

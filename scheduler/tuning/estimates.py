@@ -59,7 +59,7 @@ class Estimates:
         return self._pace.comparable(left, late, *self._so_far)
 
     def affordable(self, left: float) -> int:
-        """How many more candidates can be built and run in ``left`` seconds, with a comparison
+        """Say how many more candidates can be built and run in ``left`` seconds, with a comparison
         after."""
         return self._pace.affordable(left, *self._so_far)
 

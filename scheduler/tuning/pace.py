@@ -47,7 +47,7 @@ class Comparison:
     times: int = 1
 
     def next(self, count: int) -> int:
-        """How many of ``count`` schedules go on to the next round; 0 after the deciding one."""
+        """Say how many of ``count`` schedules go on to the next round; 0 after the deciding one."""
         return ceil(self.kept * count) if count > 1 else 0
 
     def finalist(self, call: float) -> float:
@@ -248,13 +248,13 @@ class Pace:
         worth: Worth = USUAL,
         right: int = 0,
     ) -> int:
-        """How many candidates can be built and run before the final comparison must begin."""
+        """Say how many candidates can be built and run before the final comparison must begin."""
         setup = self.expected.setup if each is None else 0.0  # part of what others took
         free = left - self.reserve(each, best, worth, right) - setup
         return max(0, int(free / self.candidate_seconds(each)))
 
     def first(self, left: float) -> int:
-        """How many candidates to begin with if time allows none beside a final comparison.
+        """Say how many candidates to begin with if time allows none beside a final comparison.
 
         At least one: a small result is better than none.
         """
@@ -299,7 +299,7 @@ class Pace:
         worth: Worth = USUAL,
         right: int = 0,
     ) -> int:
-        """How many finalists fit into the time that is left.
+        """Say how many finalists fit into the time that is left.
 
         At least two, because they may take less than expected. None if these could not even begin
         ``late`` seconds after the end. At most the usual number if there is no time to compare the

@@ -183,7 +183,7 @@ class Task:
         return [Leader(s, best.score / shares[s], shares[s]) for s in ranked[:count]]
 
     def affordable(self, left: float) -> int:
-        """How many more candidates can be built and run in ``left`` seconds, with a comparison
+        """Say how many more candidates can be built and run in ``left`` seconds, with a comparison
         after."""
         affordable = self.estimates.affordable(left)
         if not affordable and self.latency is None and not self.submitted:

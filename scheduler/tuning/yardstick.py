@@ -60,7 +60,7 @@ class Yardstick:
         return self.gflops(latency) / self.peak_gflops if self.peak_gflops else None
 
     def over_numpy(self, latency: float) -> float | None:
-        """How many times as fast as NumPy's product."""
+        """Speed-up over NumPy's product."""
         return self.numpy_seconds / latency if self.numpy_seconds else None
 
 

@@ -128,7 +128,7 @@ class _Writer:
         return [*head, *indented(inner), "}"]
 
     def _clipped(self, loop: _Loop, start: Index) -> tuple[str, Index]:
-        """How many turns of the loop start inside the extent, and declarations to find out."""
+        """Say how many turns of the loop start inside the extent, and declarations to find out."""
         extent = self.extents[loop.rank]
         if start.value is not None and isinstance(extent, int):
             return "", index(min(loop.size, -(-(extent - start.value) // loop.step)))

@@ -21,7 +21,7 @@ Conditions = tuple[Comparison, ...]
 
 
 def needed(program: Program) -> Mapping[str, Conditions]:
-    """For each stage, the conditions under which its elements are of use to any later stage.
+    """Find, for each stage, the conditions under which its elements are of use to any later stage.
 
     A product that only feeds reductions bounded by ``j <= i`` is needed where ``j <= i`` only. An
     output is needed everywhere.

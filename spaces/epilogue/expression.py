@@ -174,7 +174,7 @@ def _check(statement: _Statement, value: Expression) -> None:
 
 
 def _problem(read: Read, before: tuple[str, ...]) -> str | None:
-    """Why an operand cannot be read so, which was read by the axes ``before``."""
+    """Say why an operand cannot be read so, which was read by the axes ``before``."""
     axes = _axes(read)
     for index, axis in zip(read.indices, axes, strict=True):
         if not isinstance(index, AxisValue):

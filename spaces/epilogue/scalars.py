@@ -37,5 +37,5 @@ def check_scalars(text: str, scalars: Collection[str], axis: str) -> None:
 
 
 def _named(names: Collection[str]) -> re.Pattern[str]:
-    """Where one of the names stands, and not as a function or with an index."""
+    """Say where one of the names stands, and not as a function or with an index."""
     return re.compile(rf"\b({'|'.join(map(re.escape, names))})\b(?! *[\[(])")

@@ -104,7 +104,7 @@ class Bounds:
         ]
 
     def _narrow(self, difference: Affine) -> None:
-        """By a condition on one axis alone: ``coefficient * axis + constant >= 0``."""
+        """Narrow by a condition on one axis alone: ``coefficient * axis + constant >= 0``."""
         match difference.terms:
             case [(AxisValue(name), coefficient)]:
                 low, high = self.axes[name]

@@ -53,7 +53,7 @@ def _gelu(x: np.ndarray) -> np.ndarray:
 
 
 def _gelu_tanh(x: np.ndarray) -> np.ndarray:
-    """The same paper's approximation by tanh, by ``1 + tanh(u) = 2 sigmoid(2 u)``."""
+    """Return the same paper's approximation by tanh, by ``1 + tanh(u) = 2 sigmoid(2 u)``."""
     bounded = np.maximum(x, -40.0)
     inner = np.sqrt(2.0 / np.pi) * (bounded + 0.044715 * bounded**3)
     return bounded * _sigmoid(2.0 * inner)

@@ -36,7 +36,7 @@ def draw(
     spread: Spread = Spread(),
     places: Mapping[str, Mapping[int, np.ndarray]] | None = None,
 ) -> dict[str, np.ndarray]:
-    """The same inputs for the same seed, in each operand's dtype, shape and memory order.
+    """Return the same inputs for the same seed, in each operand's dtype, shape and memory order.
 
     Of operands in ``places``, parts with as many entries along some dimensions as there are
     places: values as they would be there, but not the ones that the whole array has.

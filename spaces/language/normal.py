@@ -173,7 +173,7 @@ def _comparison(comparison: Comparison) -> Form:
 
 
 def _folded(expression: Expression) -> Expression:
-    """With a number in the place of all that is constant."""
+    """Fold all that is constant into one number."""
     value = normal(expression).value
     if value is None:
         return expression.with_children(tuple(map(_folded, expression.children)))

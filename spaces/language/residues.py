@@ -40,7 +40,8 @@ def exact_range(index: Affine, ranges: Ranges) -> Range | None:
 
 
 def _ends(index: Affine, ranges: Ranges, sizes: Sequence[int]) -> Range:
-    """From the values at the first period of each axis, and how often each residue comes again."""
+    """Compute the range from the values at the first period of each axis, and how often each
+    residue comes again."""
     points = {
         atom: np.arange(low, low + size).reshape([-1 if i == n else 1 for i in range(len(ranges))])
         for n, ((atom, (low, _)), size) in enumerate(zip(ranges, sizes, strict=True))
@@ -79,7 +80,7 @@ def _reach(index: Affine, known: Mapping[Expression, int]) -> int:
 
 
 def _rate(index: Affine, axis: Expression) -> Fraction:
-    """By how much an index grows in the mean from one point of an axis to the next."""
+    """Say by how much an index grows in the mean from one point of an axis to the next."""
     return sum((c * _rate_of_atom(atom, axis) for atom, c in index.terms), Fraction(0))
 
 

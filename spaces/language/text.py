@@ -40,16 +40,16 @@ class Infix(Operations[Written]):
     explicit: bool = False
 
     def negation(self, inner: Written) -> Written:
-        """Before what is negated."""
+        """Write the minus before its operand."""
         return self._operation(f"-{inner.nested(PRIMARY)}", NEGATION)
 
     def binary(self, operator: str, left: Written, right: Written) -> Written:
-        """Between both sides; the right one binds more tightly."""
+        """Write the operator between both sides; the right one binds more tightly."""
         binds = PRECEDENCE[operator]
         return self._operation(f"{left.nested(binds)} {operator} {right.nested(binds + 1)}", binds)
 
     def comparison(self, operator: str, left: Written, right: Written) -> Written:
-        """Between both sides."""
+        """Write the comparison between both sides."""
         return self._operation(f"{left} {operator} {right}", COMPARISON)
 
     def _operation(self, text: str, binds: int) -> Written:

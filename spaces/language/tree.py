@@ -26,7 +26,7 @@ class Expression:
         return ()
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        """The same node above other children."""
+        """Return the same node above other children."""
         return self
 
     def walk(self) -> Iterator[Expression]:
@@ -134,7 +134,7 @@ class Read(Expression):
         return self.indices
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        """The same array read elsewhere."""
+        """Return the same array read elsewhere."""
         return Read(self.name, children, self.outside)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
@@ -172,11 +172,11 @@ class _Pair(Expression):
 
     @property
     def children(self) -> tuple[Expression, ...]:
-        """Both sides."""
+        """Return both sides."""
         return (self.left, self.right)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        """The same operator between others."""
+        """Return the same operator between others."""
         return type(self)(self.operator, *children)
 
 
@@ -210,7 +210,7 @@ class Select(Expression):
         return (self.condition, self.then, self.otherwise)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        """Another selection."""
+        """Return another selection, of these children."""
         return Select(*children)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
@@ -234,7 +234,7 @@ class Call(Expression):
         return self.arguments
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        """The same function of others."""
+        """Return the same function of others."""
         return Call(self.function, children)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
@@ -259,7 +259,7 @@ class Reduction(Expression):
         return (self.body,)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        """The same reduction of something else."""
+        """Return the same reduction of something else."""
         return Reduction(self.reducer, self.over, *children)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:

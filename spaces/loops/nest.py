@@ -24,7 +24,7 @@ are added up, too (Neumaier 1974)."""
 TYPES = {True: "i64", False: "double"}
 """C types of whole numbers and of others."""
 KINDS = {True: "whole", False: "real"}
-"""How the names of their functions begin."""
+"""Says how the names of their functions begin."""
 STARTS = {
     ("sum", True): "0",
     ("prod", True): "1",
@@ -42,8 +42,8 @@ BEFORE = {"argmax": "above", "argmin": "below"}
 
 @dataclass(frozen=True)
 class Access:
-    """How a target loads and stores elements: C for a place, which is a C expression. The bits of
-    numbers in :data:`~spaces.loops.numbers.FORMATS` are loaded and stored as whole numbers."""
+    """Says how a target loads and stores elements: C for a place, which is a C expression. The bits
+    of numbers in :data:`~spaces.loops.numbers.FORMATS` are loaded and stored as whole numbers."""
 
     load: Callable[[str, str], str]
     store: Callable[[str, str, str], str]

@@ -28,7 +28,7 @@ class Value:
 
     @property
     def real(self) -> str:
-        """The same as a float64."""
+        """Return the same as a float64."""
         return f"(double)({self.text})" if self.whole else self.text
 
     def __str__(self) -> str:

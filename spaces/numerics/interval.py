@@ -20,7 +20,7 @@ from tilewright.spaces.language.meaning import Operations
 from tilewright.spaces.numerics.numbers import Numbers
 
 SLACK = 2.0
-"""By how many times the errors they are held to operations and functions may be off."""
+"""Says by how many times the errors they are held to operations and functions may be off."""
 
 
 @dataclass(frozen=True)

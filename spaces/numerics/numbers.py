@@ -63,11 +63,11 @@ class Arrays:
         return np.float64(value)
 
     def is_integer(self, value: Any) -> bool:
-        """By the array's dtype."""
+        """Tell by the array's dtype."""
         return np.asarray(value).dtype.kind == "i"
 
     def wide(self, value: Any) -> Any:
-        """By ``astype``."""
+        """Convert by ``astype``."""
         return np.asarray(value).astype(np.float64, copy=False)
 
     def operation(self, operator: str, a: Any, b: Any) -> Any:
@@ -98,7 +98,8 @@ class Arrays:
         return (known.quick or known.reference)(*arguments)
 
     def cast(self, value: Any, name: str) -> Any:
-        """By way of float32, as kernels do, unless the dtype is float64; in one of the two."""
+        """Convert by way of float32, as kernels do, unless the dtype is float64; in one of the
+        two."""
         if name == "float64":
             return value
         narrow = np.asarray(value).astype(np.float32)

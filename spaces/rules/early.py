@@ -64,8 +64,8 @@ def below(
 def foresee(
     decisions: Sequence[Decision], rules: Sequence[Rule], known: Sequence[int]
 ) -> list[Rule]:
-    """For each n in ``known``, a rule that allows a choice of the first n decisions only if some
-    completion satisfies every rule over ``decisions``."""
+    """Find, for each n in ``known``, a rule that allows a choice of the first n decisions only if
+    some completion satisfies every rule over ``decisions``."""
     names = [decision.name for decision in decisions]
     columns = {  # the last has the slowest axis, along which NumPy reduces whole blocks at once
         decision.name: np.array(decision.values).reshape(_along(i, len(decisions)))
@@ -87,7 +87,7 @@ def foresee(
 
 
 def _rule(decisions: Sequence[Decision], left: np.ndarray) -> Rule:
-    """The same for one number; ``left`` has an axis for each decision that is known."""
+    """Return the same for one number; ``left`` has an axis for each decision that is known."""
     names = [decision.name for decision in decisions]
     known = left.ndim
     reads, rest = tuple(names[:known]), names[known:]
@@ -108,7 +108,7 @@ def _along(axis: int, rank: int) -> tuple[int, ...]:
 
 
 def _positions(decision: Decision) -> Callable[[Any], Any]:
-    """From values to their numbers, element by element."""
+    """Map values to their numbers, element by element."""
     values = np.array(decision.values)
     order = np.argsort(values)
     return lambda column: order[np.searchsorted(values[order], column)]

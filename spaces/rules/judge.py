@@ -41,8 +41,9 @@ class Judge:
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """How far apart the values of each decision lie in the table, if there can be one: of the
-        type of populations, since NumPy multiplies whole numbers of two types much more slowly."""
+        """Say how far apart the values of each decision lie in the table, if there can be one: of
+        the type of populations, since NumPy multiplies whole numbers of two types much more
+        slowly."""
         sizes = self._sizes
         return np.array([prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.int32)
 

@@ -76,7 +76,8 @@ class Points:
         return row
 
     def why_not(self, schedule: Schedule) -> str | None:
-        """Why the schedule is no combination of these decisions, in words; None if it is one."""
+        """Say why the schedule is no combination of these decisions, in words; None if it is
+        one."""
         template = self.templates.get(schedule.template)
         if template is None:
             near, some = suggestion(schedule.template, self.templates), ", ".join(self.templates)

@@ -106,7 +106,7 @@ class Space:
         return self._points.decision_columns(population)
 
     def why_not(self, schedule: Schedule) -> str | None:
-        """Why the schedule is no point of this space, in words; None if it is one."""
+        """Say why the schedule is no point of this space, in words; None if it is one."""
         return self._reasons(schedule)
 
     def _why_not(self, schedule: Schedule) -> str | None:
@@ -280,14 +280,14 @@ class Space:
 
 
 def _choose(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """For each row of a boolean matrix, the position of a random true entry (0 if none)."""
+    """Find, for each row of a boolean matrix, the position of a random true entry (0 if none)."""
     return (mask * (1 - generator.random(mask.shape, dtype=np.float32))).argmax(axis=1)
 
 
 def _pick(
     valid: np.ndarray, preferred: np.ndarray, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each row a valid value: nearest to the preferred one, at random without preference.
+    """Find, for each row a valid value: nearest to the preferred one, at random without preference.
 
     The second result tells which rows had any.
     """

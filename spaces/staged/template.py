@@ -49,7 +49,7 @@ class Staged(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: one kernel computes it, or no cut gives programs that kernels compute."""
+        """Say why not: one kernel computes it, or no cut gives programs that kernels compute."""
         found = cls.cut(workload, target)
         return found if isinstance(found, str) else None
 
@@ -60,7 +60,7 @@ class Staged(Template):
 
     @property
     def versioned(self) -> str:
-        """With those of its parts, such as ``staged.1+rows.2+contraction.3``."""
+        """Its version with those of its parts, such as ``staged.1+rows.2+contraction.3``."""
         return "+".join([super().versioned, *(each.versioned for each in self.templates)])
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:

@@ -26,7 +26,8 @@ class Calling:
 
 
 def calling_of(workload: Workload) -> Calling:
-    """As the workload's program has its arrays, if it was written as one; else as kernels do."""
+    """Order arrays as the workload's program has them, if it was written as one; else as kernels
+    do."""
     program = workload.program if isinstance(workload, Contraction) else None
     if program is None:
         return Calling(workload.inputs, workload.outputs, range(len(workload.inputs)))

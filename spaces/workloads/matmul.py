@@ -83,7 +83,7 @@ class _Matrices:
 
     @staticmethod
     def of(sizes: dict[str, int], counts: dict[str, int]) -> _Matrices:
-        """With the ``counts`` that are not 1 behind the ``sizes``."""
+        """Make the order with the ``counts`` that are not 1 behind the ``sizes``."""
         extents = {name: _extent(name, value) for name, value in (sizes | counts).items()}
         several = tuple(name for name in counts if extents[name] > 1)
         return _Matrices({name: extents[name] for name in (*sizes, *several)}, several)

@@ -201,7 +201,8 @@ class Product:
 
 
 def why_no_product(workload: Contraction) -> str | None:
-    """Why ``workload`` is no product of two matrices, nor a batch of them; None if it is one."""
+    """Say why ``workload`` is no product of two matrices, nor a batch of them; None if it is
+    one."""
     reductions = [axis.name for axis in workload.axes if axis.reduction]
     if len(workload.factors) != 2 or len(workload.output.axes) < 2 or len(reductions) != 1:
         return "needs two factors, two axes of the output and one that is summed over"

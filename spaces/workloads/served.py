@@ -114,8 +114,8 @@ class _Matmul:
         return found
 
     def _sides(self, found: Roles) -> tuple[Read, Read, Parts, Parts]:
-        """Both matrices, and what is a row and a column; the first one has the first axis of the
-        output that is not the batch's."""
+        """Return both matrices, and what is a row and a column; the first one has the first axis of
+        the output that is not the batch's."""
         (left, rows), (right, columns) = (found.left, found.rows), (found.right, found.columns)
         numbered = {part.axis for part in found.batch}
         first = next((axis for axis in self.last.axes if axis not in numbered), "")
@@ -124,7 +124,8 @@ class _Matmul:
         return self._matrix(left), self._matrix(right), rows, columns
 
     def workload(self) -> Contraction:
-        """As the operator of that name; :class:`InputError` with the reason if there is none."""
+        """Describe it as the operator of that name; :class:`InputError` with the reason if there is
+        none."""
         extents: dict[str, Any] = {name: loop.extent for name, loop in self.axes.items()}
         return matmul(
             **extents,
@@ -227,7 +228,7 @@ class _Matmul:
         return node.with_children(tuple(self._fused(child) for child in node.children))
 
     def _beside(self, read: Read) -> tuple[AxisValue, ...]:
-        """By which axes an operand of the map is read."""
+        """Say by which axes an operand of the map is read."""
         operand = self.program.operand[read.name]
         if operand.dtype != self.output.dtype or read.name in {"x", *OWN_NAMES}:
             raise InputError(

@@ -39,7 +39,8 @@ def make_postgresql(location: str, version: str) -> list[int]:
             rows = golden.execute(f"SELECT * FROM {name} ORDER BY id")
             columns = [column[0] for column in rows.description]
             rows = [dict(zip(columns, row, strict=True)) for row in rows]
-            connection.execute(table.insert(), rows)
-            last = {"table": name, "last": rows[-1]["id"]}
-            connection.execute(text(COUNT_ON), last)
+            if rows:
+                connection.execute(table.insert(), rows)
+                last = {"table": name, "last": rows[-1]["id"]}
+                connection.execute(text(COUNT_ON), last)
         return [row["id"] for row in rows]

@@ -218,7 +218,7 @@ class Backlog:
         return min(able, key=lambda queue: queue.turn).to_build.popleft() if able else None
 
     def _ahead(self) -> Counter[str]:
-        """How many candidates are built, or being built, but not run, by their target."""
+        """Say how many candidates are built, or being built, but not run, by their target."""
         ahead: Counter[str] = Counter()
         waiting = [piece for queue in self._queues.values() for piece in queue.to_run]
         building = [task.attempt for task in self._tasks.values() if task.builds]

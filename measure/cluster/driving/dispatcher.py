@@ -37,7 +37,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target
 
 REST_SECONDS = 2.0
-"""How long a worker rests that could not begin with a task, or has become slow."""
+"""Says how long a worker rests that could not begin with a task, or has become slow."""
 DRIFT_SECONDS = 30.0
 """The longest rest of a worker that stays slower than its peers."""
 
@@ -279,7 +279,7 @@ class Dispatcher:
 
 
 def _served_by(member: Member) -> Callable[[Target], bool]:
-    """For which targets a worker is; asked often, so each answer is kept."""
+    """Say for which targets a worker is; asked often, so each answer is kept."""
     known: dict[str, bool] = {}
 
     def serves(target: Target) -> bool:

@@ -158,7 +158,7 @@ class Fleet:
         return bool(hosts) and all(a.settled for a in (*hosts, *self.members()))
 
     def reasons(self) -> list[str]:
-        """Why nodes and workers failed, each reason once."""
+        """Say why nodes and workers failed, each reason once."""
         hosts = self._hosts.values()
         failed = [asked.why for asked in (*hosts, *self.members())]
         lacking = [host.facts.lacking for host in hosts if host.facts is not None]

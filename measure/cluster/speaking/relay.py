@@ -77,7 +77,7 @@ class Relay:
         }
 
     def serve(self) -> None:
-        """Until the commands end."""
+        """Serve until the commands end."""
         while (item := self._inbox.get()) is not None:
             if isinstance(item, Answer):
                 self._tell(item)

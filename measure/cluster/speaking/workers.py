@@ -39,7 +39,7 @@ class BuildWorker:
         self._builders: dict[str, Builder] = {}
 
     def hello(self) -> str:
-        """Who this is."""
+        """Say who this is."""
         self._outfit = load_outfit(self._name)
         self._outfit.confine(self._cpus)
         return canonical_json({**_who(), "device": f"{self._jobs} compilers", "target": None})
@@ -65,8 +65,8 @@ class RunWorker:
         self._runners: dict[str, Runner] = {}
 
     def hello(self) -> str:
-        """Who this is, and the target that its device is. :class:`InputError` if the device does
-        not work."""
+        """Say who this is, and the target that its device is. :class:`InputError` if the device
+        does not work."""
         self._outfit = load_outfit(self._name)
         self._device = self._outfit.device(self._kind)
         self._outfit.confine(self._cpus)

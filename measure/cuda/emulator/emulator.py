@@ -25,7 +25,7 @@ _KINDS = {name: i for i, name in enumerate((*_ORDER, "int32", "int8"))}  # runti
 
 @dataclass(frozen=True)
 class Interleaving:
-    """When asynchronous effects land and which thread goes next.
+    """Says when asynchronous effects land and which thread goes next.
 
     ``mode`` is ``eager`` (at once, in order), ``lazy`` (as late as the PTX ISA allows) or
     ``random`` by ``seed``, where odd seeds never delay loads and seeds with bit 1 always delay

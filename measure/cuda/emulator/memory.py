@@ -59,7 +59,7 @@ class Memory:
         os.close(self.file)
 
     def lines(self, buffers: Sequence[Buffer]) -> Iterator[str]:
-        """How the request of a launch describes the memory that it is given; see ``main.cpp``.
+        """Say how the request of a launch describes the memory that it is given; see ``main.cpp``.
         Pages of the file with all of a buffer in them are mapped, for each buffer by itself."""
         yield f"memory {self.file}"
         for b in buffers:

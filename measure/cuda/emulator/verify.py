@@ -65,7 +65,7 @@ def judged(
 
 
 def _difference(outputs: Mapping[str, np.ndarray], allowed: Mapping[str, Bounds]) -> str:
-    """Where the first wrong output is farthest from what is allowed; empty if none is wrong."""
+    """Say where the first wrong output is farthest from what is allowed; empty if none is wrong."""
     for name, (low, high) in allowed.items():
         bad = ~agrees(outputs[name], low, high)
         if bad.any():

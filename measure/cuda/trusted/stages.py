@@ -44,7 +44,7 @@ class Surroundings:
     which: str = ""
 
     def knowing(self, arrays: Mapping[str, Given | Kept]) -> Surroundings:
-        """The same with further arrays."""
+        """Return the same with further arrays."""
         return replace(self, arrays={**self.arrays, **arrays})
 
     def extent(self, axis: str) -> int:
@@ -92,7 +92,7 @@ class StageKernel:
 
     @property
     def launch(self) -> Launch:
-        """As many blocks as it takes."""
+        """Launch as many blocks as it takes."""
         threads = max(THREADS, self.lanes)
         blocks = int(ceil_div(self.size * self.lanes, threads))
         shared = threads * sum(map(_bytes, self._states())) if self.lanes > 1 else 0

@@ -145,7 +145,7 @@ class Statements:
         return self._call(function, *arguments)
 
     def cast(self, value: Any, name: str) -> Variable:
-        """By the conversions of the device."""
+        """Convert as the device does."""
         if name == "float64":
             return self.variable(text(value))
         narrow = f"(float){text(value)}"

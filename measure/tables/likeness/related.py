@@ -117,7 +117,7 @@ def _readable(rows: Iterable[Any]) -> Iterator[tuple[int, Target]]:
 
 
 def _apart(target: Target, devices: Mapping[int, Target]) -> dict[int, float]:
-    """How far each of the devices is from ``target``: the distance of the numbers in their
+    """Say how far each of the devices is from ``target``: the distance of the numbers in their
     descriptions, as that of extents."""
     apart = sizes_apart(_numbers(target), [_numbers(other) for other in devices.values()])
     return dict(zip(devices, apart.tolist(), strict=True))

@@ -55,7 +55,7 @@ class ForeignTemplate(Template):
         return parameter_quantities({d.name: d.values for d in self.decisions}, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """Not possible."""
+        """Raise: a recorded kernel has no source."""
         raise NotImplementedError("a recorded kernel cannot be made, only looked up")
 
 

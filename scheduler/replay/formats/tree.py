@@ -88,6 +88,6 @@ class _Values:
 
 
 def _places(branches: np.ndarray, taken: np.ndarray) -> np.ndarray:
-    """Where each number stands among the sorted ``branches``; NOWHERE if it does not."""
+    """Say where each number stands among the sorted ``branches``; NOWHERE if it does not."""
     places = np.minimum(branches.searchsorted(taken), len(branches) - 1)
     return np.where(branches[places] == taken, places, NOWHERE)

@@ -9,9 +9,9 @@ from tilewright.measure.interfaces import Executor
 from tilewright.spaces.target import Target
 
 TOLD_SECONDS = 3.0
-"""After which it is said: most workers that end are replaced by then."""
+"""Time after which it is said: most workers that end are replaced by then."""
 PATIENCE_SECONDS = 30.0
-"""After which nobody is waited for any more."""
+"""Time after which nobody is waited for any more."""
 
 
 class Abandoned:

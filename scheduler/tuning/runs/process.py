@@ -46,7 +46,8 @@ def _machine() -> str:
 
 
 def _start(number: int) -> str:
-    """When a process that lives started, by the clock of its machine; empty if there is none."""
+    """Say when a process that lives started, by the clock of its machine; empty if there is
+    none."""
     try:
         text = Path(f"/proc/{number}/stat").read_text(errors="replace")
     except OSError:

@@ -54,12 +54,12 @@ class Session:
 
     @property
     def started_at(self) -> float:
-        """When the first of them began."""
+        """Say when the first run began."""
         return min(run.started_at for run in self.runs)
 
     @property
     def heartbeat(self) -> float:
-        """When one of them was last known to live."""
+        """Say when a run was last known to live."""
         return max(run.heartbeat for run in self.runs)
 
     @property
@@ -69,7 +69,7 @@ class Session:
 
     @property
     def reasons(self) -> str:
-        """Why those that ended did."""
+        """Say why the runs that ended did."""
         return ", ".join(dict.fromkeys(run.reason for run in self.runs if run.reason))
 
     def state(self, now: float) -> State:

@@ -10,8 +10,8 @@ from tilewright.spaces.language.tree import Binary, Expression, Read
 
 
 def with_row_factors(chained: Chained) -> Chained:
-    """The same chain, where several factors of a product that are the same for all keys, such as
-    scales of heads, are multiplied first; a constant stays outside."""
+    """Return the same chain, where several factors of a product that are the same for all keys,
+    such as scales of heads, are multiplied first; a constant stays outside."""
 
     def grouped(node: Expression) -> Expression:
         if isinstance(node, Read):

@@ -14,8 +14,8 @@ from tilewright.spaces.language.tree import Binary, Expression, Read
 
 
 def with_scaled_scores(chained: Chained) -> Chained:
-    """The same chain, where the number that all uses of the score multiply it by, if there is one,
-    belongs to the factor of all scores."""
+    """Return the same chain, where the number that all uses of the score multiply it by, if there
+    is one, belongs to the factor of all scores."""
     bodies = [*(r.element for r in chained.scalars), *(w.weight for w in chained.weighings)]
     found = {scale for body in bodies for scale in _scales(body, chained.score)}
     scale = found.pop() if len(found) == 1 else None

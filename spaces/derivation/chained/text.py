@@ -31,7 +31,7 @@ class FormText:
         return f"({' + '.join([*words, self._number(form.constant)])})"
 
     def knowing(self, variables: Mapping[str, str]) -> FormText:
-        """The same with further variables."""
+        """Return the same with further variables."""
         return replace(self, variables={**self.variables, **variables})
 
     def bounds(self, forms: Iterable[Form], key: Part, low: str, high: str) -> list[str]:

@@ -88,7 +88,7 @@ class Chained:
 
     @cached_property
     def unscaled(self) -> Chained:
-        """The same where ``score`` is the sum alone, and what reads it has the factor."""
+        """Return the same where ``score`` is the sum alone, and what reads it has the factor."""
 
         def scaled(node: Expression) -> Expression:
             if node == self.score:

@@ -22,8 +22,8 @@ class VisitedTiles:
         self._known: dict[tuple[int, int], tuple[float, float]] = {}
 
     def of(self, rows: Any, keys: Any) -> tuple[np.ndarray, np.ndarray]:
-        """For blocks of ``rows`` rows and tiles of ``keys`` keys, both numbers or arrays: how many
-        tiles the blocks of a product meet, and how many scores they compute."""
+        """Count, for blocks of ``rows`` rows and tiles of ``keys`` keys, both numbers or arrays:
+        how many tiles the blocks of a product meet, and how many scores they compute."""
         pairs = np.stack(np.broadcast_arrays(np.atleast_1d(rows), np.atleast_1d(keys)), axis=1)
         distinct, places = np.unique(pairs.astype(np.int64), axis=0, return_inverse=True)
         found = np.array([self._met(int(r), int(k)) for r, k in distinct])

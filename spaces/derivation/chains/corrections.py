@@ -105,8 +105,8 @@ class Derivation:
 
 
 def _difference_first(f: Expression) -> Expression:
-    """The same with exponents ``c * x - c * m`` as ``(x - m) * c``: where an ``m`` of what has been
-    seen so far is large, both products may overflow, and no element is as far from it."""
+    """Return the same with exponents ``c * x - c * m`` as ``(x - m) * c``: where an ``m`` of what
+    has been seen so far is large, both products may overflow, and no element is as far from it."""
     match f:
         case Call("exp" | "exp2", (Binary("-", left, right),)):
             (x, by), (m, same) = _multiple(left), _multiple(right)

@@ -19,7 +19,7 @@ MAX_TERMS = 64
 
 
 class UnderivableError(Exception):
-    """Why a reduction has no correction, in words."""
+    """Says why a reduction has no correction, in words."""
 
 
 @dataclass(frozen=True)

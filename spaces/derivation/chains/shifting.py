@@ -82,7 +82,7 @@ class _Shift:
         return inlined(self.program, stage.body, lambda _: True)
 
     def count(self, stage: Stage) -> int:
-        """How many terms a sum has."""
+        """Say how many terms a sum has."""
         return prod(self.program.shape(stage.over))
 
     def first(self, stage: Stage) -> Expression:

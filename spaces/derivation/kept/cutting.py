@@ -46,7 +46,7 @@ class Cutting(ABC):
 
     @property
     def rolled(self) -> Sequence[Loop]:
-        """The others."""
+        """The loops that stay loops."""
         return self.view.taps[: len(self.view.taps) - int(self.values["unroll"])]
 
     @property

@@ -10,7 +10,7 @@ from tilewright.spaces.derivation.products.forms import Entry, Form, Quotient, a
 
 
 def why_no_place(view: KeptView) -> str | None:
-    """Why elements of neighbours cannot be found together, in words; None if they can."""
+    """Say why elements of neighbours cannot be found together, in words; None if they can."""
     lane = view.lane.name
     for output in view.outputs:
         if output.step(lane) != 1 and view.lane.extent > 1:
@@ -31,7 +31,7 @@ def why_no_place(view: KeptView) -> str | None:
 
 
 def why_no_array(view: KeptView, values: Collection[str]) -> str | None:
-    """Why kernels of these dtypes cannot read or write an array; None if they can."""
+    """Say why kernels of these dtypes cannot read or write an array; None if they can."""
     for access in (*view.reads.values(), *view.outputs):
         if access.array.dtype not in values:
             allowed = ", ".join(values)

@@ -19,8 +19,8 @@ def cached_plane(program: Program) -> Plane:
 def why_no_array(
     plane: Plane, values: Collection[str], tables: Collection[str], slices: bool = False
 ) -> str | None:
-    """Why kernels whose elements and indices have these dtypes, and which take ``slices`` of larger
-    arrays or not, cannot read or write an array, in words; None if they can."""
+    """Say why kernels whose elements and indices have these dtypes, and which take ``slices`` of
+    larger arrays or not, cannot read or write an array, in words; None if they can."""
     program = plane.view.program
     for array in (*program.operands, *program.outputs):
         allowed = tables if plane.view.is_table(array.name) else values

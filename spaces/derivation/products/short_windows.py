@@ -23,9 +23,9 @@ Row = tuple[Fraction, ...]
 Matrix = tuple[Row, ...]
 
 POINTS = (Fraction(0), Fraction(1), Fraction(-1), Fraction(2), Fraction(-1, 2))
-"""Where polynomials are evaluated, beside infinity, as many as are needed: with small powers of two
-and their reciprocals, errors grow least (Barabasz, Anderson, Soodhalter and Gregg, Error Analysis
-and Improving the Accuracy of Winograd Convolution, ACM TOMS 46(4), 2020)."""
+"""Says where polynomials are evaluated, beside infinity, as many as are needed: with small powers
+of two and their reciprocals, errors grow least (Barabasz, Anderson, Soodhalter and Gregg, Error
+Analysis and Improving the Accuracy of Winograd Convolution, ACM TOMS 46(4), 2020)."""
 MOST_READS = len(POINTS) + 1
 
 
@@ -97,7 +97,7 @@ class ShortWindows:
 
 @lru_cache(maxsize=64)
 def short_windows(outputs: int, taps: int) -> ShortWindows:
-    """The same matrices for the same numbers, made once."""
+    """Return the same matrices for the same numbers, made once."""
     return ShortWindows(outputs, taps)
 
 

@@ -250,7 +250,7 @@ def _gather(program: Program, found: Roles, read: Read) -> Gather | None:
 
 
 def _place(program: Program, found: Roles, read: Read) -> Place:
-    """Where a read finds its element, for each point of the parts by itself."""
+    """Say where a read finds its element, for each point of the parts by itself."""
     if read.name not in program.operand:
         raise InputError(f"{read} is no operand; needs maps that are computed where they are read")
     result = place(program, found.indexing, read)

@@ -17,7 +17,7 @@ from tilewright.spaces.numerics.interval import Interval
 
 @dataclass(frozen=True)
 class ApproximateArrays(Approximation):
-    """At the points ``axes``, which has an array for each axis that broadcast.
+    """Evaluates at the points ``axes``, which has an array for each axis that broadcast.
 
     ``arrays`` are stages of ``program``, and operands in dtypes of their own. Those that are known
     at some places alone are in ``partial``.
@@ -33,7 +33,7 @@ class ApproximateArrays(Approximation):
         return Approximate(self.axes[name])
 
     def entry(self, name: str, indices: Sequence[Any]) -> tuple[Approximate, Any]:
-        """By views, where each index differs along another dimension of the points."""
+        """Read by views, where each index differs along another dimension of the points."""
         array = self.arrays[name]
         if not indices:
             return self._wide(name, array), True
@@ -51,7 +51,7 @@ class ApproximateArrays(Approximation):
         return self._wide(name, found), within
 
     def kept(self, stage: Stage) -> ApproximateArrays:
-        """At the points of the axes that a stage keeps alone."""
+        """Evaluate at the points of the axes that a stage keeps alone."""
         axes = {
             a: v.reshape(v.shape[: len(stage.axes)])
             for a, v in self.axes.items()

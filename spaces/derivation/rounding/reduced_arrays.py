@@ -24,7 +24,7 @@ from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.numerics.interval import Interval
 
 Mask = np.ndarray | None
-"""Where the conditions hold that bound a reduction; None if there are none."""
+"""Says where the conditions hold that bound a reduction; None if there are none."""
 
 
 def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate:

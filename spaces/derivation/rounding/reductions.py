@@ -22,12 +22,13 @@ from tilewright.spaces.numerics.adding import adds_float8, drift_of_sum, error_o
 from tilewright.spaces.numerics.interval import SLACK, Arithmetic, Interval, nowhere
 
 ALIKE, APART = 1.0, 2.0
-"""By how many units of a sum factors may be off that are rounded twice, and of the root of all
+"""Says by how many units of a sum factors may be off that are rounded twice, and of the root of all
 terms' squares."""
 
 WALK = 1.5
-"""By how many roots of all terms' squares sums of float8 products are taken to stray from none on
-the way to their value: as :func:`spaces.numerics.allowance.error_of_sums` has it for products."""
+"""Says by how many roots of all terms' squares sums of float8 products are taken to stray from none
+on the way to their value: as :func:`spaces.numerics.allowance.error_of_sums` has it for
+products."""
 RAISED = 2.0**8
 """Kernels multiply a factor of at most one by this before they round it to float8, so that less of
 it is below the least normal number, and sums by the inverse. float8_e4m3fn reaches 448."""
@@ -36,7 +37,7 @@ ALIKE_FLOAT8, APART_FLOAT8 = 0.5, 1.5
 SPACINGS = {"float8_e4m3fn": 2.0**-9, "float8_e5m2": 2.0**-16}
 """Between the least numbers of dtypes whose unit is not all that rounding to them costs."""
 SUBNORMAL = 3 * 2.0**-25
-"""How far a factor of at most one is off, thrice, that is rounded to less than float16's least
+"""Says how far a factor of at most one is off, thrice, that is rounded to less than float16's least
 normal number."""
 PARTS = 32
 """Parts of a sum at most that are merged where both what is added and what comes of it may be zero
@@ -147,8 +148,8 @@ def sum_of_terms(
 
 
 def _taken_out(program: Program, stage: Stage, meaning: Approximation, sums: Terms) -> Any:
-    """How many times larger the sum may be that a kernel forms, if it divides or multiplies it by
-    what all terms have in common once they are added: as where softmax's total is known last.
+    """Say how many times larger the sum may be that a kernel forms, if it divides or multiplies it
+    by what all terms have in common once they are added: as where softmax's total is known last.
     Weights that are rounded to fewer bits may be :data:`RAISED` as long."""
     numbers = meaning.numbers
     one = numbers.constant(1.0)

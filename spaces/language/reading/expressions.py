@@ -77,7 +77,7 @@ class Names:
     defining: str = ""
 
     def problem(self, name: str, rank: int) -> str | None:
-        """Why the array ``name`` cannot be read here with so many indices."""
+        """Say why the array ``name`` cannot be read here with so many indices."""
         if name == "inf":
             return "inf is allowed in inside(name[...], -inf) alone; elsewhere write 1e30, or where"
         if not NAME.fullmatch(name) or name in RESERVED:
@@ -94,7 +94,7 @@ class Names:
         return None
 
     def no_index(self, name: str) -> str:
-        """Why no entry of the array ``name`` can be an index."""
+        """Say why no entry of the array ``name`` can be an index."""
         axes = ", ".join(self.axes)
         return (
             f"index {name!r} is unknown; allowed: axes ({axes}), "
@@ -281,7 +281,7 @@ class ExpressionReader:
 
 
 def _tables(node: Expression) -> int:
-    """How many entries an index is read by, one within the other."""
+    """Say how many entries an index is read by, one within the other."""
     return isinstance(node, Read) + max(map(_tables, node.children), default=0)
 
 

@@ -59,7 +59,7 @@ class Arrays:
         return Operand(name, dtype, shape, *_layout(known, shape), drawn=drawn)
 
     def _shape(self, name: str) -> tuple[int, ...]:
-        """As far as the reads of an operand go."""
+        """Infer a shape as far as the reads of an operand go."""
         every = [read for read in self._reads if read.name == name]
         reads = [read for read in every if read.outside is None]
         if not every:

@@ -43,6 +43,7 @@ RUNS = {
     "0004": 5,
     "0005": 1,
     "0006": 1,
+    "0007": 0,
 }  # of the committed databases
 
 
