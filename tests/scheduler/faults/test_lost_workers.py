@@ -19,6 +19,7 @@ from tilewright.scheduler.cli.job import Manner, Request, carry_out
 from tilewright.scheduler.cli.options import Format
 from tilewright.scheduler.cli.place import Place
 from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.runs import abandoned
 
 GONE = r"no worker is alive that measures on cpu made up, .*; the only one ended: \w.*\w"
 
@@ -30,8 +31,11 @@ def kill_once_at_work(executor: RayExecutor, node) -> None:
     node.kill_raylet()
 
 
-@pytest.mark.parametrize("seconds", [20.0, 600.0])
-def test_a_run_without_workers_says_so_and_how_they_ended(tmp_path, capsys, seconds):
+@pytest.mark.parametrize(("seconds", "patience"), [(20.0, 30.0), (600.0, 8.0)])
+def test_a_run_without_workers_says_so_and_how_they_ended(
+    tmp_path, capsys, monkeypatch, seconds, patience
+):
+    monkeypatch.setattr(abandoned, "PATIENCE_SECONDS", patience)
     manner = Manner(str(tmp_path / "t.db"), None, Format.JSON, quiet=True, verbose=False)
     request = Request(WORK, TARGET, Budget(100, seconds, None), 0, "5f2c91ab")
     with cluster(2, cpus=2, num_cpus=0) as made:
