@@ -29,8 +29,8 @@ from tilewright.scheduler.torch.translation.values import (
     number,
 )
 
-LARGEST = 3e38
-"""The largest number of the language, about."""
+LARGEST = float(torch.finfo(torch.float32).max)
+"""The largest number of the language."""
 _NAME = re.compile(r"\w+")
 _ENTRY = re.compile(r"[\w.]+(\[[^\[\]]*\])?")
 """Text that may be repeated: a number, or one entry of an array."""
@@ -139,10 +139,8 @@ class Translation:
             return Known(given)
         if not isinstance(given, int | float):
             raise Gap(f"a constant of type {type(given).__name__}")
-        if not math.isfinite(given):
+        if not abs(given) <= LARGEST:
             raise Gap(f"the constant {given}")
-        if abs(given) > LARGEST:
-            given = math.copysign(LARGEST, given)
         return repr(given) if given >= 0 else f"(-{-given!r})"
 
     def padded(self, node: fx.Node, indices: Indices, fill: float) -> str:
