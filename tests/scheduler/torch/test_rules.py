@@ -371,3 +371,8 @@ def test_repeated_heads_are_read_by_one_division() -> None:
 def test_what_cannot_be_said_is_named(function: Callable, named: str) -> None:
     with pytest.raises(Gap, match=named):
         translation_of(function, (torch.rand(2, 4, 4),)).text  # noqa: B018
+
+
+def test_the_least_finite_number_stays_itself() -> None:
+    least = torch.finfo(torch.float32).min
+    assert repr(-least) in check(lambda x: torch.where(x > 0.5, x, least), torch.rand(2, 5)).text
