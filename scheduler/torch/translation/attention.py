@@ -28,7 +28,6 @@ NAMES = (
     "_scaled_dot_product_efficient_attention",
     "_scaled_dot_product_cudnn_attention",
     "_scaled_dot_product_fused_attention_overrideable",
-    "scaled_dot_product_attention",
 )
 
 

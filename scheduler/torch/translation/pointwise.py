@@ -49,7 +49,6 @@ SEVERAL = {
     "sign": "select({0} > 0, 1, select({0} < 0, -1, 0))",
     "sgn": "select({0} > 0, 1, select({0} < 0, -1, 0))",
     "trunc": "select({0} < 0, -floor(-{0}), floor({0}))",
-    "fix": "select({0} < 0, -floor(-{0}), floor({0}))",
 }
 """Operators as text that has an argument several times."""
 
@@ -113,7 +112,7 @@ def _arithmetic(translation: Translation, node: fx.Node, indices: Indices) -> Va
     return f"({left} {'*' if name == 'mul' else '+' if name == 'add' else '-'} {right})"
 
 
-@pointwise("div", "true_divide")
+@pointwise("div")
 def _divide(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     given = arguments(node)
     left, right = (number(translation.argument(given[k], indices)) for k in ("self", "other"))

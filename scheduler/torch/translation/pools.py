@@ -42,7 +42,7 @@ def _each(given: Any, default: list[int], count: int) -> list[int]:
     return (several * count if len(several) == 1 else several) or default
 
 
-MAXIMA = ("max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices")
+MAXIMA = ("max_pool2d_with_indices", "max_pool3d_with_indices")
 
 
 @reducing(Kind.REDUCTION, *MAXIMA, "_low_memory_max_pool_with_offsets", ties=_ties)

@@ -28,7 +28,7 @@ def _view(node: fx.Node, given: Given, indices: Indices) -> Source:
     return source, split(merged(indices, shape(node)), shape(source))
 
 
-@view("clone", "alias", "detach", "lift_fresh_copy", "contiguous")
+@view("clone", "alias", "detach", "lift_fresh_copy")
 def _same(node: fx.Node, given: Given, indices: Indices) -> Source:
     return _source(given), list(indices)
 

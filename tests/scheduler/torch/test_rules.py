@@ -12,10 +12,10 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional as F  # noqa: E402, N812
 
 from tests.scheduler.torch.strategies import broadcast, laid_out, tensors  # noqa: E402
-from tests.scheduler.torch.translated import check, translation_of  # noqa: E402
+from tests.scheduler.torch.translated import agree, check, translation_of, values_of  # noqa: E402
 from tilewright.scheduler.torch.gap import Gap  # noqa: E402
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 quick = settings(
     max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
 )
@@ -43,7 +43,17 @@ OTHERS: dict[str, Callable] = {
     "numbers": lambda x: (x > 0).float() + (x == x).int() + (x != 0.5).to(torch.float32),
     "truth": lambda x: torch.where((x - 1).bool(), 1.0, x),
     "isnan": lambda x: torch.where(torch.isnan(x), 0.0, x),
-    "casts": lambda x: x.to(torch.float32) * 2,
+    "casts": lambda x: x.to(torch.float32) * 2 + prims.convert_element_type(x, x.dtype),
+    "ones": lambda x: aten.ones(x.shape) + aten.zeros(x.shape) - x,
+    "joined": lambda x: torch.where((x > 0).logical_and(x < 1).logical_or(x < -1), x, 0.5),
+    "turned": lambda x: prims.rev(x, [0]) + aten.square(x),
+    "counted": lambda x: x.shape[0] * torch.arange(x.shape[-1]) // 2 % 3 * x,
+    "counted by steps": lambda x: (
+        prims.iota(
+            x.shape[-1], start=3, step=-2, dtype=torch.int64, device="cpu", requires_grad=False
+        )
+        * x
+    ),
 }
 TWO: dict[str, Callable] = {
     "add": lambda a, b: torch.add(a, b, alpha=3),
@@ -174,6 +184,7 @@ REDUCTIONS: dict[str, Callable] = {
     "euclidean": lambda x: torch.linalg.vector_norm(x, dim=-1),
     "taxicab": lambda x: torch.linalg.vector_norm(x, 1, dim=-1),
     "cumulated": lambda x: x.cumsum(-1),
+    "greatest place": lambda x: torch.where(x.argmax(-1) == 1, 1.0, 0.0) + x.argmin(0).amax() * 0.5,
 }
 
 
@@ -258,6 +269,39 @@ def test_pools(data: st.DataObject) -> None:
     check(lambda x: F.max_pool2d(torch.relu(x) - 1, size, step, padding), x)
     check(lambda x: F.avg_pool2d(x, size, step, padding), x)
     check(lambda x: F.avg_pool2d(torch.exp(x), size, step, padding), x)
+
+
+def test_pools_of_other_ranks() -> None:
+    check(lambda x: F.avg_pool1d(x, 3, 2, 1), torch.rand(2, 3, 9))
+    check(lambda x: F.avg_pool3d(x, 2), torch.rand(1, 2, 4, 4, 6))
+    check(lambda x: F.max_pool3d(x, 2, 2, 1), torch.rand(1, 2, 4, 4, 6))
+    from torch._inductor import inductor_prims  # it registers the operator
+
+    low_memory = inductor_prims._low_memory_max_pool_with_offsets
+    windows = ([2, 3], [2, 2], [1, 1], [1, 1], False)
+    x = torch.rand(2, 3, 6, 7)
+    made = translation_of(lambda x: low_memory(x, *windows)[0], (x,))
+    assert agree(values_of(made, (x,))[0], F.max_pool2d(x.double(), *windows))
+
+
+GPU_ATTENTIONS: dict[str, Callable] = {
+    "flash": lambda q, k, v: aten._scaled_dot_product_flash_attention(q, k, v, 0.0, True)[0],
+    "efficient": lambda q, k, v: aten._scaled_dot_product_efficient_attention(
+        q, k, v, None, False, 0.0, True
+    )[0],
+    "cudnn": lambda q, k, v: aten._scaled_dot_product_cudnn_attention(
+        q, k, v, None, False, 0.0, True
+    )[0],
+}
+
+
+@pytest.mark.parametrize("name", GPU_ATTENTIONS)
+def test_attention_on_a_gpu(name: str) -> None:
+    inputs = [torch.rand(1, 2, 5, 8) for _ in range(3)]
+    made = translation_of(GPU_ATTENTIONS[name], inputs)
+    (found,) = values_of(made, inputs)
+    doubled = (tensor.double() for tensor in inputs)
+    assert agree(found, F.scaled_dot_product_attention(*doubled, is_causal=True))
 
 
 @quick
