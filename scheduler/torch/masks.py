@@ -15,8 +15,7 @@ from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import arguments, name_of, shape
+from tilewright.scheduler.torch.nodes import arguments, has_plain_shape, name_of, shape
 
 HIDDEN = -1e30
 """Scores from which down on a key is hidden."""
@@ -43,6 +42,8 @@ def mask_of(attention: fx.Node) -> fx.Node | None:
 
 def band_of(mask: fx.Node) -> Band | None:
     """The band that a mask leaves; None of a mask that depends on inputs, or is another one."""
+    if not all(map(has_plain_shape, sources_of(mask))):
+        return None
     base = _behind_copies(mask)
     if _META not in base.meta:
         base.meta[_META] = _found(base)
@@ -87,10 +88,7 @@ def _is_computed(node: fx.Node) -> bool:
     tags = getattr(node.target, "tags", ())
     if node.op != "call_function" or node.is_impure() or torch.Tag.nondeterministic_seeded in tags:
         return False
-    try:
-        return prod(shape(node)) <= LARGEST
-    except Gap:
-        return False
+    return prod(shape(node)) <= LARGEST
 
 
 def _run(node: fx.Node, values: dict[fx.Node, Any]) -> Any:

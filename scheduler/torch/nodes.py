@@ -65,6 +65,15 @@ def shape(node: fx.Node) -> tuple[int, ...]:
     return extents
 
 
+def has_plain_shape(node: fx.Node) -> bool:
+    """Tell whether :func:`shape` has the extents of a node."""
+    try:
+        shape(node)
+    except Gap:
+        return False
+    return True
+
+
 def long_dimensions(node: fx.Node) -> tuple[int, ...]:
     """The dimensions of more than one element: those that a kernel's array has."""
     return tuple(d for d, extent in enumerate(shape(node)) if extent != 1)

@@ -290,6 +290,8 @@ class Translation:
         return self._named(node).name
 
     def _operand(self, node: fx.Node, indices: Indices) -> Value:
+        if fake(node).dtype is torch.int64:
+            raise Gap("numbers of torch.int64")
         text = self._read(node, indices, 0.0 if self._guarded else None)
         return Compared(f"{text} != 0") if fake(node).dtype is torch.bool else text
 

@@ -7,7 +7,15 @@ from typing import Any
 from torch import fx
 
 from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import arguments, dimension, dimensions, fake, name_of, shape
+from tilewright.scheduler.torch.nodes import (
+    arguments,
+    dimension,
+    dimensions,
+    fake,
+    has_plain_shape,
+    name_of,
+    shape,
+)
 from tilewright.scheduler.torch.translation.index import Index, Indices, merged, split
 from tilewright.scheduler.torch.translation.rules import Source, pieces, view
 
@@ -175,6 +183,8 @@ FREE = {
 
 def is_free(node: fx.Node) -> bool:
     """Tell whether a view moves nothing, so that a kernel may read what is behind it instead."""
+    if not has_plain_shape(node) or not all(map(has_plain_shape, node.all_input_nodes)):
+        return False
     name = name_of(node)
     if name == "getitem":
         producer = node.args[0]
@@ -206,6 +216,8 @@ def moves_nothing(node: fx.Node) -> bool:
         return False
     source = node.args[0]
     assert isinstance(source, fx.Node)
+    if not has_plain_shape(source) or not has_plain_shape(node):
+        return True  # a view of unknown extents; it is no work of a kernel
     try:
         fake(source).view(shape(node))
     except (RuntimeError, ValueError):  # its elements are not evenly apart then

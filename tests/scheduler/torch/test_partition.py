@@ -1,8 +1,12 @@
+from collections.abc import Callable
 from functools import cache
 
 import pytest
 
 torch = pytest.importorskip("torch")
+
+from functorch.compile import make_boxed_func  # noqa: E402
+from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 
 from tests.scheduler.torch import blocks  # noqa: E402
 from tests.scheduler.torch.translated import agree, computed  # noqa: E402
@@ -41,6 +45,23 @@ def test_every_product_of_a_block_is_in_a_region_and_little_is_left(name: str) -
     assert products <= set().union(*(region.nodes for region in found.regions))
     assert not found.refusals
     assert len(found.left) == LEFT[name], [node.name for node in found.left]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bottleneck"])
+def test_open_extents_are_left_to_torch(name: str) -> None:
+    graphs: list[torch.fx.Graph] = []
+
+    def keep(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable:
+        graphs.append(module.graph)
+        return make_boxed_func(module.forward)
+
+    module, args = blocks.BLOCKS[name]()
+    with torch.no_grad():
+        torch.compile(module.eval(), backend=aot_autograd(fw_compiler=keep), dynamic=True)(*args)
+    found = partition(graphs[0], TARGET)
+    assert not found.regions
+    assert {refusal.reason for refusal in found.refusals} == {"a dynamic size"}
+    assert found.left
 
 
 @pytest.mark.parametrize("name", ["bert", "convnext"])
