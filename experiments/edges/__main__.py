@@ -34,7 +34,7 @@ def main() -> int:
     cores = sorted(os.sched_getaffinity(0))
     jobs = min(options.jobs or len(cores), len(cores))
     results = {"cores": jobs} | resume(options.out, "experiments.edges", {}, rows="rows")
-    results |= {"rows": [], "items": 0, "kernels": 0, "wrong": 0}
+    results |= {"rows": [], "items": 0, "kernels": 0, "wrong": 0, "slow": 0}
     start, written, own = time.monotonic(), 0.0, SETS[options.set]
     again = options.items and [row["item"] for row in json.loads(options.items.read_text())["rows"]]
     items = iter(again or own.items(options.target, options.count))
@@ -46,7 +46,7 @@ def main() -> int:
             write(options.out, results)
             written = time.monotonic()
     write(options.out, results)
-    counts = (f"{results[name]} {name}" for name in ("items", "kernels", "wrong"))
+    counts = (f"{results[name]} {name}" for name in ("items", "kernels", "wrong", "slow"))
     print(f"{options.set} on {options.target}: {', '.join(counts)}, {results['seconds']} s")
     return int(results["wrong"] > 0)
 
@@ -56,6 +56,7 @@ def _take(results: dict[str, Any], row: Mapping[str, Any]) -> None:
     results["items"] += 1
     results["kernels"] += row["kernels"]
     results["wrong"] += len(row["wrong"])
+    results["slow"] += len(row.get("slow", ()))
     for template, right in row.get("templates", {}).items():
         templates = results.setdefault("templates", {})
         templates[template] = templates.get(template, 0) + right

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 from experiments.verification.cases import CASES, EDGES, LARGE
 from tilewright.measure.executor import LocalExecutor
 from tilewright.measure.interfaces import Executor
-from tilewright.scheduler.verification import draw, emulable, emulate, measure
+from tilewright.measure.records.measurement import ErrorKind
+from tilewright.scheduler.verification import Verdict, draw, emulable, emulate, measure
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
@@ -63,9 +64,21 @@ def judged(target: str, item: Item) -> dict[str, Any]:
         verdicts = list(measure(space, schedules, _executor()))
     else:
         verdicts = list(emulate(space, schedules, seed=seed, jobs=1))
-    wrong = [f"{v.schedule}: {v.error_text}" for v in verdicts if v.outcome == "wrong"]
+    return counted(verdicts)
+
+
+def counted(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """The faults that are found. Kernels that a limit of time ended are slow: it says nothing of
+    their results."""
+    slow = [v for v in verdicts if v.error_kind is ErrorKind.TIMEOUT]
+    wrong = [_told(v) for v in verdicts if v.outcome == "wrong" and v not in slow]
     right = Counter(v.schedule.template for v in verdicts if v.right)
-    return {"kernels": len(wrong) + right.total(), "wrong": wrong, "templates": dict(right)}
+    found = {"kernels": len(wrong) + right.total(), "wrong": wrong, "templates": dict(right)}
+    return found | ({"slow": [*map(_told, slow)]} if slow else {})
+
+
+def _told(verdict: Verdict) -> str:
+    return f"{verdict.schedule}: {verdict.error_text}"
 
 
 @cache
