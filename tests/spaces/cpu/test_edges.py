@@ -86,6 +86,12 @@ KNOWN = {
         {"i": 20, "j": 300, "d": 8, "e": 20},
         {"a": "rows of -inf"},
     ),
+    "subnormal elements beside infinities": (
+        "a: bfloat16; b: bfloat16; s[i,j] = sum[k](a[i,k] * b[k,j]); "
+        "m[i] = max[j](s[i,j] * s[i,j]); y[i,j] = s[i,j] / (1 + m[i]); -> m, y",
+        {"i": 31, "j": 8, "k": 33},
+        {"a": "tiny", "b": "one largest"},
+    ),
     "filters that meet a border": (
         "x: float32[b,15,g]; y[b,p,g] = sum[k](inside(x[b,p + k - 1,g], 0) * z[k,g])",
         {"b": 2, "p": 15, "g": 40, "k": 3},
