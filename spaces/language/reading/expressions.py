@@ -30,6 +30,8 @@ from tilewright.spaces.language.tree import (
 )
 
 MAX_DEPTH = 64
+MAX_JOINED = 8
+"""How often ``and``, ``or`` and ``not`` stand in the condition of a ``select``."""
 MAX_TABLES = 8
 """Tables that an index is read from, one by an entry of the other."""
 CALLED = (*FUNCTIONS, "select", "inside", "size")
@@ -210,10 +212,29 @@ class ExpressionReader:
     def _select(self, arguments: list[ast.expr], depth: int) -> Expression:
         condition, *values = arguments
         then, otherwise = (self.read(value, depth + 1) for value in values)
-        chosen = then
-        for comparison in reversed(self.conditions(condition, depth + 1)):
-            chosen = Select(comparison, chosen, otherwise)
-        return chosen
+        joined = sum(isinstance(each, ast.boolop | ast.Not) for each in ast.walk(condition))
+        if joined > MAX_JOINED:
+            self._fail(condition, f"{joined} times and, or, not; allowed: {MAX_JOINED}")
+        return self._chosen(condition, then, otherwise, depth + 1)
+
+    def _chosen(
+        self, condition: ast.expr, then: Expression, otherwise: Expression, depth: int
+    ) -> Expression:
+        """``then`` where the condition holds: ``or`` tries one after the other, ``not`` swaps."""
+        match condition:
+            case ast.BoolOp(op=ast.And(), values=values):
+                for value in reversed(values):
+                    then = self._chosen(value, then, otherwise, depth + 1)
+                return then
+            case ast.BoolOp(op=ast.Or(), values=values):
+                for value in reversed(values):
+                    otherwise = self._chosen(value, then, otherwise, depth + 1)
+                return otherwise
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return self._chosen(inner, otherwise, then, depth + 1)
+        for comparison in reversed(self.conditions(condition, depth)):
+            then = Select(comparison, then, otherwise)
+        return then
 
     def _inside(self, arguments: list[ast.expr], depth: int) -> Expression:
         read = self.read(arguments[0], depth + 1)

@@ -71,7 +71,7 @@ CHARACTERS = {
     "{": "brackets are ( ) and [ ]",
 }
 """Spellings for characters that the language does not use."""
-EITHER = "write select(a, 1, select(b, 1, 0)) > 0 for a or b"
+EITHER = "write select(a or b, 1, 0) > 0 for a or b"
 RECURRENCE = (
     "a stage cannot read itself; write sums over s[k] where k <= t, such as a cumulative sum"
 )
@@ -109,7 +109,7 @@ def instead(node: ast.expr, source: Source) -> str | None:
         case ast.UnaryOp(op=ast.UAdd(), operand=inner):
             return f"write {source(inner)}"
         case ast.UnaryOp(op=ast.Not()):
-            return "write the opposite comparison"
+            return "'not' is for conditions of select; write select(not a < b, x, y)"
         case ast.Slice():
             return "write an index for each dimension: x[i, j], or x[i + 3] for a part"
         case ast.Constant(value=bool() as value):

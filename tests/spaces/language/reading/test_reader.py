@@ -5,9 +5,12 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import Entries, program
+from tilewright.spaces.language.evaluation import evaluate
 
 SOFTMAX = ("y[r, c] = softmax[c](x[r, c])", {"r": 4, "c": 16})
 CONVOLUTION = (
@@ -130,3 +133,32 @@ def test_a_program_is_frozen() -> None:
     made = program(SOFTMAX[0], **SOFTMAX[1])
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.stages = ()  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "x[i] < 0 or x[i] > 1",
+        "not x[i] < 0",
+        "not (x[i] < 0 or x[i] > 1) and i != 2",
+        "(x[i] < 0 or i < 2) and (x[i] > -1 or not i > 3)",
+        "not not 0 < x[i] < 1 or x[i] != x[i]",
+    ],
+)
+def test_conditions_are_joined_as_in_python(condition: str) -> None:
+    made = program(f"y[i] = select({condition}, 1, 0)", i=6)
+    values = np.array([-2, -0.5, 0, 0.5, np.nan, 3])
+    code = condition.replace("x[i]", "x")
+    expected = [int(eval(code, {"x": x, "i": i})) for i, x in enumerate(values)]
+    assert evaluate(made, {"x": values})["y"].tolist() == expected
+
+
+def test_joined_conditions_are_one_program_however_they_are_written() -> None:
+    spelled = program("y[i] = select(x[i] < 0, 1, select(x[i] > 1, 1, 0))", i=6)
+    assert program("y[i] = select(x[i] < 0 or x[i] > 1, 1, 0)", i=6).digest == spelled.digest
+
+
+def test_a_condition_is_joined_of_a_few_alone() -> None:
+    many = " or ".join(f"(x[i] > {n} and x[i] < {n + 1})" for n in range(9))
+    with pytest.raises(InputError, match="10 times and, or, not; allowed: 8"):
+        program(f"y[i] = select({many}, 1, 0)", i=6)
