@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tilewright.scheduler.data.card import Census, data_card
 from tilewright.scheduler.data.formats import check_parquet, write_csv, write_parquet
-from tilewright.scheduler.data.selection import Selection
-from tilewright.scheduler.data.table import EVERYTHING, Table, in_order
+from tilewright.scheduler.data.selection import EVERYTHING, Selection
+from tilewright.scheduler.data.table import Table, in_order
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.validation.files import check_place, is_stream, output_file
 from tilewright.spaces.validation.nearest import suggestion

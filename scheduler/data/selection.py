@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from tilewright.measure.records.measurement import Status
 from tilewright.spaces.errors import InputError, shown
-from tilewright.spaces.workloads.computation import PROGRAM
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
@@ -76,13 +75,19 @@ class Selection:
         return replace(self, least=min(ids, default=0))
 
     def _has_operator(self, text: str) -> bool:
-        found = PROGRAM if text.startswith('"') else text.partition(" ")[0]
-        return self.operator in (None, found)
+        if self.operator is None:
+            return True
+        from tilewright.spaces.workloads.computation import PROGRAM  # with NumPy
+
+        return self.operator == (PROGRAM if text.startswith('"') else text.partition(" ")[0])
 
     def _has_target(self, target: Target) -> bool:
         if self.target is None or self.target == target.text:
             return True
         return self.target.lower() in f"{target.kind} {target.summary}".lower()
+
+
+EVERYTHING = Selection()
 
 
 def moment_of(text: str | None) -> float | None:

@@ -20,7 +20,7 @@ from tilewright.scheduler.data.columns import (
     feature_column,
     parameter_column,
 )
-from tilewright.scheduler.data.selection import Selection
+from tilewright.scheduler.data.selection import EVERYTHING, Selection
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.measure.records.record import Record
 
-EVERYTHING = Selection()
 TEST_SHARE = 0.2  # share of the workloads that are held out
 
 Chunk = Mapping[str, Sequence[Any]]

@@ -112,7 +112,7 @@ def _by_ending(file: Path) -> ExportFormat:
 def _export_lines(database: Database, file: Path, selection: Selection, limit: int | None) -> None:
     """Write the selected records, and the runs that they belong to, as lines of JSON."""
     from tilewright.measure.records.jsonl import write_lines
-    from tilewright.scheduler.data.table import EVERYTHING
+    from tilewright.scheduler.data.selection import EVERYTHING
 
     if limit is not None:
         selection = selection.newest(database, limit)
@@ -259,11 +259,11 @@ def _row(summary: Summary) -> tuple[str, ...]:
 
 def _text_for_people(text: str) -> str:
     """A workload's text; on a terminal without parameters that have their usual values."""
-    from tilewright.spaces.operators import workload
-    from tilewright.spaces.workloads.spelling import short_text
-
     if not sys.stdout.isatty():
         return text
+    from tilewright.spaces.operators import workload  # with NumPy
+    from tilewright.spaces.workloads.spelling import short_text
+
     try:
         return short_text(workload(text))
     except InputError:  # it was measured by a version that knew other operators

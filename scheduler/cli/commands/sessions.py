@@ -135,9 +135,11 @@ def _row(session: Session, now: float) -> tuple[str, ...]:
 
 def _for_people(workload: Workload) -> str:
     """A workload's text; on a terminal without parameters that have their usual values."""
+    if not sys.stdout.isatty():
+        return str(workload)
     from tilewright.spaces.workloads.spelling import short_text
 
-    return short_text(workload) if sys.stdout.isatty() else str(workload)
+    return short_text(workload)
 
 
 def _last_heard(ago: float) -> str:
