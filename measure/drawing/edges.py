@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf, nan
+from math import inf, nan, prod
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ Change = Callable[[ProgramDraw, np.random.Generator], Inputs]
 POINTS = 1 << 16
 POINTS = 1 << 16
 """Points of the largest stage at which an edge is judged."""
-EQUAL = 0.1
+EQUAL, HUGE = 0.1, 1e38
 FINITE = 3
 """Elements of a row that a mask leaves."""
 
@@ -207,14 +207,19 @@ def _with_infinity(program: Program) -> set[str]:
     return found
 
 
-def _with_huge(program: Program) -> set[str]:
-    """Operands that may be huge: not those of scores or moments, nor of products of more than two
-    or with stages, such as attention's, whose parts may be too large in one order alone."""
-    found = {operand.name for operand in program.operands} - cancelling_operands(program)
-    for _, names in _factors(program):
-        if len(names) > 2 or not set(names) <= program.operand.keys():
-            found -= set(names)
-    return found
+def _huge(program: Program, name: str) -> float:
+    """How large an operand's values may be. Those of scores and moments are not huge, nor are
+    factors of three: the product of two of these may be too large for float32, whatever the third
+    is. Beside a stage the sum stays finite if weights are divided by their sum in the end.
+    """
+    most = 0.0 if name in cancelling_operands(program) else HUGE
+    for stage, names in _factors(program):
+        given = [each for each in names if each in program.operand]
+        if name in given and len(given) > 2:
+            return 0.0
+        if name in given and len(given) < len(names):
+            most = min(most, HUGE / prod(program.shape(stage.over)))
+    return most
 
 
 def _values(program: Program, operand: Operand) -> list[Kind]:
@@ -222,7 +227,7 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
     element, name = operand.element, operand.name
     if element.is_integer:
         return _whole_values(element)
-    most, huge = largest(element), operand.name in _with_huge(program)
+    most, huge = largest(element), _huge(program, name)
     special = name in _with_infinity(program)
     kinds: list[Kind] = [
         _as_ever,
@@ -232,7 +237,7 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
         lambda rows, _: rows + min(1e4, most / 8),
     ]
     if huge:
-        kinds.append(lambda rows, _: rows * min(1e38, most / 4))
+        kinds.append(lambda rows, _: rows * min(huge, most / 4))
     if special and has(element, inf):
         kinds += [_set(inf), _set(-inf)]
     if any(name in names for _, names in _factors(program)):

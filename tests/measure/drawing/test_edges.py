@@ -107,3 +107,13 @@ def test_the_same_edges_come_of_the_same_draw():
     for a, b in zip(one, other, strict=True):
         assert a.name == b.name
         assert np.array_equal(a.inputs["x"], b.inputs["x"], equal_nan=True)
+
+
+def test_what_softmax_weighs_is_huge_but_stays_finite():
+    """Kernels divide by the sum of weights in the end, so the sum without that is finite."""
+    work = workload("attention b=2 h=4 i=20 j=40 d=8")
+    most = max(
+        np.nanmax(np.where(np.isinf(v := edge.inputs["v"]), 0, abs(v)))
+        for edge in with_others(one_draw(work, 0))
+    )
+    assert 1e35 < most < np.finfo(np.float32).max / 40
