@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.mode import Numerics
-from tilewright.spaces.registry import numerics_of
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 
@@ -88,6 +87,8 @@ class Candidate:
     @property
     def numerics(self) -> Numerics:
         """The promise about errors that the schedule's template keeps."""
+        from tilewright.spaces.registry import numerics_of  # with NumPy
+
         return numerics_of(self.schedule.template, self.job.workload, self.job.target)
 
 
