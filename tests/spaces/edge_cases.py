@@ -4,12 +4,12 @@ their outputs may be."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from tests.spaces.edge_inputs import edge_inputs, in_single, wrong
+from tests.spaces.edge_inputs import UNKNOWN, edge_inputs, in_single, wrong
 from tests.spaces.edge_programs import Case
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.errors import InputError
@@ -62,7 +62,7 @@ class Judged:
         for name, output in zip(self._exact, self.work.outputs, strict=True):
             exact, values = self._exact[name], results[output.name]
             values = lying_as(values, output, exact.shape) if self._names else values
-            bad = wrong(values, exact, self._single[name], *self._bounds[name])
+            bad = wrong(values, exact, self._singles(name), *self._bounds[name])
             if bad.any():
                 at = tuple(np.argwhere(bad)[0].tolist())
                 return f"{bad.sum()} of {name} wrong; at {at} {values[at]} for {exact[at]}"
@@ -87,8 +87,11 @@ class Judged:
         return evaluate(self.work.program, self._inputs)
 
     @cached_property
-    def _single(self) -> Arrays:
-        return in_single(self.work.program, self._inputs)
+    def _outcomes(self) -> Sequence[Arrays]:
+        return [in_single(self.work.program, self._inputs, unknown) for unknown in UNKNOWN]
+
+    def _singles(self, name: str) -> Sequence[np.ndarray]:
+        return [outcome[name] for outcome in self._outcomes]
 
     @cached_property
     def _bounds(self):

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.spaces.language import evaluation
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Operand, Program, Stage
+from tilewright.spaces.language.tree import AxisValue, Binary, Call, Expression, Read
 
 Arrays = Mapping[str, np.ndarray]
 Fill = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
@@ -136,17 +137,26 @@ def _single(value: Any) -> Any:
     return array.astype(np.float32).astype(np.float64) if array.dtype.kind == "f" else value
 
 
-def in_single(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs as float32 has them but for rounding; NaN where a sum may overflow on the way."""
+UNKNOWN = (NAN, INF, -INF)
+"""What a sum may be that may overflow on the way, by the order in which it is added up."""
+
+
+def in_single(
+    program: Program, inputs: Mapping[str, np.ndarray], unknown: float = NAN
+) -> dict[str, np.ndarray]:
+    """The outputs as float32 has them but for rounding; ``unknown`` where a sum may overflow on the
+    way."""
     exact = evaluation.evaluate_stages(program, inputs)
     values = {o.name: exact[o.name] for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
-            values[stage.name] = _stage_in_single(program, stage, values, exact)
+            values[stage.name] = _stage_in_single(program, stage, values, exact, unknown)
     return {o.name: values[o.name] for o in program.outputs}
 
 
-def _stage_in_single(program: Program, stage: Stage, values: Arrays, exact: Arrays) -> np.ndarray:
+def _stage_in_single(
+    program: Program, stage: Stage, values: Arrays, exact: Arrays, unknown: float
+) -> np.ndarray:
     grid = evaluation._grid(program, (*stage.axes, *stage.over), {})
     meaning = _Single(values, grid, {}, bounded=bool(program.bounding(stage)))
     body = np.broadcast_to(
@@ -165,33 +175,66 @@ def _stage_in_single(program: Program, stage: Stage, values: Arrays, exact: Arra
         meant = stage.body.fold(evaluation._Exact(exact, grid, {}, bounded=mask is not None))
         other = _kind(np.broadcast_to(meant, body.shape)) != _kind(body)
         return np.where(other.reshape((*body.shape[:kept], -1)).any(axis=-1), NAN, found)
+
+    def sizes(part: Expression, nothing: float) -> np.ndarray:
+        """Magnitudes of finite elements, along the last axis; ``nothing`` of all others."""
+        terms = part.fold(evaluation._Exact(values, grid, {}, bounded=mask is not None))
+        size = np.abs(np.broadcast_to(terms, body.shape))
+        size = np.where(np.isfinite(size), size, nothing)
+        size = size if mask is None else np.where(mask, size, nothing)
+        return size.reshape((*body.shape[:kept], -1))
+
     if stage.reducer == "sum" and body.dtype.kind == "f":
-        terms = stage.body.fold(evaluation._Exact(values, grid, {}, bounded=mask is not None))
-        sizes = np.abs(np.broadcast_to(terms, body.shape))
-        sizes = np.where(np.isfinite(sizes), sizes, 0)
-        sizes = sizes if mask is None else np.where(mask, sizes, 0)
-        most = sizes.reshape((*body.shape[:kept], -1)).sum(axis=-1)
-        found = np.where(most > -LEAST, NAN, found)
+        most = sizes(_undivided(program, stage, stage.body), 0).sum(axis=-1)
+        found = np.where(most > -LEAST, unknown, found)
+    if stage.reducer == "prod" and body.dtype.kind == "f":
+        most = np.maximum(sizes(stage.body, 1), 1).prod(axis=-1)
+        found = np.where(most > -LEAST, found * INF, found)
     return _single(found)
 
 
+def _undivided(program: Program, stage: Stage, node: Expression) -> Expression:
+    """What a sum is of, its weights those of a softmax before they are divided by their sum."""
+    match node:
+        case Binary("*", left, right):
+            return Binary("*", _undivided(program, stage, left), _undivided(program, stage, right))
+        case Binary("/", Call("exp" | "exp2") as weight, total) if total.axes.isdisjoint(
+            stage.over
+        ):
+            return weight
+        case Read(name, indices) if name in program.stage:
+            source = program.stage[name]
+            if source.reducer is None and indices == tuple(map(AxisValue, source.axes)):
+                return _undivided(program, stage, source.body)
+    return node
+
+
 def wrong(
-    found: np.ndarray, exact: np.ndarray, single: np.ndarray, low: np.ndarray, high: np.ndarray
+    found: np.ndarray,
+    exact: np.ndarray,
+    singles: Sequence[np.ndarray],
+    low: np.ndarray,
+    high: np.ndarray,
 ) -> np.ndarray:
     """Where ``found`` is nothing that it may be: NaN and infinite are what the program is, exactly
-    or by operations in float32; all else is from ``low`` to ``high``."""
+    or by operations in float32, of which ``singles`` are the outcomes; all else is from ``low`` to
+    ``high``."""
     stored = np.asarray(found)
     value = stored.astype(np.float64)
     if stored.dtype.kind not in "iu":
         with np.errstate(all="ignore"):
-            exact, single = (x.astype(stored.dtype).astype(np.float64) for x in (exact, single))
-    meant, rounded, kind = map(_kind, (exact, single, value))
+            exact, *singles = (x.astype(stored.dtype).astype(np.float64) for x in (exact, *singles))
+    meant, kind = _kind(exact), _kind(value)
     free = (low == -np.inf) & (high == np.inf)
     between = (low <= value) & (value <= high)
     right = (kind == meant) & ((kind != 0) | between)
     right |= np.isinf(value) & between & ~free
-    differ = (meant != rounded) & ((kind == rounded) | (rounded != 0))
-    return ~(right | differ)
+    for rounded in map(_kind, singles):
+        right |= (meant != rounded) & (kind == rounded)
+    for single in singles[1:]:  # where it differs from the first, a sum may have overflowed
+        differs = ~np.isclose(single, singles[0], equal_nan=True)
+        right |= differs & np.isclose(value, single, rtol=1e-3)
+    return ~right
 
 
 def _kind(x: np.ndarray) -> np.ndarray:

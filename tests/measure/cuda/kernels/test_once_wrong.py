@@ -51,6 +51,33 @@ CASES = {
         ),
         {"passes": "online"},
     ),
+    "a product that overflows on the way": (
+        (
+            "x: float32[b,34]\ny[b,p] = prod[k](inside(x[b,p + k - 1], 1))",
+            {"b": 2, "p": 31, "k": 4},
+            {"x": "one largest"},
+            59,
+        ),
+        {"template": "kept"},
+    ),
+    "large values that a softmax weighs": (
+        (
+            "y[r] = sum[c](softmax[c](select(c % 3 == 1, x[r,c], -1e30)) * w[r,c])",
+            {"r": 5, "c": 200},
+            {"w": "large"},
+            98,
+        ),
+        {"passes": "online"},
+    ),
+    "a sum that overflows on the way to an infinite one": (
+        (
+            "y[i,j] = silu(sum[k](a[i,k] * b[k,j])) * sum[k](a[i,k] * c[k,j])",
+            {"i": 31, "j": 64, "k": 15},
+            {"b": "least until the end", "c": "one infinity"},
+            62,
+        ),
+        {"template": "staged"},
+    ),
     "attention with a temperature": (
         (WARM.format(SCORE), {**CHAINED, "i": 20, "j": 40}, {}, 0),
         LATE,

@@ -76,9 +76,9 @@ def test_elements_far_along_a_column_are_counted_in_64_bits(rows, kind):
 
 PLAIN = {
     "vector": 8, "lanes": "columns", "row_threads": 32, "block_rows": 8, "thread_rows": 1,
-    "cluster": 1, "hold": "shared", "unpack": "once", "passes": "plain", "ahead": 0, "unroll": 4,
-    "loads": "cached", "stores": "cached", "residency": 3, "grid": "persistent", "stages": 1,
-    "common": "again", "spared": 0,
+    "cluster": 1, "row_storage": "shared", "convert": "once", "passes": "plain", "prefetch": 0,
+    "unroll": 4, "loads": "cached", "stores": "cached", "blocks_per_sm": 3,
+    "tile_scheduler": "persistent", "stages": 1, "row_invariants": "again", "idle_clusters": 0,
 }  # fmt: skip
 
 
@@ -90,7 +90,13 @@ def body(operator: str, values: dict, **parameters) -> str:
 @pytest.mark.parametrize("hold", ["shared", "registers"])
 def test_no_tile_that_was_copied_ahead_waits_for_what_is_the_same_along_its_rows(hold):
     """What a layernorm's elements are shifted by turns into a number a tile after it was read."""
-    values = PLAIN | {"hold": hold, "stages": 3, "block_rows": 1, "row_threads": 64, "unroll": 1}
+    values = PLAIN | {
+        "row_storage": hold,
+        "stages": 3,
+        "block_rows": 1,
+        "row_threads": 64,
+        "unroll": 1,
+    }
     text = body("layernorm", values, r=8192, c=512)
     assert "later1[k] = tw::load_global(in0" in text
     assert "tw::to_float(tw::load_global(in0" not in text
@@ -98,7 +104,7 @@ def test_no_tile_that_was_copied_ahead_waits_for_what_is_the_same_along_its_rows
 
 @pytest.mark.parametrize(("columns", "many"), [(4096, False), (65536, True)])
 def test_few_blocks_of_a_long_sum_are_added_without_what_rounding_lost(columns, many):
-    text = body("rmsnorm", PLAIN | {"hold": "memory"}, r=4096, c=columns)
+    text = body("rmsnorm", PLAIN | {"row_storage": "memory"}, r=4096, c=columns)
     assert "sum0[k]" in text
     assert ("excess0[k]" in text) == many
 
