@@ -141,7 +141,7 @@ def test_a_terminal_keeps_the_course_of_a_run_and_its_end(tmp_path):
     assert code == 0
     kept = left_on_screen(written)
     text = "\n".join(kept)
-    assert kept[0].startswith("0:00  tuning matmul m=64 n=64 k=64"), text
+    assert re.match(r"0:\d\d  tuning matmul m=64 n=64 k=64", kept[0]), text
     assert re.search(r"^\d+:\d\d  trial \d+: ", text, re.MULTILINE), text
     assert re.search(r"^\d+:\d\d  comparing the best again, ", text, re.MULTILINE), text
     assert "phase" not in text
@@ -154,7 +154,7 @@ def test_a_terminal_that_only_prints_gets_lines_while_the_run_goes_on(tmp_path):
     code, shown = on_terminal("tune", *SMALL, *budget, cwd=tmp_path, term="dumb")
     assert code == 0
     lines = shown.splitlines()
-    assert re.match(r"0:00  tuning matmul m=64 n=64 k=64", lines[0])
+    assert re.match(r"0:\d\d  tuning matmul m=64 n=64 k=64", lines[0])
     assert any(re.match(r"\d+:\d\d  trial \d+: ", line) for line in lines)
 
 
@@ -221,7 +221,7 @@ def test_what_is_built_once_to_measure_kernels_is_no_part_of_the_time(tmp_path, 
     assert re.fullmatch(
         r"built what measures kernels here, once, in 0:\d\d; no --seconds .*", first
     )
-    assert second.startswith("0:00  tuning matmul")
+    assert re.match(r"0:\d\d  tuning matmul", second)
 
 
 def test_what_python_takes_to_load_is_part_of_the_time(tmp_path):
