@@ -13,6 +13,7 @@ from tilewright.scheduler.cli.options import Format, TargetName, Threads
 from tilewright.scheduler.cli.text import plain
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.target import detect_target
+from tilewright.spaces.validation.files import check_place, is_stream, output_file
 
 if TYPE_CHECKING:
     from tilewright.scheduler.torch.extraction import Extraction
@@ -60,6 +61,8 @@ def extract_command(
     from tilewright.scheduler.extras import extra
 
     counts = _counts(rows or [])
+    if out is not None and not is_stream(out):
+        check_place(out, "a suite")
     extra("torch", "torch", "tilewright extract")
     from tilewright.scheduler.torch.extraction import extraction_of
     from tilewright.scheduler.torch.model_file import model_function
@@ -68,7 +71,8 @@ def extract_command(
     machine = detect_target(target, threads)
     found = extraction_of(model_function(model), (), counts or None, dtype, machine)
     if out is not None:
-        out.write_text(suite_text(found))
+        with output_file(out, "a suite") as file:
+            file.write(suite_text(found).encode())
     if format is Format.JSON:
         print(json.dumps(found.to_json()))
         return

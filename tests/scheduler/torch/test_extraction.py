@@ -152,6 +152,12 @@ def test_bad_input_is_one_line(words, said, model, capsys) -> None:
     assert len(error) <= 213
 
 
+def test_a_suite_takes_the_place_of_no_folder(model, capsys) -> None:
+    words = ["extract", f"{model}:twice", "--rows", "decode=1", "--out", "."]
+    assert run(words) == 2
+    assert "is no file; a suite goes to a new file or replaces one" in capsys.readouterr().err
+
+
 def test_a_file_that_fails_names_its_line(here, capsys) -> None:
     (here / "broken.py").write_text("x = 1\nraise ValueError('no model today')\n")
     assert run(["extract", "broken.py:f"]) == 2
