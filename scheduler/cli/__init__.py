@@ -15,7 +15,7 @@ from tilewright.spaces.version import VERSION
 
 BEGAN = time.monotonic()
 """When this process had begun, but for the start of Python."""
-LEAST_MIB = 512
+LEAST_MIB = 640
 """Memory that the libraries of a command take up. With less, some end the process by themselves."""
 GARBAGE = 50_000
 """New objects after which Python looks for cycles that nothing uses. After as few as it does

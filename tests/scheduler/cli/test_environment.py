@@ -95,10 +95,10 @@ def test_a_compiler_that_is_none(tmp_path, monkeypatch, script, says):
     assert says in remarks(err)[-1]
 
 
-SLOW_LIMITS = [pytest.param(m, marks=pytest.mark.slow) for m in (64, *range(536, 1100, 24))]
+SLOW_LIMITS = [pytest.param(m, marks=pytest.mark.slow) for m in (64, *range(640, 1100, 24))]
 
 
-@pytest.mark.parametrize("mebibytes", [155, 512, 530, *SLOW_LIMITS])
+@pytest.mark.parametrize("mebibytes", [155, 639, 640, *SLOW_LIMITS])
 def test_too_little_memory(tmp_path, monkeypatch, mebibytes):
     """It is enough, or there is one line: no traceback, and nothing hangs."""
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
