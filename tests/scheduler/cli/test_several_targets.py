@@ -27,7 +27,7 @@ from tilewright.spaces.target import target_from_json
 
 GPU = gpu("a GPU")
 NAMES = {"cpu made up": TARGET, GPU.summary.split(",")[0]: GPU}
-MODELS = [json.dumps({"model": target.model})[1:-1] for target in (TARGET, GPU)]
+KEYS = [json.dumps({"target_key": target.fingerprint})[1:-1] for target in (TARGET, GPU)]
 WORK = ("matmul", "m=512", "n=512", "k=512")
 JSON = ("--format", "json")
 ENDLESS = ("--trials", "1000000", "--seconds", "3000")
@@ -116,7 +116,7 @@ def test_a_signal_ends_all_targets_and_each_result_is_told_and_kept_under_its_ow
     address, here, capsys
 ):
     with tune(address, *WORK, *ENDLESS, *JSON) as process:
-        lines = read_until_all_are_measured(process, '"trials": 2,', MODELS)
+        lines = read_until_all_are_measured(process, '"trials": 2,', KEYS)
         check_status(address, capsys)
         below = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGTERM)
