@@ -81,8 +81,8 @@ def test_a_program_is_short_and_says_what_it_shows(program):
     assert ast.get_docstring(ast.parse(text)).split("\n")[0].endswith((".", ","))
 
 
-def test_there_are_twelve_programs_and_two_notebooks_and_a_line_for_each():
-    assert (len(PROGRAMS), len(NOTEBOOKS)) == (12, 2)
+def test_there_are_thirteen_programs_and_two_notebooks_and_a_line_for_each():
+    assert (len(PROGRAMS), len(NOTEBOOKS)) == (13, 2)
     page = (FOLDER / "README.md").read_text()
     named = {line.split("](")[1].split(")")[0] for line in page.splitlines() if "](" in line}
     assert named == {path.name for path in (*PROGRAMS, *NOTEBOOKS)}

@@ -76,7 +76,7 @@ AREAS = (
     Area(
         "ensembles",
         ("costmodel/predictors/ensemble.py", "costmodel/shortlist.py"),
-        ("tests/costmodel/predictors/test_council.py", "tests/costmodel/test_draft.py"),
+        ("tests/costmodel/predictors/test_ensemble.py", "tests/costmodel/test_shortlist.py"),
         5,
     ),
 )

@@ -34,16 +34,18 @@ def verify(
 
     It also runs with other inputs (:mod:`measure.drawing.others`), on which kernels of ``numerics``
     are right, in the last interleaving. Returns the first fault, its text ending with the
-    interleaving that showed it, or the last outputs if all are as :mod:`measure.drawing.draw`
-    allows.
+    interleaving that showed it, or the outputs of the random inputs if all are as
+    :mod:`measure.drawing.draw` allows.
     """
     draw = one_draw(workload, seed)
-    result = judged(emulator, kernel, draw, interleavings)
+    usual = judged(emulator, kernel, draw, interleavings)
+    if usual.error_kind is not None:
+        return usual
     for other in with_others(draw, numerics=numerics):
-        if result.error_kind is not None:
-            break
         result = judged(emulator, kernel, other, interleavings[-1:])
-    return result
+        if result.error_kind is not None:
+            return result
+    return usual
 
 
 def judged(

@@ -21,7 +21,7 @@ BODY = """
     for (int k = 0; k < 11; k++)
       sum += tw::load_global(A + m * 11 + k) * tw::load_global(B + k * B_K + n * B_N);
     sum += tw::load_global(BIAS + n);
-    tw::store_global(C + m * 37 + n, sum > 0 ? sum : 0);
+    tw::store_global(C + m * 37 + n, sum < 0 ? 0 : sum);
   }"""
 
 
