@@ -39,6 +39,8 @@ SPACINGS = {"float8_e4m3fn": 2.0**-9, "float8_e5m2": 2.0**-16}
 SUBNORMAL = 3 * 2.0**-25
 """Says how far a factor of at most one is off, thrice, that is rounded to less than float16's least
 normal number."""
+LARGEST = {"float16": 65504.0, "bfloat16": 2.0**128 - 2.0**120}
+"""What computed factors may be at most that kernels round to these dtypes: above, infinite."""
 PARTS = 32
 """Parts of a sum at most that are merged where both what is added and what comes of it may be zero
 below the least normal number, as atomic additions of a GPU have it."""
@@ -73,15 +75,16 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
         return Terms(values)
     wide = [meaning.numbers.wide(value) for value in values]
     sizes = [meaning.numbers.call("abs", [value]) for value in wide]
+    kinds = [_rounded_to(program, stage, *each) for each in zip(found, parts, strict=True)]
     off = []
     for place, part in enumerate(parts):
         if not is_exact(part):
+            radius = _radius(meaning, part, sizes[place], kinds[place])
             before = [
                 size if is_exact(other) else size + meaning.radius(other)
                 for size, other in zip(sizes[:place], parts[:place], strict=True)
             ]
-            off.append([*before, meaning.radius(part), *sizes[place + 1 :]])
-    kinds = [_rounded_to(program, stage, *each) for each in zip(found, parts, strict=True)]
+            off.append([*before, radius, *sizes[place + 1 :]])
     for place, kind in enumerate(kinds):
         if spacing := max((SPACINGS.get(name, 0.0) for name in kind), default=0.0):
             lost = meaning.numbers.constant(spacing / 2 / RAISED)
@@ -102,6 +105,17 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
         if has_squares
     ]
     return Terms(wide, sizes, off, squares, alike, apart)
+
+
+def _radius(meaning: Approximation, part: Approximate, size: Any, kinds: Sequence[str]) -> Any:
+    """How far a factor of this ``size`` may be off before it is rounded to one of the ``kinds``;
+    infinitely where that may make an infinity of a finite value."""
+    numbers, radius = meaning.numbers, meaning.radius(part)
+    largest = min((LARGEST[name] for name in kinds if name in LARGEST), default=None)
+    if largest is None:
+        return radius
+    infinite = numbers.constant(float("inf"))
+    return numbers.select((size < infinite) & (size + radius > largest), infinite, radius)
 
 
 def sum_of_terms(
@@ -221,7 +235,7 @@ def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
     low = numbers.select(low < -largest, -most, low)
     high = numbers.select(high > largest, most, high)
     low, high = (numbers.select(infinite, value, end) for end in (low, high))
-    unknown = (error != error) & (value <= value) & ~infinite
+    unknown = ~(error < most) & (value <= value) & ~infinite
     return Approximate(value, Interval(low, high, unknown))
 
 

@@ -267,3 +267,18 @@ def test_parts_of_a_sum_may_be_zero_below_the_least_normal_number():
     low, high = allowed(made, values)["y"]
     assert agrees(np.zeros(2, np.float32), low, high).tolist() == [True, False]
     assert agrees(exactly(made, values)["y"], low, high).all()
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("float16", 2.0**17), ("bfloat16", np.inf)])
+def test_a_computed_factor_is_infinite_where_the_dtype_beside_it_cannot_hold_it(dtype, least):
+    text = "y[i] = sum[k](x[i,k] * s[i,k] * b[k])"
+    made = program(f"x: float32[i,k]\ns: float32[i,k]\n{text}", i=4, k=8, dtype=dtype)
+    inputs = draw(made, 1)
+    scales = np.array([2.0**15, 2.0**16 - 64, 2.0**17, -(2.0**20)])
+    inputs["x"] = np.broadcast_to(scales.astype(np.float32)[:, None], (4, 8)).copy()
+    inputs["s"], inputs["b"] = np.ones_like(inputs["s"]), np.zeros_like(inputs["b"])
+    low, high = allowed(made, inputs)["y"]
+    unknown = abs(scales) >= least
+    assert agrees(np.full(4, np.nan), low, high).tolist() == unknown.tolist()
+    assert agrees(np.zeros(4), low, high).all()
+    assert not agrees(np.ones(4), low, high)[~unknown].any()
