@@ -50,7 +50,8 @@ def aimed(
     for _ in range(STEPS):
         given = {**inputs, **found.applied(inputs)}
         values = computed(scores.program, given, few)[SCORES]
-        above = values.take(one.place, axis) - values.take(other, axis)
+        with np.errstate(invalid="ignore"):
+            above = values.take(one.place, axis) - values.take(other, axis)
         most = max(above.min(), above.max(), key=abs)
         scale = found.scale * ABOVE / most if most else np.inf
         if not abs(scale) <= FARTHEST:
