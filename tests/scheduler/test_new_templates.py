@@ -89,7 +89,10 @@ def body(work, schedule):
       const float *x = buffers[0]; float *y = buffers[1];
       for (int i = 0; i < {rows}; i++) {{
         y[i] = x[i * {columns}];
-        {loop("j", columns, schedule)} if (x[i * {columns} + j] > y[i]) y[i] = x[i * {columns} + j];
+        {loop("j", columns, schedule)} {{
+          const float v = x[i * {columns} + j];
+          if (v > y[i] || v != v) y[i] = v;  // one that is no number stays
+        }}
       }}"""
 '''
 FOLDERS = {
