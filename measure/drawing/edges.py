@@ -43,7 +43,6 @@ Inputs = Mapping[str, np.ndarray]
 Change = Callable[[ProgramDraw, np.random.Generator], Inputs]
 """Makes other values of some of a draw's inputs, which is judged at its rows."""
 POINTS = 1 << 16
-POINTS = 1 << 16
 """Points of the largest stage at which an edge is judged."""
 EQUAL, HUGE = 0.1, 1e38
 FINITE = 3
@@ -198,9 +197,13 @@ def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
 
 def _with_infinity(program: Program) -> set[str]:
     """Operands that may have NaN and infinities: not what is multiplied by an array that is read
-    across its borders, for kernels may leave out terms in which that is zero, or not."""
+    across its borders, for kernels may leave out terms in which that is zero, or not. Nor factors
+    of sums that conditions bound: kernels may multiply them by zero in a row that does not see
+    them, side by side with rows that do."""
     found = {operand.name for operand in program.operands}
     for stage, names in _factors(program):
+        if program.bounding(stage):
+            found -= set(names)
         across = {read.name for read in stage.body.reads if read.outside is not None}
         if across:
             found -= set(names) - across

@@ -119,7 +119,7 @@ def test_what_tune_does_before_it_searches_is_part_of_the_time_allowed(
         return opened(database)
 
     monkeypatch.setattr("tilewright.scheduler.tuning.tuner.time", clock)
-    monkeypatch.setattr("tilewright.scheduler.tuning.tuner.opened", opened_late)
+    monkeypatch.setattr("tilewright.scheduler.tuning.set_up.opened", opened_late)
     machine = MadeUpMachine()
     result = tune("matmul m=64 n=64 k=64", "cpu", tmp_path / "x.db", 9, 20, executor=machine)
     assert result.stopped is Stop.SECONDS

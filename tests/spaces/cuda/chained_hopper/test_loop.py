@@ -10,9 +10,9 @@ from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 
 VALUES = {
-    "warpgroups": 2, "residency": 1, "split": 1, "merge": "last", "keys": 128, "overlap": 0,
-    "beside": 0, "queries": "registers", "blocks": "grid", "query_buffers": 1, "stages": 2,
-    "ping_pong": 0, "rescale": "late", "section": 2, "own_keys": 0,
+    "warpgroups": 2, "blocks_per_sm": 1, "splits": 1, "merge": "last", "keys": 128, "overlap": 0,
+    "chain_overlap": 0, "query_storage": "registers", "tile_scheduler": "grid", "query_buffers": 1,
+    "stages": 2, "ping_pong": 0, "rescale": "late", "head_group": 2, "skip_per_warpgroup": 0,
 }  # fmt: skip
 
 
