@@ -34,6 +34,7 @@ from tilewright.measure.drawing.shifts import Shift, cancelling_operands, shifts
 from tilewright.measure.drawing.slices import Kind, Slices, slices, turns
 from tilewright.spaces.derivation.algebra import factors
 from tilewright.spaces.derivation.rounding.reads import places_read
+from tilewright.spaces.derivation.rounding.rows import Places
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import Call
@@ -118,16 +119,18 @@ def _with_hidden(value: float, draw: ProgramDraw, generator: np.random.Generator
 
 
 def _masked(program: Program) -> Iterator[Edge]:
+    judged = _judged(program)
     for own, sign in masked_operands(program).values():
         kinds = _masks(own.operand.element, sign, whole=not _takes_logarithms(program))
-        for turn in range(turns(own.count, len(kinds))):
+        for turn in range(turns(own.count(judged.get(own.operand.name)), len(kinds))):
             yield Edge(f"{own.operand.name} as a mask", partial(_in_slices, {own: kinds}, turn))
 
 
 def _valued(program: Program, kinds: Callable[[Program, Operand], list[Kind]]) -> Iterator[Edge]:
     every = {own: kinds(program, own.operand) for own in slices(program, whole=True)}
     if every:
-        fewest = min(own.count for own in every)
+        judged = _judged(program)
+        fewest = min(own.count(judged.get(own.operand.name)) for own in every)
         for turn in range(turns(fewest, max(map(len, every.values())))):
             yield Edge("values out of the ordinary", partial(_in_slices, every, turn))
 
@@ -142,9 +145,16 @@ def _in_slices(
     read = places_read(draw.program, draw.rows) if draw.rows else {}
     given = {}
     for place, (own, kinds) in enumerate(every.items()):
-        name, first = own.operand.name, turn * own.count + place
+        name = own.operand.name
+        first = turn * own.count(read.get(name)) + place
         given[name] = own.changed(draw.inputs[name], kinds, first, generator, read.get(name))
     return given
+
+
+def _judged(program: Program) -> Mapping[str, Places]:
+    """The places of operands that rows of :data:`POINTS` points read."""
+    rows = sample(program, POINTS, np.random.default_rng(0))
+    return places_read(program, rows) if rows else {}
 
 
 def has(element: DType, value: float) -> bool:
@@ -198,16 +208,24 @@ def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
 def _with_infinity(program: Program) -> set[str]:
     """Operands that may have NaN and infinities: not what is multiplied by an array that is read
     across its borders, for kernels may leave out terms in which that is zero, or not. Nor factors
-    of sums that conditions bound: kernels may multiply them by zero in a row that does not see
-    them, side by side with rows that do."""
+    of sums that tables bound: kernels may multiply them by zero in a row that does not see them,
+    side by side with rows that do."""
     found = {operand.name for operand in program.operands}
     for stage, names in _factors(program):
-        if program.bounding(stage):
+        if any(condition.reads for condition in program.bounding(stage)):
             found -= set(names)
         across = {read.name for read in stage.body.reads if read.outside is not None}
         if across:
             found -= set(names) - across
     return found
+
+
+def _is_weighed(program: Program, name: str) -> bool:
+    """Tell whether a sum multiplies an operand by what a stage computed. Kernels may correct such
+    sums by a weight of zero, and then leave out what is infinite in them."""
+    return any(
+        name in names and not program.operand.keys() >= set(names) for _, names in _factors(program)
+    )
 
 
 def _huge(program: Program, name: str) -> float:
@@ -235,13 +253,14 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
     kinds: list[Kind] = [
         _as_ever,
         lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
+        _equal,
         *([_set(nan)] if special and has(element, nan) else []),
-        *_even(element, 1e-37 if huge else 1e-30),
+        _tiny(element, 1e-37 if huge else 1e-30),
         lambda rows, _: rows + min(1e4, most / 8),
     ]
     if huge:
         kinds.append(lambda rows, _: rows * min(huge, most / 4))
-    if special and has(element, inf):
+    if special and has(element, inf) and not _is_weighed(program, name):
         kinds += [_set(inf), _set(-inf)]
     if any(name in names for _, names in _factors(program)):
         kinds.append(lambda rows, _: rows * 0)
@@ -254,16 +273,18 @@ def _even_values(program: Program, operand: Operand) -> list[Kind]:
     if element.is_integer:
         return _whole_values(element)
     large = min(1e12, largest(element) / 8)
-    return [_as_ever, *_even(element, 1e-30), lambda rows, _: rows * large]
+    return [_as_ever, _equal, _tiny(element, 1e-30), lambda rows, _: rows * large]
 
 
-def _even(element: DType, tiny: float) -> list[Kind]:
-    """Rows of equal values, and of tiny ones, of which sums of halves do not underflow."""
+def _equal(rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Equal values, whose sums show each rounding."""
+    return np.full_like(rows, EQUAL)
+
+
+def _tiny(element: DType, tiny: float) -> Kind:
+    """Values of which sums of halves do not underflow."""
     small = max(tiny, 256 * least(element))
-    return [
-        lambda rows, _: np.full_like(rows, EQUAL),
-        lambda rows, _: _normal(rows * small, element),
-    ]
+    return lambda rows, _: _normal(rows * small, element)
 
 
 def _whole_values(element: DType) -> list[Kind]:

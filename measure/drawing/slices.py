@@ -26,10 +26,10 @@ class Slices:
     operand: Operand
     along: tuple[int, ...]
 
-    @property
-    def count(self) -> int:
-        """The number of slices."""
-        return prod(self.operand.shape[d] for d in self.along)
+    def count(self, places: Places | None = None) -> int:
+        """Count the slices that lie at ``places``, by default all."""
+        known = places or {}
+        return prod(len(known[d]) if d in known else self.operand.shape[d] for d in self.along)
 
     def changed(
         self,
