@@ -267,10 +267,11 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
     if name in _beside_axes(program):
         return [_as_ever, _equal, _tiny(element, 1e-30)]
     most, huge = largest(element), _huge(program, name)
+    outlier = min(1e4 if name in cancelling_operands(program) else 1e6, most / 4)
     special = name in _with_infinity(program)
     kinds: list[Kind] = [
         _as_ever,
-        lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
+        lambda rows, generator: _one(rows, rows * 0 + outlier, generator),
         _equal,
         *([_set(nan)] if special and has(element, nan) else []),
         _tiny(element, 1e-37 if huge else 1e-30),
