@@ -40,7 +40,7 @@ SUBNORMAL = 3 * 2.0**-25
 """Says how far a factor of at most one is off, thrice, that is rounded to less than float16's least
 normal number."""
 LARGEST = {"float16": 65504.0, "bfloat16": 2.0**128 - 2.0**120}
-"""The greatest values of computed factors that kernels round to these dtypes; larger are infinite."""
+"""The greatest values of computed factors that kernels round to these dtypes: more is infinite."""
 PARTS = 32
 """Parts of a sum at most that are merged where both what is added and what comes of it may be zero
 below the least normal number, as atomic additions of a GPU have it."""
