@@ -36,14 +36,15 @@ class Memory:
 
     def get(self, key: Hashable, find: Callable[[], Any]) -> Any:
         """Return what ``find`` found for this key, now or before. It runs without the lock."""
-        if key not in self._known:
-            found = find()
-            with self._lock:
-                while len(self._known) >= self._size:
-                    del self._known[next(iter(self._known))]
-                self._known[key] = found
-            return found
-        return self._known[key]
+        with self._lock:
+            if key in self._known:
+                return self._known[key]
+        found = find()
+        with self._lock:
+            while len(self._known) >= self._size:
+                del self._known[next(iter(self._known))]
+            self._known[key] = found
+        return found
 
 
 _MEMORY = Memory(REMEMBERED)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import permutations
 from math import inf, nan, prod
 from typing import Any
@@ -152,6 +152,7 @@ def _in_slices(
     return given
 
 
+@lru_cache(maxsize=256)
 def _judged(program: Program) -> Mapping[str, Places]:
     """The places of operands that rows of :data:`POINTS` points read."""
     rows = sample(program, POINTS, np.random.default_rng(0))

@@ -11,7 +11,7 @@ import torch
 from tilewright.spaces.errors import InputError
 
 OURS = (Path(torch.__file__).parent, Path(__file__).parents[2])
-"""Where the frames of torch and of this program are."""
+"""The folders that hold the frames of torch and of this program."""
 LONGEST = 120
 """Characters of a cause that a message repeats."""
 

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.records.run import Run
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
@@ -133,7 +134,7 @@ def size(tensors: Sequence[torch.Tensor]) -> int:
 
 
 def rotation(tensors: Sequence[torch.Tensor], cache_bytes: int) -> list[list[torch.Tensor]]:
-    """So many sets of tensors like these that a set has left the cache when its turn comes."""
+    """Make sets of tensors like these, so many that a set has left the cache at its next turn."""
     bytes = max(1, size(tensors))
     count = min(1 + 2 * cache_bytes // bytes, MOST_BYTES // bytes, 1000)
     return [like(tensors) for _ in range(max(2, count))]
@@ -184,9 +185,8 @@ def remember(
     """Keep a comparison, for compilations to come on machines like this one."""
     session, now = _session(workload, target, operands), time.time()
     configuration = {"schedule": schedule.key, "ours_seconds": times.ours, "rival": "torch"}
-    key = hashlib.sha256(f"{session} {now} {schedule.key}".encode()).hexdigest()
     run = Run(
-        key=key,
+        key=new_job_id(),
         workload=workload,
         target=target,
         session=session,
