@@ -30,6 +30,8 @@ TOLD = 1 / 16
 """The error that is allowed of a sum of few terms, at most: one term is about a half."""
 LEAST = 4
 """Places along an axis: its first and last, and random ones."""
+NEIGHBOURS = 8
+"""Terms beside each other that have the same sign."""
 
 
 def with_few_terms(
@@ -57,13 +59,16 @@ class Quiet:
     count: int
 
     def applied(self, program: Program, values: np.ndarray) -> np.ndarray:
-        """The operand's ``values``, or zero."""
+        """The operand's ``values``, or zero. Small values count as one of the usual size, and
+        neighbours have one sign, so that a lost term is seen, and so are several that are lost."""
         operand = program.operand[self.name]
-        extent = operand.shape[self.dimension]
-        loud = np.zeros(extent, bool)
-        loud[chosen(extent, self.count, np.random.default_rng(0))] = True
-        shape = [extent if d == self.dimension else 1 for d in range(values.ndim)]
-        return operand.array(np.where(loud.reshape(shape), values, values.dtype.type(0)))
+        places = chosen(operand.shape[self.dimension], self.count, np.random.default_rng(0))
+        loud = np.moveaxis(values, self.dimension, -1)[..., places].astype(np.float64)
+        signs = loud[..., np.arange(len(places)) // NEIGHBOURS * NEIGHBOURS]
+        loud = np.copysign(np.maximum(abs(loud), abs(loud).mean()), signs)
+        found = np.zeros(values.shape, operand.element.numpy)
+        np.moveaxis(found, self.dimension, -1)[..., places] = loud
+        return operand.array(found)
 
 
 def quiet_operands(program: Program) -> Mapping[str, Quiet]:

@@ -54,8 +54,8 @@ def test_factors_of_long_sums_are_mostly_zero(text, operands):
     for name, dimension in operands.items():
         before, after = (np.moveaxis(d.inputs[name], dimension, -1) for d in (first, other))
         assert 0 < np.mean(after != 0) < 1 / 4
-        assert (after[..., [0, -1, -2]] == before[..., [0, -1, -2]]).all()
-        assert ((after == before) | (after == 0)).all()
+        assert after[..., [0, -1, -2]].all()
+        assert (abs(after) >= abs(before))[after != 0].all()
 
 
 @pytest.mark.parametrize("text", UNTOLD.values(), ids=UNTOLD)
@@ -87,10 +87,11 @@ def test_long_products_of_matrices_have_few_terms_too():
 @pytest.mark.parametrize("lost", [1, 2, 5, 31])
 @pytest.mark.parametrize("end", [slice(None, -1), slice(None, None, -1)])
 def test_one_lost_term_tells_and_the_order_does_not(lost, end):
-    (other,) = with_few_terms(one_draw(made(TOLD["a sum"][0]), 1))
-    low, high = other.allowed()["y"]
-    terms = other.inputs["x"][:, end]
-    right = np.cumsum(other.inputs["x"][:, ::-1], axis=1, dtype=np.float32)[:, -1]
-    assert ((low <= right) & (right <= high)).all()
-    wrong = terms[:, :-lost].sum(axis=1, dtype=np.float64)
-    assert ((wrong < low) | (wrong > high)).any()
+    for seed in range(8):
+        (other,) = with_few_terms(one_draw(made(TOLD["a sum"][0]), seed))
+        low, high = other.allowed()["y"]
+        terms = other.inputs["x"][:, end]
+        right = np.cumsum(other.inputs["x"][:, ::-1], axis=1, dtype=np.float32)[:, -1]
+        assert ((low <= right) & (right <= high)).all()
+        wrong = terms[:, :-lost].sum(axis=1, dtype=np.float64)
+        assert ((wrong < low) | (wrong > high)).all(), "in each row, for rows may be few"
