@@ -8,7 +8,7 @@ import sys
 import time
 from io import TextIOWrapper
 
-from tilewright.scheduler.cli.codes import BAD_INPUT
+from tilewright.scheduler.cli.exit_codes import BAD_INPUT
 from tilewright.scheduler.tuning.interrupt import Ended, exit_code, listen
 from tilewright.spaces.linux import complaint
 from tilewright.spaces.version import VERSION

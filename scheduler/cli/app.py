@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.scheduler.cli.codes import BAD_INPUT, code_of
 from tilewright.scheduler.cli.completing import words_before
-from tilewright.scheduler.cli.streams import flush, silence
+from tilewright.scheduler.cli.exit_codes import BAD_INPUT, exit_code_of
+from tilewright.scheduler.cli.standard_streams import discard_output, flush_output
 from tilewright.scheduler.cli.text import say
 from tilewright.scheduler.cli.usage import UsageError, complaint, is_help, summary
 from tilewright.scheduler.tuning.interrupt import Ended, exit_code
@@ -115,7 +115,7 @@ def _run(arguments: Sequence[str], began: float) -> int:
         code = app(arguments)(list(arguments), **options)
         sys.stdout.flush()
     except InputError as error:
-        return _fail(str(error), code_of(error))
+        return _fail(str(error), exit_code_of(error))
     except UsageError as error:
         if is_help(error):
             error.show()
@@ -132,10 +132,10 @@ def _run(arguments: Sequence[str], began: float) -> int:
     except UnicodeError as error:
         return _fail(f"this text cannot be written here: {error}", BAD_INPUT)
     except BrokenPipeError:  # whoever read the output has seen enough
-        silence(1)
+        discard_output(1)
         return 1
     except OSError as error:
-        flush()
+        flush_output()
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"the system refuses: {where}{error.strerror or error}", BAD_INPUT)
     except RuntimeError as error:

@@ -13,13 +13,13 @@ from typing import Any
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.database import Database
 from tilewright.measure.tables.patience import UnavailableError, waiting
-from tilewright.scheduler.cli.codes import NO_KERNEL, code_of
 from tilewright.scheduler.cli.display.choice import Display, display
+from tilewright.scheduler.cli.executors import Executors, short_names
+from tilewright.scheduler.cli.exit_codes import NO_KERNEL, exit_code_of
 from tilewright.scheduler.cli.options import Format
 from tilewright.scheduler.cli.output import clock, put
+from tilewright.scheduler.cli.parallel_jobs import Job, run_in_parallel, run_in_sequence
 from tilewright.scheduler.cli.pasting import lines_to_paste
-from tilewright.scheduler.cli.place import Place, short_names
-from tilewright.scheduler.cli.several import Job, in_turn, side_by_side
 from tilewright.scheduler.cli.text import command_line, say, some, without_passwords
 from tilewright.scheduler.defaults import build_helpers
 from tilewright.scheduler.limits import check_memory
@@ -63,25 +63,28 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How requests are carried out: which database keeps results, which model leads the search,
-    what is printed of it, and the command that repeats it ``again``."""
+class RunOptions:
+    """Options that all requests of a command share: the database of results, the model that leads
+    the search, what is printed, and the ``command`` that repeats the run, if there is one."""
 
     db: str
     model: Path | None
     format: Format
     quiet: bool
     verbose: bool
-    again: str = ""
+    command: str = ""
 
     @property
-    def tells(self) -> bool:
+    def prints_notes(self) -> bool:
         """True if a person reads the output and wants more than the result."""
         return self.format is Format.TABLE and not self.quiet
 
 
-def carry_out(
-    requests: Sequence[Request], manner: Manner, where: Place, began: float | None = None
+def run_requests(
+    requests: Sequence[Request],
+    run_options: RunOptions,
+    executors: Executors,
+    began: float | None = None,
 ) -> int:
     """Tune as requested, on a cluster all at once, and show how it goes; the largest exit code.
 
@@ -89,41 +92,41 @@ def carry_out(
     kernels here; on a cluster from now, for its start costs none. :class:`InputError` before
     anything begins, if one of the requests cannot be served.
     """
-    began = began if where.cluster is None else time.monotonic()
+    began = began if executors.cluster is None else time.monotonic()
     for request in requests:
-        check(request.search, manner.model)
-        _check(request, where, began)
-    if began is not None and where.cluster is None:
-        began += _build_helpers(requests, manner)
+        check(request.search, run_options.model)
+        _check(request, executors, began)
+    if began is not None and executors.cluster is None:
+        began += _build_helpers(requests, run_options)
     names = short_names([request.target for request in requests])
     jobs: list[Job] = []
     for request, name in zip(requests, names, strict=True):
-        model = None if manner.model is None else as_model(manner.model)
+        model = None if run_options.model is None else as_model(run_options.model)
         since = None if jobs else began  # each of several has all the time
-        jobs.append((name, partial(_tune, request, manner, where, name, model, since)))
-    code = in_turn(jobs) if where.cluster is None else side_by_side(jobs)
-    if code == 0 and manner.tells:
-        put("\n".join(_kept(requests, manner)))
+        jobs.append((name, partial(_tune, request, run_options, executors, name, model, since)))
+    code = run_in_sequence(jobs) if executors.cluster is None else run_in_parallel(jobs)
+    if code == 0 and run_options.prints_notes:
+        put("\n".join(_kept(requests, run_options)))
     return code
 
 
-def _build_helpers(requests: Sequence[Request], manner: Manner) -> float:
+def _build_helpers(requests: Sequence[Request], run_options: RunOptions) -> float:
     """Build what measures kernels here, the first time, and say so; the seconds that took."""
     took = sum(build_helpers(request.target) for request in requests)
-    if took and manner.tells:
+    if took and run_options.prints_notes:
         put(f"built what measures kernels here, once, in {clock(took)}; no --seconds of the run")
     return took
 
 
-def _kept(requests: Sequence[Request], manner: Manner) -> Iterator[str]:
+def _kept(requests: Sequence[Request], run_options: RunOptions) -> Iterator[str]:
     """Lines on where results are kept, and lines to paste. A suite has many workloads, so that one
     is enough of an example."""
-    yield f"kept in {without_passwords(manner.db)}, for tilewright query and best() in Python"
+    yield f"kept in {without_passwords(run_options.db)}, for tilewright query and best() in Python"
     found = [(request.workloads[0], request.target, request.numerics) for request in requests]
-    yield from lines_to_paste(found, manner.db, manner.again)
+    yield from lines_to_paste(found, run_options.db, run_options.command)
 
 
-def _check(request: Request, where: Place, began: float | None) -> None:
+def _check(request: Request, executors: Executors, began: float | None) -> None:
     """Raise :class:`InputError` for what cannot be tuned there."""
     if isinstance(request.what, Suite):
         until = (time.monotonic() if began is None else began) + request.budget.seconds
@@ -131,24 +134,24 @@ def _check(request: Request, where: Place, began: float | None) -> None:
         check_suite(*what, request.numerics, until)
     else:
         space_for(request.what, request.target, request.numerics)
-    for workload in request.workloads if where.is_here else ():
+    for workload in request.workloads if executors.is_here else ():
         check_memory(workload, request.target)
 
 
 def _tune(
     request: Request,
-    manner: Manner,
-    where: Place,
+    run_options: RunOptions,
+    executors: Executors,
     name: str,
     model: CostModel | None,
     began: float | None,
 ) -> int:
     """Carry out one request, of several if its target has a ``name``; the exit code."""
-    budget, show = request.budget, _display(request, manner, where, name)
+    budget, show = request.budget, _display(request, run_options, executors, name)
     until = budget.until(time.monotonic() if began is None else began)
     has_begun = False
     try:
-        with waiting(until), _tuner(request, manner.db, where, show, model) as tuner:
+        with waiting(until), _tuner(request, run_options.db, executors, show, model) as tuner:
             has_begun = True
             result = tuner.run(budget.trials, budget.seconds, budget.patience, show.progress, began)
             show.result(result)
@@ -156,32 +159,42 @@ def _tune(
         if not has_begun:
             raise
         words = f"{error}; to go on: tilewright resume {request.session}"
-        code = exit_code() if is_heard() else code_of(error)
+        code = exit_code() if is_heard() else exit_code_of(error)
     else:
-        words, code = ending(result, request.session, partial(where.lacking, request.target))
+        words, code = ending(result, request.session, partial(executors.lacking, request.target))
     if words:
         say(f"{name}: {words}" if name else words)
     return code
 
 
-def _display(request: Request, manner: Manner, where: Place, name: str) -> Display:
-    options = (request.target, request.session, manner.format, manner.quiet, manner.verbose)
-    return display(request.what, *options, name, where.status)
+def _display(request: Request, run_options: RunOptions, executors: Executors, name: str) -> Display:
+    options = (
+        request.target,
+        request.session,
+        run_options.format,
+        run_options.quiet,
+        run_options.verbose,
+    )
+    return display(request.what, *options, name, executors.status)
 
 
 @contextmanager
 def _tuner(
-    request: Request, db: str, where: Place, show: Display, model: CostModel | None
+    request: Request, db: str, executors: Executors, show: Display, model: CostModel | None
 ) -> Iterator[Tuner | SuiteTuner]:
     """A tuner with an executor and the database; ``show`` has been told what the run is compared
     with. All are closed at the end."""
     what, target, seconds = request.what, request.target, SHARE * request.budget.seconds
-    with where.executor(target) as executor, Database(db) as database, show:
+    with executors.executor_for(target) as executor, Database(db) as database, show:
         yardsticks = [Yardstick(workload) for workload in request.workloads]
-        if where.is_here:
+        if executors.is_here:
             yardsticks = measure_yardsticks(request.workloads, target, seconds)
         show.compare_with(yardsticks)
-        about = {"session": request.session, "command": command_line(), "told": where.told}
+        about = {
+            "session": request.session,
+            "command": command_line(),
+            "configuration": executors.configuration,
+        }
         led: dict[str, Any] = {"strategy": request.search, "model": model, "seed": request.seed}
         options: dict[str, Any] = {"numerics": request.numerics, **led, **about}
         if isinstance(what, Suite):

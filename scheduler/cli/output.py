@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from tilewright.scheduler.cli.fitting import fitted, has_mark, name_of
+from tilewright.scheduler.cli.table_width import fit_columns, has_mark, name_of
 from tilewright.scheduler.cli.text import plain
 
 if TYPE_CHECKING:  # rich takes a tenth of a second to load, which lines need not
@@ -67,7 +67,7 @@ def console(stream: TextIO | None = None) -> Console:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table of plain text; marks of columns are those of ``scheduler.cli.fitting``."""
+    """A table of plain text; marks of columns are those of ``scheduler.cli.table_width``."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -86,7 +86,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     columns that may be cut fits a terminal's width."""
     if sys.stdout.isatty() and any(has_mark(column, "~") for column in columns):
         cells = [[plain(cell) for cell in row] for row in rows]
-        print("\n".join(aligned(*fitted(columns, cells, console().width))))
+        print("\n".join(aligned(*fit_columns(columns, cells, console().width))))
     elif sys.stdout.isatty() and len(rows) < LONG:
         console().print(table(columns, rows))
     else:

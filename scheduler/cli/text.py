@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from tilewright.scheduler.cli.streams import silence
+from tilewright.scheduler.cli.standard_streams import discard_output
 
 LONGEST = 800  # characters of a remark
 MOST_NAMES = 5  # names that a line lists
@@ -37,7 +37,7 @@ def say(text: str) -> None:
     try:
         print(f"tilewright: {line}\n", end="", file=sys.stderr, flush=True)
     except OSError:
-        silence(2)
+        discard_output(2)
 
 
 def some(names: Sequence[str]) -> str:

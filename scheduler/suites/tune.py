@@ -82,8 +82,8 @@ def tune_suite(
         yardsticks = _measured_yardsticks(suite, target, budget, run.show)
         there = (target, run.database, run.executor, goal)
         tuner = SuiteTuner(suite, *there, yardsticks=yardsticks, **options)
-        told = each_of(run.show.progress, on_progress)
-        result = tuner.run(budget.trials, budget.seconds, patience, told, began)
+        report = each_of(run.show.progress, on_progress)
+        result = tuner.run(budget.trials, budget.seconds, patience, report, began)
         run.show.result(result)
     return result
 

@@ -71,7 +71,7 @@ class SuiteTuner:
         yardsticks: Sequence[Yardstick] | None = None,
         spaces: Sequence[Space] | None = None,
         make_search: Callable[[Space], Search] | None = None,
-        told: Mapping[str, object] | None = None,
+        configuration: Mapping[str, object] | None = None,
         strategy: str = EVOLUTIONARY,
         worths: Worths = by_part,
         numerics: Numerics = Numerics.STRICT,
@@ -83,8 +83,10 @@ class SuiteTuner:
         self._seed, self._model = seed, model
         self._session, self._command = session or new_job_id(), command
         self._strategy = strategy
-        self._told = dict(told or {}) | ({} if make_search else {"search": strategy})
-        self._told |= {"numerics": str(numerics)}
+        self._configuration = dict(configuration or {}) | (
+            {} if make_search else {"search": strategy}
+        )
+        self._configuration |= {"numerics": str(numerics)}
         self._yardsticks = yardsticks or [Yardstick(m.workload) for m in suite.members]
         self._make_search = make_search or self._strategic_search
 
@@ -140,7 +142,7 @@ class SuiteTuner:
                 session=self._session,
                 command=self._command,
                 seed=self._seed,
-                configuration=asdict(budget) | self._told | self._of_suite(place),
+                configuration=asdict(budget) | self._configuration | self._of_suite(place),
             ),
             partial(watch.report, place),
             self._model,

@@ -59,8 +59,8 @@ class Tuner:
     ``batch`` defaults to the executor's preferred size. An ``executor`` stays open for its owner;
     without one each run opens its own on this machine. A ``model`` guides the search until enough
     is measured. ``strategy`` names the search if none is given, see :mod:`scheduler.strategies`.
-    ``numerics`` says which templates are allowed if no ``space`` is given. ``told`` is recorded
-    with the run's configuration, beside its budget and strategy.
+    ``numerics`` says which templates are allowed if no ``space`` is given. ``configuration``
+    is recorded with the run, beside its budget and strategy.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Tuner:
         command: str = "",
         yardstick: Yardstick | None = None,
         model: CostModel | None = None,
-        told: Mapping[str, object] | None = None,
+        configuration: Mapping[str, object] | None = None,
         strategy: str = EVOLUTIONARY,
         numerics: Numerics = Numerics.STRICT,
     ) -> None:
@@ -91,8 +91,8 @@ class Tuner:
         self._batch = batch
         self._session, self._command = session, command
         self._strategy = strategy
-        self._told = dict(told or {}) | ({} if search else {"search": strategy})
-        self._told |= {"numerics": str(numerics)}
+        self._configuration = dict(configuration or {}) | ({} if search else {"search": strategy})
+        self._configuration |= {"numerics": str(numerics)}
         self._yardstick = yardstick or Yardstick(workload)
 
     def run(
@@ -138,7 +138,7 @@ class Tuner:
                 session=self._session,
                 command=self._command,
                 seed=self._seed,
-                configuration=asdict(budget) | self._told,
+                configuration=asdict(budget) | self._configuration,
             ),
             report,
             self._model,
@@ -240,7 +240,7 @@ def tune(
         began += build_helpers(target)
     with set_up(workload, target, database, executor, progress, budget.until(began)) as run:
         tuner = Tuner(workload, target, run.database, run.executor, **options)
-        told = each_of(run.show.progress, on_progress)
-        result = tuner.run(budget.trials, budget.seconds, patience, told, began)
+        report = each_of(run.show.progress, on_progress)
+        result = tuner.run(budget.trials, budget.seconds, patience, report, began)
         run.show.result(result)
     return result

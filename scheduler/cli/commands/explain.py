@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tilewright.scheduler.cli.asked import ProgramFile, asked_workload
 from tilewright.scheduler.cli.options import Format, TargetName, Threads
+from tilewright.scheduler.cli.workload_arguments import ProgramFile, workload_from_arguments
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.operators import workload as workload_of
 from tilewright.spaces.settings import default_database
@@ -78,7 +78,7 @@ def explain_command(
         given = " ".join(words) if file is None else str(file)
         raise InputError(f"{option} is for a model, not for {shown(given)}")
     else:
-        asked = asked_workload(words[0] if words else None, words[1:], file)
+        asked = workload_from_arguments(words[0] if words else None, words[1:], file)
         _explain_workload(asked, detect_target(target, threads), db or default_database(), format)
 
 

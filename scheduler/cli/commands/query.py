@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tilewright.scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
 from tilewright.scheduler.cli.options import (
     DatabaseName,
     Format,
@@ -17,6 +16,12 @@ from tilewright.scheduler.cli.options import (
     NumericsOption,
     TargetName,
     Threads,
+)
+from tilewright.scheduler.cli.workload_arguments import (
+    Operator,
+    Parameters,
+    ProgramFile,
+    workload_from_arguments,
 )
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.target import detect_target
@@ -50,7 +55,7 @@ def query_command(
       tilewright query matmul m=512 n=512 k=512 --source > kernel.c
       tilewright query --file my.tw r=4096 c=1024
     """
-    workload = asked_workload(operator, parameters, file)
+    workload = workload_from_arguments(operator, parameters, file)
     machine = detect_target(target, threads)
 
     from tilewright.scheduler.query import query

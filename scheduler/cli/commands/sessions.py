@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tilewright.scheduler.cli.executors import ExecutorName, Insecure
 from tilewright.scheduler.cli.options import (
     DatabaseName,
     Format,
@@ -17,13 +18,12 @@ from tilewright.scheduler.cli.options import (
     Quiet,
     Verbose,
 )
-from tilewright.scheduler.cli.place import ExecutorName, Insecure
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.scheduler.cli.job import Request
     from tilewright.scheduler.data.selection import Selection
-    from tilewright.scheduler.tuning.runs.sessions import Rest, Session
+    from tilewright.scheduler.tuning.runs.sessions import Session, UnfinishedRun
     from tilewright.spaces.workloads.workload import Workload
 
 
@@ -61,19 +61,19 @@ def resume_command(
     """
     from tilewright.measure.database import Database
     from tilewright.measure.tables.patience import waiting
-    from tilewright.scheduler.cli.again import place_again
-    from tilewright.scheduler.cli.job import Manner, carry_out
-    from tilewright.scheduler.tuning.runs.sessions import rests
+    from tilewright.scheduler.cli.job import RunOptions, run_requests
+    from tilewright.scheduler.cli.resuming import resumed_executors
+    from tilewright.scheduler.tuning.runs.sessions import unfinished_runs
 
     with waiting(), Database(db, create=False) as database:
-        undone = rests(database, session)
-    requests = [_request(rest, session) for rest in undone]
-    manner = Manner(db, model, format, quiet, verbose)
-    with place_again(session, undone, executor, address, insecure_cluster) as where:
-        raise typer.Exit(carry_out(requests, manner, where, context.obj))
+        undone = unfinished_runs(database, session)
+    requests = [_request(unfinished, session) for unfinished in undone]
+    run_options = RunOptions(db, model, format, quiet, verbose)
+    with resumed_executors(session, undone, executor, address, insecure_cluster) as executors:
+        raise typer.Exit(run_requests(requests, run_options, executors, context.obj))
 
 
-def _request(rest: Rest, session: str) -> Request:
+def _request(unfinished: UnfinishedRun, session: str) -> Request:
     """The request that finishes a workload or a suite."""
     from tilewright.scheduler.cli.job import Request
     from tilewright.scheduler.strategies.registry import EVOLUTIONARY
@@ -81,11 +81,13 @@ def _request(rest: Rest, session: str) -> Request:
     from tilewright.scheduler.tuning.runs.sessions import suite_of
     from tilewright.spaces.numerics.mode import Numerics, as_numerics
 
-    run = rest.run
-    what, objective = suite_of(rest) or (run.workload, Objective.LATENCY)
+    run = unfinished.run
+    what, objective = suite_of(unfinished) or (run.workload, Objective.LATENCY)
     search = str(run.configuration.get("search", EVOLUTIONARY))
     numerics = as_numerics(str(run.configuration.get("numerics", Numerics.STRICT)))
-    return Request(what, run.target, rest.budget, run.seed, session, objective, search, numerics)
+    return Request(
+        what, run.target, unfinished.budget, run.seed, session, objective, search, numerics
+    )
 
 
 def print_sessions(
@@ -126,8 +128,8 @@ def _row(session: Session, now: float) -> tuple[str, ...]:
     }
     lasted = clock(session.lasted)
     targets = "; ".join(dict.fromkeys(run.target.summary for run in session.runs))
-    told = first.configuration
-    ran = " ".join(str(told[name]) for name in ("executor", "address") if told.get(name))
+    options = first.configuration
+    ran = " ".join(str(options[name]) for name in ("executor", "address") if options.get(name))
     workload = f"{_for_people(first.workload)}{more}"
     about = (session.name, workload, targets, ran or "-", str(first.seed))
     return (*about, moment(session.started_at), lasted, words[state])

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.scheduler.cli.asked import (
+from tilewright.scheduler.cli.options import AnswerFormat, Format, TargetName, Threads
+from tilewright.scheduler.cli.workload_arguments import (
     Operator,
     Parameters,
     ProgramFile,
     extents_of,
     program_text,
 )
-from tilewright.scheduler.cli.options import AnswerFormat, Format, TargetName, Threads
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import parameters_of
 

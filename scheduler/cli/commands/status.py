@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tilewright.scheduler.cli.display.workers import workers_table
+from tilewright.scheduler.cli.executors import Insecure
 from tilewright.scheduler.cli.options import Format
 from tilewright.scheduler.cli.output import clock, show, table
-from tilewright.scheduler.cli.place import Insecure
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
-from tilewright.scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
+from tilewright.scheduler.cli.executors import (
+    ClusterAddress,
+    ExecutorName,
+    ExecutorOption,
+    Insecure,
+    TargetNames,
+    open_executors,
+)
 from tilewright.scheduler.cli.options import (
     DatabaseName,
     EffortOption,
@@ -26,15 +33,13 @@ from tilewright.scheduler.cli.options import (
     Trials,
     Verbose,
 )
-from tilewright.scheduler.cli.place import (
-    Address,
-    ExecutorName,
-    ExecutorOption,
-    Insecure,
-    TargetNames,
-    place,
-)
 from tilewright.scheduler.cli.text import command_line
+from tilewright.scheduler.cli.workload_arguments import (
+    Operator,
+    Parameters,
+    ProgramFile,
+    workload_from_arguments,
+)
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.suite import Suite, read_suite
 from tilewright.scheduler.tuning.budget import Budget, Effort, budget_for
@@ -74,7 +79,7 @@ def tune_command(
     quiet: Quiet = False,
     verbose: Verbose = False,
     executor: ExecutorOption = ExecutorName.LOCAL,
-    address: Address = None,
+    address: ClusterAddress = None,
     insecure_cluster: Insecure = False,
 ) -> None:
     """Search for the fastest schedule, and record every result in the database.
@@ -97,13 +102,15 @@ def tune_command(
     what = _what(operator, parameters, file, suite, objective)
     budget = _budget(what, effort, trials, seconds, patience)
     session = secrets.token_hex(4)
-    with place(target or ["cpu"], threads, executor, address, insecure_cluster) as where:
-        from tilewright.scheduler.cli.job import Manner, Request, carry_out
+    with open_executors(
+        target or ["cpu"], threads, executor, address, insecure_cluster
+    ) as executors:
+        from tilewright.scheduler.cli.job import Request, RunOptions, run_requests
 
         how = (budget, seed, session, objective, search, numerics)
-        requests = [Request(what, machine, *how) for machine in where.targets]
-        manner = Manner(db, model, format, quiet, verbose, command_line())
-        raise typer.Exit(carry_out(requests, manner, where, context.obj))
+        requests = [Request(what, machine, *how) for machine in executors.targets]
+        run_options = RunOptions(db, model, format, quiet, verbose, command_line())
+        raise typer.Exit(run_requests(requests, run_options, executors, context.obj))
 
 
 def _budget(
@@ -136,4 +143,4 @@ def _what(
         raise InputError("Missing argument 'OPERATOR', or --file, or --suite")
     if objective is not Objective.LATENCY:
         raise InputError(f"--objective {objective} is for a suite; allowed here: latency")
-    return asked_workload(operator, parameters, file)
+    return workload_from_arguments(operator, parameters, file)

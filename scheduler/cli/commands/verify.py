@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tilewright.scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
-from tilewright.scheduler.cli.codes import NO_KERNEL
+from tilewright.scheduler.cli.exit_codes import NO_KERNEL
 from tilewright.scheduler.cli.options import (
     Format,
     TargetName,
     Threads,
 )
 from tilewright.scheduler.cli.text import counted, plain, say
+from tilewright.scheduler.cli.workload_arguments import (
+    Operator,
+    Parameters,
+    ProgramFile,
+    workload_from_arguments,
+)
 from tilewright.spaces.target import detect_target
 
 if TYPE_CHECKING:
@@ -42,7 +47,7 @@ def verify_command(
     Example:
       tilewright verify matmul m=100 n=70 k=50 epilogue="relu(x + bias[n])" --target cuda:sm_90a
     """
-    workload = asked_workload(operator, parameters, file)
+    workload = workload_from_arguments(operator, parameters, file)
     machine = detect_target(target, threads)
 
     from tilewright.scheduler.cli.output import print_table

@@ -1,7 +1,7 @@
 """Jobs as the database knows them: which run, which ended or were lost, and what those left undone.
 
 A job's runs share the name of its session, one run for each workload and target; a run by itself is
-a session under its own key. What is left of a run follows from what it was told and what is
+a session under its own key. What is left of a run follows from its configuration and what is
 recorded of it. The command that was typed is shown to people, and never run again.
 """
 
@@ -91,8 +91,9 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Rest:
-    """An unfinished run with its remaining budget; or those of a suite, which share one."""
+class UnfinishedRun:
+    """Runs that did not come to their end: one, or those of a suite, with the remaining budget that
+    they share."""
 
     runs: tuple[Run, ...]
     budget: Budget
@@ -111,7 +112,7 @@ def sessions(database: Database) -> list[Session]:
     return [_session(name, members) for name, members in runs.items()]
 
 
-def rests(database: Database, name: str) -> list[Rest]:
+def unfinished_runs(database: Database, name: str) -> list[UnfinishedRun]:
     """The unfinished runs of the session called ``name``.
 
     Raises :class:`InputError` if there is no such session, it still runs or is finished, or its
@@ -133,26 +134,26 @@ def rests(database: Database, name: str) -> list[Rest]:
     budgets = [
         (runs, _budget_left(database, _spenders(session, runs), now)) for runs in _sharing(undone)
     ]
-    found = [Rest(runs, budget) for runs, budget in budgets if budget is not None]
+    found = [UnfinishedRun(runs, budget) for runs, budget in budgets if budget is not None]
     if not found:
         raise InputError(f"session {name} has used up its seconds")
     return found
 
 
-def suite_of(rest: Rest) -> tuple[Suite, Objective] | None:
+def suite_of(unfinished: UnfinishedRun) -> tuple[Suite, Objective] | None:
     """The suite that runs are of, as they noted it, and what it was tuned for; None for one that is
     of none. :class:`InputError` if they are malformed."""
-    told = rest.run.configuration
-    if "suite" not in told:
+    options = unfinished.run.configuration
+    if "suite" not in options:
         return None
     try:
         members = tuple(
             Member(run.workload, positive("weight", run.configuration.get("weight")), _name(run))
-            for run in rest.runs
+            for run in unfinished.runs
         )
-        return Suite(str(told["suite"]), members), as_objective(str(told.get("objective")))
+        return Suite(str(options["suite"]), members), as_objective(str(options.get("objective")))
     except InputError as error:
-        raise InputError(f"run {rest.run.key} cannot be resumed: {error}") from None
+        raise InputError(f"run {unfinished.run.key} cannot be resumed: {error}") from None
 
 
 def target_here(run: Run) -> Target:
@@ -194,22 +195,23 @@ def _sharing(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
 def _spenders(session: Session, runs: Sequence[Run]) -> list[Run]:
     """Whoever used the budget of ``runs``: of a suite, also those that stopped alone before. Each
     time it was resumed, what was left was another budget."""
-    told = _budget_told(runs[0])
+    budget = _recorded_budget(runs[0])
     others = [run for run in session.runs if "suite" in runs[0].configuration and run not in runs]
-    return [*runs, *(run for run in others if _budget_told(run) == told)]
+    return [*runs, *(run for run in others if _recorded_budget(run) == budget)]
 
 
-def _budget_told(run: Run) -> tuple[object, ...]:
-    told = run.configuration
-    return run.target.fingerprint, told.get("suite"), told.get("trials"), told.get("seconds")
+def _recorded_budget(run: Run) -> tuple[object, ...]:
+    options = run.configuration
+    asked = [options.get(name) for name in ("suite", "trials", "seconds")]
+    return run.target.fingerprint, *asked
 
 
 def _budget_left(database: Database, runs: Sequence[Run], now: float) -> Budget | None:
     """None if less than a second is left; one trial at least, for the last comparison is undone."""
-    told: dict[str, Any] = {"trials": None, "seconds": None, **runs[0].configuration}
+    options: dict[str, Any] = {"trials": None, "seconds": None, **runs[0].configuration}
     try:
         whole("seed", runs[0].seed, 0)
-        budget = Budget(told["trials"], told["seconds"], told.get("patience"))
+        budget = Budget(options["trials"], options["seconds"], options.get("patience"))
     except InputError as error:
         raise InputError(f"run {runs[0].key} cannot be resumed: {error}") from None
     trials = budget.trials - sum(database.trials_of_run(run.key) for run in runs)

@@ -15,9 +15,9 @@ from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import ENDLESS_OUTFIT, TARGET, WORK
 from tests.scheduler.cli.command import one_line
 from tilewright.measure.cluster.executor import RayExecutor
-from tilewright.scheduler.cli.job import Manner, Request, carry_out
+from tilewright.scheduler.cli.executors import Executors
+from tilewright.scheduler.cli.job import Request, RunOptions, run_requests
 from tilewright.scheduler.cli.options import Format
-from tilewright.scheduler.cli.place import Place
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.runs import abandoned
 
@@ -36,16 +36,16 @@ def test_a_run_without_workers_says_so_and_how_they_ended(
     tmp_path, capsys, monkeypatch, seconds, patience
 ):
     monkeypatch.setattr(abandoned, "PATIENCE_SECONDS", patience)
-    manner = Manner(str(tmp_path / "t.db"), None, Format.JSON, quiet=True, verbose=False)
+    run_options = RunOptions(str(tmp_path / "t.db"), None, Format.JSON, quiet=True, verbose=False)
     request = Request(WORK, TARGET, Budget(100, seconds, None), 0, "5f2c91ab")
     with cluster(2, cpus=2, num_cpus=0) as made:
         executor = RayExecutor(made.address, outfit=ENDLESS_OUTFIT, code=CODE)
         with closing(executor):
             killer = Thread(target=kill_once_at_work, args=(executor, *made.worker_nodes))
             killer.start()
-            place = Place((TARGET,), executor, made.address)
+            executors = Executors((TARGET,), executor, made.address)
             with pytest.warns(RuntimeWarning, match=f"^{GONE}.* s unless one comes$"):
-                code = carry_out([request], manner, place)
+                code = run_requests([request], run_options, executors)
             killer.join()
     assert code == 1
     said = one_line(capsys.readouterr().err)

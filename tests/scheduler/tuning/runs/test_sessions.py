@@ -29,10 +29,10 @@ from tilewright.scheduler.tuning.runs.run_log import RunLog, new_run
 from tilewright.scheduler.tuning.runs.sessions import (
     LOST_AFTER,
     State,
-    rests,
     sessions,
     suite_of,
     target_here,
+    unfinished_runs,
 )
 from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.errors import InputError
@@ -92,7 +92,7 @@ def test_what_a_lost_job_left_undone(database):
     final = attempt(measured(2, 1.0, "final"))
     database.record_all([replace(record, run="lost") for record in (*records, final)])
     age(database, "lost", run.started_at + 20.0)
-    (rest,) = rests(database, "nightly")
+    (rest,) = unfinished_runs(database, "nightly")
     assert rest.run.key == "lost"
     assert rest.budget.seconds == pytest.approx(40.0)
     assert replace(rest.budget, seconds=40.0) == Budget(14, 40.0, 9)
@@ -109,13 +109,13 @@ def test_the_latest_run_of_a_workload_says_what_is_left(database):
     database.begin_run(begun("first", 1000.0, 990.0))
     second = begun("second", 500.0, 490.0)
     database.begin_run(replace(second, configuration=BUDGET | {"trials": 5, "seconds": 30.0}))
-    (rest,) = rests(database, "nightly")
+    (rest,) = unfinished_runs(database, "nightly")
     assert (rest.run.key, rest.budget.trials) == ("second", 5)
     assert rest.budget.seconds == pytest.approx(20.0)
     database.end_run("second", "interrupted")
     age(database, "second", second.started_at + 29.5)
     with pytest.raises(InputError, match="nightly has used up its seconds"):
-        rests(database, "nightly")
+        unfinished_runs(database, "nightly")
 
 
 def test_what_was_killed_in_its_last_comparison_is_compared_when_it_is_resumed(database):
@@ -125,7 +125,7 @@ def test_what_was_killed_in_its_last_comparison_is_compared_when_it_is_resumed(d
     records.append(attempt(measured(1, 1.0, "preliminary")))
     database.record_all([replace(record, run="killed") for record in records])
     age(database, "killed", run.started_at + 20.0)
-    (rest,) = rests(database, "nightly")
+    (rest,) = unfinished_runs(database, "nightly")
     assert rest.budget.trials == 1
     assert rest.budget.seconds == pytest.approx(40.0)
 
@@ -144,7 +144,7 @@ def test_the_runs_of_a_suite_share_what_is_left(database):
     heard = min(run.started_at for run in runs) + 20.0
     for run in runs:
         age(database, run.key, heard)
-    (rest,) = rests(database, "nightly")
+    (rest,) = unfinished_runs(database, "nightly")
     assert rest.budget.seconds == pytest.approx(40.0)
     assert replace(rest.budget, seconds=40.0) == Budget(13, 40.0, 9)
     suite, objective = suite_of(rest)
@@ -161,14 +161,14 @@ def test_a_workload_of_a_suite_that_stopped_alone_has_used_of_its_budget(databas
         database.record(replace(attempt(measured(number, 1.0)), run=run))
     for key, reason in (("earlier", "patience"), ("two", "patience"), ("one", "interrupted")):
         database.end_run(key, reason)
-    (rest,) = rests(database, "nightly")
+    (rest,) = unfinished_runs(database, "nightly")
     assert [run.key for run in rest.runs] == ["one"]
     assert rest.budget.trials == 40 - 3
 
 
 def test_a_suite_that_is_malformed_is_said_in_a_sentence(database):
     database.begin_run(of_suite("one", -1.0))
-    (rest,) = rests(database, "nightly")
+    (rest,) = unfinished_runs(database, "nightly")
     with pytest.raises(InputError, match=r"run one cannot be resumed: weight=-1.0 is out of"):
         suite_of(rest)
 
@@ -176,7 +176,7 @@ def test_a_suite_that_is_malformed_is_said_in_a_sentence(database):
 def test_what_runs_cannot_be_resumed(database):
     database.begin_run(begun("9af0", 1000.0, 1.0))
     with pytest.raises(InputError, match=r"nightly is running: .* for 60 s it is lost"):
-        rests(database, "nightly")
+        unfinished_runs(database, "nightly")
 
 
 @pytest.mark.parametrize(
@@ -193,13 +193,13 @@ def test_what_cannot_be_resumed_is_said_in_a_sentence(database, change, says):
     run = replace(begun("9af0", 1000.0, 990.0), **change)
     database.begin_run(run)
     with pytest.raises(InputError, match=says):
-        rests(database, "nightly")
+        unfinished_runs(database, "nightly")
 
 
 def test_a_session_that_nobody_knows(database):
     for name in ("nightly", "", "'; DROP TABLE runs", "\x1b"):
         with pytest.raises(InputError, match=r"there is no session .*; see tilewright list"):
-            rests(database, name)
+            unfinished_runs(database, name)
 
 
 def test_a_job_of_another_machine_is_not_resumed_here():
@@ -228,7 +228,7 @@ def test_a_clock_that_stepped_back_takes_nothing_from_a_budget_and_adds_nothing(
     database.begin_run(begun("back", 100.0, 4000.0))
     (session,) = sessions(database)
     assert session.lasted == 0
-    (rest,) = rests(database, "nightly")
+    (rest,) = unfinished_runs(database, "nightly")
     assert rest.budget.seconds == BUDGET["seconds"]
 
 
@@ -252,7 +252,7 @@ def test_a_run_lasts_as_long_as_it_did_however_the_clock_is_set(database, monkey
     clock.set_forward(-step)
     clock.sleep(8.0)
     log.end("interrupted")
-    (rest,) = rests(database, "job")
+    (rest,) = unfinished_runs(database, "job")
     assert rest.budget.seconds == pytest.approx(30.0)
 
 
@@ -300,7 +300,7 @@ def test_a_run_whose_process_is_gone_is_lost_at_once(database):
         "older": State.RUNNING,
     }
     assert is_gone(here.rpartition(":")[0] + ":1")  # its number is another process's now
-    (rest,) = rests(database, "gone")
+    (rest,) = unfinished_runs(database, "gone")
     assert rest.run.key == "gone"
 
 

@@ -1,11 +1,11 @@
-"""Several jobs of one command, one after the other or at once."""
+"""Run several jobs of one command, one after the other or in parallel."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from tilewright.scheduler.cli.codes import BY_SIGNAL, code_of
+from tilewright.scheduler.cli.exit_codes import BY_SIGNAL, exit_code_of
 from tilewright.scheduler.cli.text import say
 from tilewright.scheduler.tuning.interrupt import Interrupt
 from tilewright.spaces.errors import InputError
@@ -14,7 +14,7 @@ Job = tuple[str, Callable[[], int]]
 """The name that it goes by, and what it does: it gives an exit code."""
 
 
-def in_turn(jobs: Sequence[Job]) -> int:
+def run_in_sequence(jobs: Sequence[Job]) -> int:
     """Carry out one job after the other, none after one that a signal ended; the largest of their
     exit codes."""
     worst = 0
@@ -25,7 +25,7 @@ def in_turn(jobs: Sequence[Job]) -> int:
     return worst
 
 
-def side_by_side(jobs: Sequence[Job]) -> int:
+def run_in_parallel(jobs: Sequence[Job]) -> int:
     """Carry out all jobs at the same time, a thread each, to their end; the largest exit code.
 
     The first signal is told to all of them by their :class:`Interrupt`, the second ends the wait.
@@ -61,4 +61,4 @@ def _failed(errors: Mapping[str, Exception], jobs: int) -> list[int]:
             raise error
     for name, error in errors.items():
         say(f"{name}: {error}")
-    return [code_of(error) for error in errors.values() if isinstance(error, InputError)]
+    return [exit_code_of(error) for error in errors.values() if isinstance(error, InputError)]

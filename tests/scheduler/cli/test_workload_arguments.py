@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.scheduler.cli.app import run
-from tilewright.scheduler.cli.asked import asked_workload
+from tilewright.scheduler.cli.workload_arguments import workload_from_arguments
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 
@@ -35,9 +35,9 @@ def test_a_file_is_the_operator_that_it_spells(file: Path, tmp_path: Path, capsy
 
 def test_a_name_a_text_and_a_file_are_taken(file: Path) -> None:
     product = workload("matmul m=8 n=9 k=5")
-    assert asked_workload("matmul", ["m=8", "n=9", "k=5"]) == product
-    assert asked_workload(TEXT.splitlines()[1], ["i=8", "j=9", "k=5"]) == product
-    assert asked_workload("i=8", ["j=9", "k=5"], file) == product
+    assert workload_from_arguments("matmul", ["m=8", "n=9", "k=5"]) == product
+    assert workload_from_arguments(TEXT.splitlines()[1], ["i=8", "j=9", "k=5"]) == product
+    assert workload_from_arguments("i=8", ["j=9", "k=5"], file) == product
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_bad_requests_are_one_line(words: list[str], says: str, capsys) -> None:
 
 def test_nothing_is_no_workload() -> None:
     with pytest.raises(InputError, match="Missing argument"):
-        asked_workload(None, None)
+        workload_from_arguments(None, None)

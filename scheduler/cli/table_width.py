@@ -25,7 +25,7 @@ def has_mark(column: str, mark: str) -> bool:
     return mark in column[: len(column) - len(name_of(column))]
 
 
-def fitted(columns: Sequence[str], rows: Rows, width: int) -> tuple[Sequence[str], Rows]:
+def fit_columns(columns: Sequence[str], rows: Rows, width: int) -> tuple[Sequence[str], Rows]:
     """The columns and rows that fit ``width`` characters, as far as the marks allow that."""
     kept = list(range(len(columns)))
     widths = [_width(columns, rows, place) for place in kept]

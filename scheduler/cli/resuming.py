@@ -1,4 +1,4 @@
-"""Where a session goes on: where it ran, or where the command line says."""
+"""Open the executors that a resumed session continues on: its own, or other ones."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from tilewright.measure.records.run import Run
-from tilewright.scheduler.cli.known_clusters import is_known
-from tilewright.scheduler.cli.place import (
+from tilewright.scheduler.cli.executors import (
     ExecutorName,
-    Place,
-    check_local,
+    Executors,
     check_offered,
-    on_cluster,
+    cluster_executors,
+    refuse_cluster_options,
 )
-from tilewright.scheduler.tuning.runs.sessions import Rest, target_here
+from tilewright.scheduler.cli.known_clusters import is_known
+from tilewright.scheduler.tuning.runs.sessions import UnfinishedRun, target_here
 from tilewright.spaces.errors import InputError, shown
 
 
 @contextmanager
-def place_again(
+def resumed_executors(
     session: str,
-    undone: Sequence[Rest],
+    undone: Sequence[UnfinishedRun],
     executor: ExecutorName | None = None,
     address: str | None = None,
     insecure: bool = False,
-) -> Iterator[Place]:
-    """Where to measure what is ``undone`` of a session; :class:`InputError` if that cannot be, or
-    has not the hardware that the session ran on."""
+) -> Iterator[Executors]:
+    """Open executors for the ``undone`` runs of a session; :class:`InputError` if there are none
+    with the hardware that the session ran on."""
     ran, at = _recorded(undone[0].run)
     if (executor or ran) is ExecutorName.LOCAL:
-        check_local(address, insecure)
-        yield Place(tuple(target_here(rest.run) for rest in undone))
+        refuse_cluster_options(address, insecure)
+        yield Executors(tuple(target_here(unfinished.run) for unfinished in undone))
         return
     goes_back = executor is None and address is None
     with ExitStack() as stack:
         try:
-            where = stack.enter_context(
+            executors = stack.enter_context(
                 _cluster(undone, _trusted(at) if goes_back else address, insecure)
             )
         except InputError as error:
@@ -46,18 +46,20 @@ def place_again(
                 f"{error}; session {session} ran there; allowed instead: --address HOST:PORT of a "
                 "cluster that you know, or --executor local"
             ) from None
-        yield where
+        yield executors
 
 
 @contextmanager
-def _cluster(undone: Sequence[Rest], address: str | None, insecure: bool) -> Iterator[Place]:
-    """The cluster at ``address`` with the targets that runs had."""
-    targets = [rest.run.target for rest in undone]
+def _cluster(
+    undone: Sequence[UnfinishedRun], address: str | None, insecure: bool
+) -> Iterator[Executors]:
+    """Open the cluster at ``address``, which must have the targets of the runs."""
+    targets = [unfinished.run.target for unfinished in undone]
     kinds = list(dict.fromkeys(target.kind for target in targets))
     threads = max(getattr(target, "threads", 1) for target in targets)
-    with on_cluster(kinds, threads, address, insecure) as where:
-        check_offered(targets, where.targets)
-        yield where
+    with cluster_executors(kinds, threads, address, insecure) as executors:
+        check_offered(targets, executors.targets)
+        yield executors
 
 
 def _trusted(address: str | None) -> str | None:
@@ -69,8 +71,8 @@ def _trusted(address: str | None) -> str | None:
 
 def _recorded(run: Run) -> tuple[ExecutorName, str | None]:
     """The executor of a run, and the address of its cluster, if that was not its own."""
-    told = run.configuration
-    executor, address = told.get("executor", ExecutorName.LOCAL), told.get("address")
+    options = run.configuration
+    executor, address = options.get("executor", ExecutorName.LOCAL), options.get("address")
     if executor not in list(ExecutorName) or not isinstance(address, str | None):
         raise InputError(
             f"run {run.key} cannot be resumed: executor={shown(executor)} at {shown(address)} is "

@@ -18,8 +18,8 @@ import pytest
 from tests.measure.cluster.simulated import TARGET
 from tests.scheduler.cli.command import SMALL
 from tilewright.scheduler.cli.app import run
-from tilewright.scheduler.cli.place import chosen, short_names
-from tilewright.scheduler.cli.several import in_turn, side_by_side
+from tilewright.scheduler.cli.executors import short_names, targets_named
+from tilewright.scheduler.cli.parallel_jobs import in_turn, side_by_side
 from tilewright.scheduler.tuning.interrupt import Interrupt
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import detect_target
@@ -29,23 +29,23 @@ AMPERE, HOPPER = detect_target("cuda:sm_80"), detect_target("cuda:sm_90a")
 
 def test_names_choose_among_what_the_workers_have():
     offered = [TARGET, AMPERE, HOPPER]
-    assert chosen(["cpu"], offered) == (TARGET,)
-    assert chosen(["cuda"], offered) == (AMPERE, HOPPER)
-    assert chosen(["cpu", "cuda:sm_90a", "cpu"], offered) == (TARGET, HOPPER)
+    assert targets_named(["cpu"], offered) == (TARGET,)
+    assert targets_named(["cuda"], offered) == (AMPERE, HOPPER)
+    assert targets_named(["cpu", "cuda:sm_90a", "cpu"], offered) == (TARGET, HOPPER)
 
 
 def test_threads_of_names_and_of_the_option_are_one_number():
     two = replace(TARGET, threads=2)
-    assert chosen(["cpu:threads=2"], [two, HOPPER]) == (two,)
-    assert chosen(["cpu:threads=1"], [TARGET]) == (TARGET,)
+    assert targets_named(["cpu:threads=2"], [two, HOPPER]) == (two,)
+    assert targets_named(["cpu:threads=1"], [TARGET]) == (TARGET,)
     with pytest.raises(InputError, match="no worker has the target cpu:threads=3"):
-        chosen(["cpu:threads=3"], [two])
+        targets_named(["cpu:threads=3"], [two])
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:sm_90a"])
 def test_a_name_that_no_worker_goes_by_is_refused_with_what_there_is(name):
     with pytest.raises(InputError, match=rf"no worker has the target {name}; they have: cpu made"):
-        chosen([name], [TARGET])
+        targets_named([name], [TARGET])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Standard streams that take nothing more."""
+"""Standard streams that may be closed at their other end, as pipes to ``head`` are."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 import sys
 
 
-def flush() -> None:
+def flush_output() -> None:
     """Write what standard output still holds, or, if it takes nothing more, throw it away."""
     try:
         sys.stdout.flush()
     except OSError:
-        silence(1)
+        discard_output(1)
 
 
-def silence(number: int) -> None:
+def discard_output(number: int) -> None:
     """Throw away what is still to be written to a stream that takes nothing more."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, number)

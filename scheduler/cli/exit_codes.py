@@ -11,6 +11,6 @@ NO_DATABASE = 3  # its server went away, and stayed away
 BY_SIGNAL = 128  # a process ended by a signal has this exit code plus the signal's number
 
 
-def code_of(error: InputError) -> int:
+def exit_code_of(error: InputError) -> int:
     """The exit code of a command that an error ended."""
     return NO_DATABASE if isinstance(error, OutOfReachError) else BAD_INPUT

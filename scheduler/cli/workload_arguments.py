@@ -38,7 +38,7 @@ ProgramFile = Annotated[
 ]
 
 
-def asked_workload(
+def workload_from_arguments(
     operator: str | None, words: Sequence[str] | None, file: Path | None = None
 ) -> Workload:
     """The workload that a command line names; :class:`InputError` if it names none."""

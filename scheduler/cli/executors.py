@@ -1,4 +1,4 @@
-"""Where candidates are measured, as the command line says: on this machine, or on a cluster."""
+"""Open the executors that a command line names: of this machine, or of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ExecutorName(StrEnum):
-    """Who builds and measures."""
+    """The kind of executor that builds and measures candidates."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -44,7 +44,7 @@ ExecutorOption = Annotated[
     ExecutorName,
     typer.Option("--executor", help="local: this machine; ray: the workers of a Ray cluster."),
 ]
-Address = Annotated[
+ClusterAddress = Annotated[
     str | None,
     typer.Option(
         "--address",
@@ -60,8 +60,8 @@ Insecure = Annotated[
 
 
 @dataclass(frozen=True)
-class Place:
-    """Targets, and who measures on them: a ``cluster``, or this machine if None.
+class Executors:
+    """Executors of some targets: a ``cluster`` measures on them, or this machine if None.
 
     ``address`` is that of a cluster which is not this machine's own.
     """
@@ -76,9 +76,9 @@ class Place:
         return self.address is None
 
     @property
-    def told(self) -> dict[str, object]:
-        """The facts that a session records of this place, see
-        :func:`scheduler.cli.again.place_again`."""
+    def configuration(self) -> dict[str, object]:
+        """The options that a session records, to be resumed by
+        :func:`scheduler.cli.resuming.resumed_executors`."""
         if self.cluster is None:
             return {"executor": str(ExecutorName.LOCAL)}
         return {"executor": str(ExecutorName.RAY), "address": self.address}
@@ -92,8 +92,8 @@ class Place:
         return "" if self.cluster is None else self.cluster.lacking(target)
 
     @contextmanager
-    def executor(self, target: Target) -> Iterator[Executor]:
-        """Who measures on ``target``."""
+    def executor_for(self, target: Target) -> Iterator[Executor]:
+        """Open the executor that measures on ``target``."""
         if self.cluster is not None:
             yield self.cluster
             return
@@ -104,31 +104,31 @@ class Place:
 
 
 @contextmanager
-def place(
+def open_executors(
     names: Sequence[str],
     threads: int | None,
     executor: ExecutorName = ExecutorName.LOCAL,
     address: str | None = None,
     insecure: bool = False,
-) -> Iterator[Place]:
-    """Where to measure on the targets called ``names``; :class:`InputError` if that cannot be."""
+) -> Iterator[Executors]:
+    """Open the executors of the targets called ``names``; :class:`InputError` if there are none."""
     if executor is ExecutorName.LOCAL:
-        check_local(address, insecure)
+        refuse_cluster_options(address, insecure)
         yield _this_machine(names, threads)
         return
     kinds = tuple(dict.fromkeys(_kind(name) for name in names))
     if threads is not None and "cpu" not in kinds:
         raise InputError(f"threads={threads} is for the target cpu, not {', '.join(names)}")
-    with on_cluster(kinds, _threads(names, threads), address, insecure) as cluster:
-        yield replace(cluster, targets=chosen(names, cluster.targets))
+    with cluster_executors(kinds, _threads(names, threads), address, insecure) as cluster:
+        yield replace(cluster, targets=targets_named(names, cluster.targets))
 
 
 @contextmanager
-def on_cluster(
+def cluster_executors(
     kinds: Sequence[str], threads: int, address: str | None, insecure: bool
-) -> Iterator[Place]:
-    """All targets of these kinds that the workers of a cluster have; :class:`InputError` if there
-    is no such cluster, or none of them."""
+) -> Iterator[Executors]:
+    """Open a cluster, for all targets of these kinds that its workers have;
+    :class:`InputError` if there is no such cluster, or none of them."""
     from tilewright.measure.cluster.driving.plan import Needs
     from tilewright.measure.cluster.executor import RayExecutor
 
@@ -137,7 +137,7 @@ def on_cluster(
         if address is not None:
             remember(cluster.address)
         named = None if address is None else cluster.address
-        yield Place(tuple(cluster.targets()), cluster, named)
+        yield Executors(tuple(cluster.targets()), cluster, named)
 
 
 def check_offered(wanted: Sequence[Target], offered: Sequence[Target]) -> None:
@@ -147,7 +147,7 @@ def check_offered(wanted: Sequence[Target], offered: Sequence[Target]) -> None:
             raise _not_offered(target.summary, offered)
 
 
-def check_local(address: str | None, insecure: bool) -> None:
+def refuse_cluster_options(address: str | None, insecure: bool) -> None:
     """Raise :class:`InputError` for options of clusters."""
     if address is not None or insecure:
         option = "--address" if address is not None else "--insecure-cluster"
@@ -163,9 +163,9 @@ def short_names(targets: Sequence[Target]) -> list[str]:
     return [target.summary for target in targets] if alike else short
 
 
-def chosen(names: Sequence[str], offered: Sequence[Target]) -> tuple[Target, ...]:
-    """The targets among those ``offered`` that go by ``names``; :class:`InputError` for a name that
-    none goes by."""
+def targets_named(names: Sequence[str], offered: Sequence[Target]) -> tuple[Target, ...]:
+    """Return those of the ``offered`` targets that go by ``names``; :class:`InputError` for a name
+    that none goes by."""
     found: dict[str, Target] = {}
     for name in names:
         matching = [target for target in offered if _goes_by(name, target)]
@@ -189,13 +189,13 @@ def _not_offered(name: str, offered: Sequence[Target]) -> InputError:
     return InputError(f"no worker has the target {name}; they have: {there_are}")
 
 
-def _this_machine(names: Sequence[str], threads: int | None) -> Place:
+def _this_machine(names: Sequence[str], threads: int | None) -> Executors:
     if len(names) > 1:
         raise InputError(
             f"{len(names)} targets ({', '.join(names)}), but this machine measures on one at a "
             "time; allowed: one --target, or --executor ray"
         )
-    return Place((detect_target(names[0], threads),))
+    return Executors((detect_target(names[0], threads),))
 
 
 def _kind(name: str) -> str:
@@ -208,13 +208,13 @@ def _kind(name: str) -> str:
 
 
 def _threads(names: Sequence[str], threads: int | None) -> int:
-    """How many threads the kernels of CPUs may use, as names of targets or an option say;
+    """Return the threads of CPU kernels, from the names of targets or from the option;
     :class:`InputError` where these differ."""
     parts = [name.partition(":") for name in names]
     named = [named_threads(variant) for kind, _, variant in parts if kind == "cpu"]
-    told = {number for number in (*named, threads) if number is not None}
-    if len(told) > 1:
+    numbers = {number for number in (*named, threads) if number is not None}
+    if len(numbers) > 1:
         raise InputError(
-            f"kernels of {', '.join(map(str, sorted(told)))} threads; allowed: one number"
+            f"kernels of {', '.join(map(str, sorted(numbers)))} threads; allowed: one number"
         )
-    return told.pop() if told else default_threads()
+    return numbers.pop() if numbers else default_threads()
