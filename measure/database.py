@@ -29,10 +29,7 @@ from tilewright.measure.tables.engine import (
 )
 from tilewright.measure.tables.importing import take
 from tilewright.measure.tables.inserting import beat, insert, pieces
-from tilewright.measure.tables.likeness.nearest import nearest_pairs
-from tilewright.measure.tables.likeness.related import related_pairs, sibling_pairs, thread_pairs
 from tilewright.measure.tables.opening import open_engine
-from tilewright.measure.tables.patience import patient
 from tilewright.measure.tables.queries import (
     TRIALS_OF_RUN,
     pairs_query,
@@ -43,8 +40,11 @@ from tilewright.measure.tables.queries import (
     versions_query,
 )
 from tilewright.measure.tables.reading import Reader
+from tilewright.measure.tables.retries import retried
 from tilewright.measure.tables.rows import as_read
 from tilewright.measure.tables.schema import measurements, runs
+from tilewright.measure.tables.similarity.nearest import nearest_pairs
+from tilewright.measure.tables.similarity.related import related_pairs, sibling_pairs, thread_pairs
 from tilewright.measure.tables.summary import Summary
 from tilewright.measure.tables.upkeep import Stats, stats, vacuum
 from tilewright.spaces.target import Target
@@ -102,7 +102,7 @@ class Database:
         """Keep one attempt; on disk on return. False if this very attempt is there already."""
         return self.record_all([record]) == 1
 
-    @patient
+    @retried
     def record_all(self, records: Sequence[Record]) -> int:
         """Keep attempts that became known together, all of them or none; on disk on return.
 
@@ -118,14 +118,14 @@ class Database:
             beat(connection, {record.run for record in records if record.run}, now)
         return new
 
-    @patient
+    @retried
     def doubt(self, record: Record) -> None:
         """Mark a record whose score could not be confirmed: from now on it ranks last."""
         with transaction(self._writer) as connection:
             same = measurements.c.key == record.key
             connection.execute(update(measurements).where(same).values(doubted=True))
 
-    @patient
+    @retried
     def begin_run(self, run: Run) -> None:
         """Keep a run that begins, before the first record that names it."""
         with transaction(self._writer) as connection:
@@ -136,7 +136,7 @@ class Database:
         with transaction(self._writer) as connection:
             beat(connection, {key}, time.time())
 
-    @patient
+    @retried
     def set_start(self, key: str, started_at: float) -> None:
         """Note that the run called ``key`` began at another Unix time, by a clock that was set
         since."""
@@ -145,7 +145,7 @@ class Database:
             moved = update(runs).where(runs.c.key == key)
             connection.execute(moved.values(started_at=started_at, heartbeat=now))
 
-    @patient
+    @retried
     def end_run(self, key: str, reason: str) -> None:
         """Note that the run called ``key`` has ended now, and why."""
         now = time.time()
@@ -164,7 +164,7 @@ class Database:
             added += self._add(piece)
         return added
 
-    @patient
+    @retried
     def _add(self, piece: Sequence[Run | Record]) -> int:
         found = [part for part in piece if isinstance(part, Run)]
         records = [part for part in piece if isinstance(part, Record)]
@@ -182,7 +182,7 @@ class Database:
 
     # -- reading ---------------------------------------------------------------------------
 
-    @patient
+    @retried
     def best(
         self, workload: Workload, target: Target, versions: Collection[str] | None = None
     ) -> Record | None:
@@ -199,7 +199,7 @@ class Database:
             found = self.best_few(workload, target, 1, versions)
         return found[0] if found else None
 
-    @patient
+    @retried
     def best_few(
         self,
         workload: Workload,
@@ -222,7 +222,7 @@ class Database:
         read when it is asked for.
 
         Those are of the same operator and target; what is near,
-        ``measure.tables.likeness.distance`` says.
+        ``measure.tables.similarity.distance`` says.
         """
         ids = self._asked(nearest_pairs, workload, target)
         return islice(self._reader.best_of(ids), count)
@@ -253,12 +253,12 @@ class Database:
         """The best record of each of the ``count`` nearest other shapes, operators and devices.
 
         Their targets are of the same kind, and they have right schedules of these ``versions`` of
-        templates; see ``measure.tables.likeness.related`` for what is near.
+        templates; see ``measure.tables.similarity.related`` for what is near.
         """
         ids = self._asked(related_pairs, workload, target, versions)
         return list(islice(self._reader.best_of(ids), count))
 
-    @patient
+    @retried
     def _asked(self, query: Callable[..., Iterable[int]], *about: Any) -> Iterable[int]:
         """The rows of ``pairs`` that a query finds."""
         with transaction(self._engine) as connection:
@@ -277,19 +277,19 @@ class Database:
         """
         return self._reader.runs(self._reader.pages(runs_query(session), runs.c.id))
 
-    @patient
+    @retried
     def trials_of_run(self, key: str) -> int:
         """Number of schedules that a run tried, however they ended, but for those lost."""
         with transaction(self._engine) as connection:
             return connection.execute(TRIALS_OF_RUN, {"run": key}).scalar_one()
 
-    @patient
+    @retried
     def trials(self, workload: Workload, target: Target) -> int:
         """Number of schedules that were tried, however they ended, but for those lost."""
         with transaction(self._engine) as connection:
             return trials(connection, workload, target)
 
-    @patient
+    @retried
     def versions(
         self, workload: Workload | None = None, target: Target | None = None
     ) -> dict[str, dict[str, int]]:
@@ -303,14 +303,14 @@ class Database:
             found.setdefault(fingerprint, {})[version] = count
         return found
 
-    @patient
+    @retried
     def pairs(self) -> list[tuple[Workload, Target]]:
         """Each workload and target that there are attempts of, in order of workload."""
         with transaction(self._engine) as connection:
             rows = connection.execute(pairs_query()).all()
         return list(self._reader.pairs(rows))
 
-    @patient
+    @retried
     def summaries(self, since: float | None = None) -> list[Summary]:
         """One summary for each workload and target there are attempts of, in order of workload; of
         those with attempts since a Unix time, if one is given."""
@@ -333,7 +333,7 @@ class Database:
         """
         return self.add(chain(source.runs(), source.records()))
 
-    @patient
+    @retried
     def stats(self) -> Stats:
         """Count the rows of each table, failed and lost attempts, and bytes on disk."""
         with transaction(self._engine) as connection:

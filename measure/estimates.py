@@ -73,8 +73,8 @@ def statistic(measurement: Measurement) -> Statistic:
     """Choose the statistic by which the samples of a comparison rank."""
     if measurement.clock == "device":
         return steady_score
-    elsewhere = bool(measurement.info.get("bytes_elsewhere"))
-    return score_on_cpu(measurement.clock, True, elsewhere)
+    flushed = bool(measurement.info.get("bytes_elsewhere"))
+    return score_on_cpu(measurement.clock, True, flushed)
 
 
 def latency(measurement: Measurement) -> Estimate | None:

@@ -5,7 +5,7 @@ is cut short. The others are timed in shuffled rounds, so that a slow second of 
 all of them alike. A sample spans at least ``sample_seconds`` of calls. The number of a candidate's
 samples depends on its time and on whether it can still win. A reference kernel is timed in every
 round as a drift alarm. On a CPU, each call on large arrays is a sample of its own, between other
-work (:mod:`measure.cpu.elsewhere`).
+work (:mod:`measure.cpu.cache_flush`).
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def steady_score(samples: Sequence[float]) -> float:
     return median(samples)
 
 
-def score_on_cpu(clock: str, final: bool, elsewhere: bool) -> Statistic:
+def score_on_cpu(clock: str, final: bool, flushed: bool) -> Statistic:
     """The statistic that ranks by a clock of the CPU, in the ``final`` comparison or before, where
-    other work comes between calls (``elsewhere``) or does not."""
-    return usual_score if elsewhere or (final and clock == "cpu") else score
+    caches are flushed between calls (``flushed``) or are not."""
+    return usual_score if flushed or (final and clock == "cpu") else score
 
 
 def score_by_clock(clock: str, samples: Sequence[float]) -> float:

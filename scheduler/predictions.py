@@ -26,7 +26,7 @@ COMPARED = 512  # schedules of which the best says how good a given one is
 REMEMBERED = 1024  # findings of all spaces together; each takes a few kilobytes
 
 
-class Memory:
+class PredictionCache:
     """The latest findings by their keys. Several threads may ask."""
 
     def __init__(self, size: int) -> None:
@@ -47,7 +47,7 @@ class Memory:
         return found
 
 
-_MEMORY = Memory(REMEMBERED)
+_MEMORY = PredictionCache(REMEMBERED)
 
 
 def ranked(space: Space) -> tuple[tuple[Schedule, float], ...]:

@@ -27,7 +27,7 @@ from tilewright.costmodel.shortlist import shortlisted
 from tilewright.measure.busy import why_busy
 from tilewright.measure.estimates import Estimate, latency
 from tilewright.measure.tables.file import EmptyDatabaseError
-from tilewright.scheduler.earlier import count_earlier, remark
+from tilewright.scheduler.earlier_versions import count_earlier, remark
 from tilewright.scheduler.machine import roofline
 from tilewright.scheduler.opening import as_model, opened
 from tilewright.scheduler.predictions import PREDICTED, least_estimate, ranked

@@ -92,16 +92,18 @@ def _rate(executor: Executor, count: int, evolved: bool = False) -> float:
     return round(result.trials / result.seconds, 1)
 
 
-def _ray_rate(outfit: str, count: int) -> float:
+def _ray_rate(host_services: str, count: int) -> float:
     with cluster(cpus=32) as made:
-        return _rate(RayExecutor(made.address, outfit=outfit, code=ALL_CODE), count)
+        return _rate(RayExecutor(made.address, host_services=host_services, code=ALL_CODE), count)
 
 
 def _sleeping(count: int = 600) -> dict[str, float]:
     with cluster(cpus=32) as made:
         rates = {
-            workers: _rate(RayExecutor(made.address, outfit=outfit, code=ALL_CODE), count)
-            for workers, outfit in SLEEPING.items()
+            workers: _rate(
+                RayExecutor(made.address, host_services=host_services, code=ALL_CODE), count
+            )
+            for workers, host_services in SLEEPING.items()
         }
     return {**{str(n): rate for n, rate in rates.items()}, "ratio": round(rates[2] / rates[1], 3)}
 

@@ -94,7 +94,7 @@ def simulated(count: int) -> Iterator[RayExecutor]:
     with cluster(cpus=CORES, num_gpus=count) as made:
         needs = Needs(("cuda",))
         with closing(
-            RayExecutor(made.address, needs, outfit="devices:Paced", code=code)
+            RayExecutor(made.address, needs, host_services="devices:Paced", code=code)
         ) as executor:
             yield executor
 

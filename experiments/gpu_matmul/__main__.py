@@ -22,7 +22,7 @@ from typing import Any
 
 from experiments.gpu_matmul.bench import Bench
 from experiments.gpu_matmul.cases import Case, all_cases
-from experiments.gpu_matmul.crew import shared_out
+from experiments.gpu_matmul.crew import map_in_processes
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.machine import machine, today, visible_gpus
 from experiments.gpu_matmul.summary import FASTEST, RIVALS, draw, in_turn, ratio, summarise
@@ -85,7 +85,7 @@ def main() -> int:
             for known in options.known:
                 database.record_all(list(known_records(known, all_cases(), target)))
     bench = Bench(options.seconds, options.trials, out / "tuning.db", tuple(options.rivals))
-    for case, row in shared_out(in_time(), gpus, bench):
+    for case, row in map_in_processes(in_time(), gpus, bench):
         before = results["cases"].get(case.name, {})
         if not row["median_s"]:  # too short a time to find anything
             row = {**row, **before, "tuning_seconds": row["tuning_seconds"]}

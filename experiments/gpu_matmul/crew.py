@@ -13,7 +13,7 @@ Case = TypeVar("Case")
 Bench = AbstractContextManager[Callable[[Case], Any]]
 
 
-def shared_out(
+def map_in_processes(
     cases: Iterable[Case], gpus: list[str], bench: Bench[Case]
 ) -> Iterator[tuple[Case, Any]]:
     """Each case, and what ``bench`` makes of it, as it becomes known.

@@ -34,7 +34,7 @@ from experiments.operators.summary import (
     spread,
 )
 from experiments.rivals import compiled, usable
-from tilewright.measure.cpu.elsewhere import bytes_elsewhere
+from tilewright.measure.cpu.cache_flush import flush_bytes
 from tilewright.measure.cpu.peak import measure_peaks
 from tilewright.measure.database import Database
 from tilewright.scheduler.best import best
@@ -121,9 +121,9 @@ def compare(
         times = interleave(calls | libraries, threads, ROUNDS, timed)
     row |= {"unavailable": unavailable} if unavailable else {}
     row |= spread(times)
-    if elsewhere := bytes_elsewhere(workload):
+    if flushed := flush_bytes(workload):
         both = {name: calls[name] for name in (OURS, UNTUNED, COPY)}
-        row["after_other_work_s"] = after_other_work(both, elsewhere)
+        row["after_other_work_s"] = after_other_work(both, flushed)
     moved = workload.least_bytes
     return row | {"gb_per_s": {name: moved / t / 1e9 for name, t in row["median_s"].items()}}
 
@@ -168,10 +168,10 @@ def _copies(size: int, threads: int) -> dict[str, Call]:
     return {COPY: partial(to.copy_, source), **(alone if threads == 1 else {})}
 
 
-def after_other_work(calls: Mapping[str, Call], elsewhere: int) -> dict[str, float]:
+def after_other_work(calls: Mapping[str, Call], flush_bytes: int) -> dict[str, float]:
     """Median seconds of a call, by name, where others write so many bytes before each one, as they
-    do where the tuner times (``measure.cpu.elsewhere``): what lay in a last cache is gone."""
-    others = np.zeros(elsewhere, np.uint8)
+    do where the tuner times (``measure.cpu.cache_flush``): what lay in a last cache is gone."""
+    others = np.zeros(flush_bytes, np.uint8)
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(SINGLE):
         for name in random.sample(list(calls), len(calls)):

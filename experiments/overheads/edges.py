@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.measure.cpu.runner import CRunner
-from tilewright.measure.cpu.session import Record
+from tilewright.measure.cpu.session import CandidateReport
 from tilewright.measure.database import Database
 from tilewright.measure.drawing.others import count
 from tilewright.measure.executor import LocalExecutor
@@ -56,7 +56,7 @@ class TimedRunner(CRunner):
         self,
         job: Job,
         group: Sequence[Built],
-        records: Sequence[Record],
+        records: Sequence[CandidateReport],
         own: Sequence[int],
         numerics: Numerics,
     ) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.gpu_matmul.cases import Case, all_cases
-from experiments.gpu_matmul.crew import shared_out
+from experiments.gpu_matmul.crew import map_in_processes
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.machine import machine, visible_gpus
 from experiments.recorded import recorded_schedule
@@ -160,7 +160,7 @@ def main() -> int:
         yield from remaining(all_cases(), results, options.only, end - needed)
 
     bench = Budgets(tuple(options.seconds), options.warm, tuple(options.known))
-    for case, row in shared_out(in_time(), visible_gpus()[: options.gpus], bench):
+    for case, row in map_in_processes(in_time(), visible_gpus()[: options.gpus], bench):
         results["cases"][case.name] = row
         results["summary"] = summary(list(results["cases"].values()))
         write(options.out, results)

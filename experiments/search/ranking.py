@@ -19,7 +19,7 @@ from experiments.search.results import RESULTS, estimate, write
 from tilewright.costmodel.dataset import Group
 from tilewright.costmodel.evaluating.metrics import pairwise_accuracy, recall, top
 from tilewright.scheduler.defaults import blended_model
-from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import map_in_processes
 from tilewright.scheduler.replay.formats.reading import read_recordings
 from tilewright.scheduler.replay.recording import Recording
 
@@ -63,7 +63,7 @@ def qualities(recording: Recording, rows: int, draws: int, jobs: int = 1) -> np.
         score = recording.seconds[rest].min() / recording.seconds[rest]
         return quality(model.predict(space, population[rest])[0], score)
 
-    return np.array(list(shared_out(drawn, range(draws), jobs)))
+    return np.array(list(map_in_processes(drawn, range(draws), jobs)))
 
 
 def quality(predicted: np.ndarray, score: np.ndarray) -> Sequence[float]:

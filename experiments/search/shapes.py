@@ -21,7 +21,7 @@ from experiments.search.subspaces import SUBSPACES
 from experiments.search.warm import summary
 from tilewright.measure.database import Database
 from tilewright.scheduler.defaults import default_search
-from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import map_in_processes
 from tilewright.scheduler.replay.formats.reading import read_recordings
 from tilewright.scheduler.replay.recording import Recording
 from tilewright.scheduler.replay.run import replay
@@ -45,7 +45,7 @@ def main() -> None:
     records = [RESULTS / f"{name}.jsonl.gz" for name in SUBSPACES]
     for recording in (made for file in records for made in read_recordings(file, print)):
         one = partial(regrets, recording, of_other_shapes(recording, options.logs))
-        both.append(np.array(list(shared_out(one, range(options.repeats), options.jobs))))
+        both.append(np.array(list(map_in_processes(one, range(options.repeats), options.jobs))))
         spaces[str(recording.space.workload)] = summary(both[-1], TRIALS)
         print(recording.name, spaces[str(recording.space.workload)], flush=True)
     told = {

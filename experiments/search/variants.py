@@ -28,7 +28,7 @@ from tilewright.costmodel.predictors.blend import Blend
 from tilewright.costmodel.stacked import StackedModel
 from tilewright.scheduler.defaults import only
 from tilewright.scheduler.machine import roofline
-from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import map_in_processes
 from tilewright.scheduler.replay.formats.reading import read_recordings
 from tilewright.scheduler.replay.recording import Recording
 from tilewright.scheduler.replay.repeats import Settings
@@ -124,7 +124,7 @@ def replayed(
     items = [
         (v, way, r, s) for v in variants for way in ways for r in recordings for s in way.seeds
     ]
-    runs = shared_out(run, items, jobs)
+    runs = map_in_processes(run, items, jobs)
     for variant, way in product(variants, ways):
         made = [[next(runs) for _ in way.seeds] for _ in recordings]
         pairs = zip(recordings, made, strict=True)

@@ -19,7 +19,7 @@ from experiments.search.results import RESULTS, estimate, write
 from tilewright.costmodel.dataset import Group
 from tilewright.costmodel.predictors.ensemble import ensemble
 from tilewright.scheduler.defaults import default_search
-from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import map_in_processes
 from tilewright.scheduler.replay.formats.reading import read_recordings
 from tilewright.scheduler.replay.recording import Recording
 from tilewright.scheduler.replay.run import replay
@@ -47,7 +47,7 @@ def main() -> None:
         if not siblings:
             continue
         one = partial(pair, recording, siblings, options.rows)
-        both.append(np.array(list(shared_out(one, range(options.repeats), options.jobs))))
+        both.append(np.array(list(map_in_processes(one, range(options.repeats), options.jobs))))
         spaces[recording.name] = summary(both[-1], TRIALS)
         print(recording.name, spaces[recording.name], flush=True)
         mean = summary(np.mean(both, axis=0), TRIALS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from tilewright.measure.cluster.driving.dispatcher import LostClusterError
-from tilewright.measure.cluster.outfit import HOST
+from tilewright.measure.cluster.host_services import HOST
 from tilewright.measure.cluster.speaking.link import Link
 from tilewright.measure.cluster.status import DriverStatus, read_status
 from tilewright.spaces.errors import InputError
@@ -16,7 +16,7 @@ def drivers_at(address: str, insecure: bool = False) -> list[DriverStatus]:
 
     Raises :class:`InputError` as :class:`measure.cluster.executor.RayExecutor` does.
     """
-    link = Link(address=address, insecure=insecure, outfit=HOST, code=[])
+    link = Link(address=address, insecure=insecure, host_services=HOST, code=[])
     with closing(link):
         for event in link.events():
             if event["event"] == "refused":

@@ -15,7 +15,7 @@ from typing import Any
 
 from tilewright.measure.cluster.driving.dispatcher import Dispatcher, LostClusterError
 from tilewright.measure.cluster.driving.plan import Needs
-from tilewright.measure.cluster.outfit import HOST
+from tilewright.measure.cluster.host_services import HOST
 from tilewright.measure.cluster.speaking.link import Link
 from tilewright.measure.cluster.status import DriverStatus
 from tilewright.measure.drawing.draw import check_telling
@@ -37,7 +37,7 @@ class RayExecutor:
     one that runs on this machine); None starts a cluster of this machine, which ends with the
     executor. A cluster that asks nobody for a token is refused unless ``insecure``. ``needs`` says
     on what to measure: by default on CPUs, with one thread. Workers take what they measure with
-    from ``outfit``; ``code`` are further files of Python that it needs.
+    from ``host_services``; ``code`` are further files of Python that it needs.
 
     A batch is built elsewhere than it is run, so one is built and one begun while a third runs.
     Waits for the first workers. :class:`InputError` if there is no such cluster, or nothing to
@@ -51,7 +51,7 @@ class RayExecutor:
         address: str | None = None,
         needs: Needs | None = None,
         insecure: bool = False,
-        outfit: str = HOST,
+        host_services: str = HOST,
         code: Sequence[str] = (),
     ) -> None:
         self._outcomes = Outcomes()
@@ -62,7 +62,10 @@ class RayExecutor:
         self._published = 0.0
         self.address = ""
         self._link = Link(
-            address=address, insecure=insecure, outfit=outfit, code=list(map(str, code))
+            address=address,
+            insecure=insecure,
+            host_services=host_services,
+            code=list(map(str, code)),
         )
         self._listener = threading.Thread(target=self._listen, name="cluster", daemon=True)
         self._listener.start()

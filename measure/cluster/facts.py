@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.measure.cluster.outfit import fits, load_outfit
+from tilewright.measure.cluster.host_services import fits, load_host_services
 from tilewright.measure.cluster.topology import Domain
 from tilewright.measure.records.fields import Fields
 from tilewright.measure.records.jsonl import parse_json
@@ -47,10 +47,10 @@ def versions() -> dict[str, str]:
 
 
 def facts_text(name: str) -> str:
-    """Write this host's facts as JSON, with the builders and runners of the outfit called
+    """Write this host's facts as JSON, with the builders and runners of the services called
     ``name``.
     """
-    here = load_outfit(name)
+    here = load_host_services(name)
     cpu, lacking = None, ""
     try:
         cpu = here.device("cpu").to_json()

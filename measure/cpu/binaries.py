@@ -151,7 +151,7 @@ def _keeper() -> Build:
 
 @cache
 def _server() -> Build:
-    parts = ("server", "child", "plan", "zone", "compare", "timer", "elsewhere", "protocol")
+    parts = ("server", "child", "plan", "zone", "compare", "timer", "cache_flush", "protocol")
     return Build("server", _sources(*parts, "pool", "reap"), OPTIMISED)
 
 

@@ -2,12 +2,12 @@
 
 The tuner holds inputs and their sums in float64. A file in memory holds the inputs of the draw and
 two bounds of each element of the output. The server holds a copy of the inputs between guards, and
-each candidate has an output and a workspace of its own. Between calls others may write elsewhere.
+each candidate has an output and a workspace of its own. Caches may be flushed between calls.
 """
 
 from __future__ import annotations
 
-from tilewright.measure.cpu.elsewhere import bytes_elsewhere
+from tilewright.measure.cpu.cache_flush import flush_bytes
 from tilewright.measure.memory import memory_limit
 from tilewright.spaces.numerics.allowance import bounds_dtype
 from tilewright.spaces.workloads.computation import Computation
@@ -62,7 +62,7 @@ def _held_bytes(workload: Workload) -> int:
     write; of a product the sums, too."""
     sums = WIDE * _outputs_size(workload) if isinstance(workload, Contraction) else 0
     held = sums + _file_bytes(workload) + 2 * _inputs_bytes(workload)
-    return held + bytes_elsewhere(workload)
+    return held + flush_bytes(workload)
 
 
 def _drawing_bytes(workload: Workload) -> int:

@@ -1,7 +1,7 @@
 """NumPy's product in a process of its own, timed in turns with candidates by the server's orders.
 
 It answers as the process of a candidate does (child.c): untimed calls, then timed ones, by the same
-clock, on the same cores, after the same work elsewhere. It is told to end by nobody but the runner.
+clock, on the same cores, after the same flush of caches. Only the runner tells it to end.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ PROCESS = struct.Struct("@i")
 
 
 class Rival:
-    """The process, from its start to :meth:`close`. ``cpus`` are those of several threads; bytes
-    ``elsewhere`` are written before each timed call."""
+    """The process, from its start to :meth:`close`. ``cpus`` are those of several threads;
+    ``flush_bytes`` are written before each timed call."""
 
     def __init__(
-        self, workload: Workload, threads: int, wall: bool, elsewhere: int, cpus: Sequence[int]
+        self, workload: Workload, threads: int, wall: bool, flush_bytes: int, cpus: Sequence[int]
     ) -> None:
         self.workload = workload
         self._process: int | None = None
         self._channel, theirs = socket.socketpair()
         with theirs:
-            numbers = (theirs.fileno(), int(wall), elsewhere, *(cpus if threads > 1 else ()))
+            numbers = (theirs.fileno(), int(wall), flush_bytes, *(cpus if threads > 1 else ()))
             self._keeper = subprocess.Popen(
                 kept(
                     [sys.executable, "-P", "-m", "tilewright.measure.cpu.rival", *map(str, numbers)]
@@ -97,7 +97,7 @@ class Rivals:
         self._closed = False
         self._lock = threading.Lock()
 
-    def of(self, job: Job, elsewhere: int) -> Rival | None:
+    def of(self, job: Job, flush_bytes: int) -> Rival | None:
         """The rival of a job, which may still be starting; None if it asks for none, or NumPy has
         no fast product."""
         workload = job.workload
@@ -108,7 +108,7 @@ class Rivals:
                 return None
             if self._rival is None or self._rival.workload != workload:
                 self._end()
-                self._rival = Rival(workload, self._threads, self._wall, elsewhere, self._cpus)
+                self._rival = Rival(workload, self._threads, self._wall, flush_bytes, self._cpus)
             return self._rival
 
     def fail(self) -> None:
@@ -129,10 +129,12 @@ class Rivals:
             self._rival = None
 
 
-def _serve(channel: socket.socket, call: Callable[[], object], wall: bool, elsewhere: int) -> None:
+def _serve(
+    channel: socket.socket, call: Callable[[], object], wall: bool, flush_bytes: int
+) -> None:
     """Time calls as ordered, until nobody listens any more."""
     clock = time.perf_counter if wall else time.thread_time
-    lines = np.zeros(elsewhere, np.uint8)[::LINE_BYTES]
+    lines = np.zeros(flush_bytes, np.uint8)[::LINE_BYTES]
 
     def timed(calls: int) -> float:
         np.add(lines, 1, out=lines)
@@ -149,14 +151,14 @@ def _serve(channel: socket.socket, call: Callable[[], object], wall: bool, elsew
         channel.sendall(REPLY.pack(token, 0, calls, timed(calls), 0.0, b"", b""))
 
 
-def _main(descriptor: int, wall: int, elsewhere: int, *cpus: int) -> None:
+def _main(descriptor: int, wall: int, flush_bytes: int, *cpus: int) -> None:
     if cpus:
         os.sched_setaffinity(0, cpus)
     first, second = matrices(workload_from_json(json.load(sys.stdin)))
     out = np.matmul(first, second)
     gc.disable()
     with socket.socket(fileno=descriptor) as channel, suppress(BrokenPipeError):
-        _serve(channel, lambda: np.matmul(first, second, out=out), bool(wall), elsewhere)
+        _serve(channel, lambda: np.matmul(first, second, out=out), bool(wall), flush_bytes)
 
 
 if __name__ == "__main__":

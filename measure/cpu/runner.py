@@ -15,13 +15,13 @@ from contextlib import suppress
 
 from tilewright.measure.busy import CORES, LOAD, WAITED
 from tilewright.measure.cpu.binaries import server_binary
+from tilewright.measure.cpu.cache_flush import flush_bytes
 from tilewright.measure.cpu.cores import one_cpu_per_core, usable_cpus
-from tilewright.measure.cpu.elsewhere import bytes_elsewhere
 from tilewright.measure.cpu.keeper import end, kept
 from tilewright.measure.cpu.memory import buffer_bytes, outputs_bytes
 from tilewright.measure.cpu.problem import Problem, index_of
 from tilewright.measure.cpu.rival import Rivals
-from tilewright.measure.cpu.session import Record, Session, lines
+from tilewright.measure.cpu.session import CandidateReport, ServerReports, lines
 from tilewright.measure.drawing.draw import are_for, fresh_inputs
 from tilewright.measure.drawing.interfaces import Draw, FreshInputs
 from tilewright.measure.drawing.others import has_others, with_others
@@ -51,9 +51,9 @@ class CRunner:
 
     Every call of :meth:`run` starts a server (some milliseconds) on fresh random inputs. With
     one thread time is the CPU time of the calling thread, which other processes disturb little;
-    with more it is wall time. Calls on large arrays come between other work
-    (:mod:`measure.cpu.elsewhere`). :meth:`close` may come from another thread and ends a run.
-    ``clock``, ``protocol`` and ``elsewhere`` (bytes that others write before each timed call) take
+    with more it is wall time. Before calls on large arrays caches are flushed
+    (:mod:`measure.cpu.cache_flush`). :meth:`close` may come from another thread and ends a run.
+    ``clock``, ``protocol`` and ``flush_bytes`` (written before each timed call) take
     the place of what suits the target and the workload, for experiments.
     """
 
@@ -63,13 +63,13 @@ class CRunner:
         memory_bytes: int = MEMORY_BYTES,
         clock: str = "",
         protocol: TimingProtocol | None = None,
-        elsewhere: int | None = None,
+        flush_bytes: int | None = None,
     ) -> None:
         self._target = target
         self._memory_bytes = memory_bytes
         self._clock = clock or ("cpu" if target.threads == 1 else "wall")
         self._protocol = protocol
-        self._elsewhere = elsewhere
+        self._flush_setting = flush_bytes
         self._cpus = one_cpu_per_core()
         self._inputs: FreshInputs | None = None
         self._rivals = Rivals(target.threads, self._clock == "wall", self._pinned)
@@ -106,7 +106,7 @@ class CRunner:
 
     # -- the child -------------------------------------------------------------------------
 
-    def _records(self, job: Job, group: Sequence[Built]) -> list[Record]:
+    def _records(self, job: Job, group: Sequence[Built]) -> list[CandidateReport]:
         """Return the server's records of a group. In a thorough job they cover further inputs,
         too.
         """
@@ -123,7 +123,7 @@ class CRunner:
         self,
         job: Job,
         group: Sequence[Built],
-        records: Sequence[Record],
+        records: Sequence[CandidateReport],
         own: Sequence[int],
         numerics: Numerics,
     ) -> None:
@@ -146,19 +146,20 @@ class CRunner:
         group: Sequence[Built],
         protocol: TimingProtocol,
         other: Draw | None = None,
-    ) -> list[Record]:
+    ) -> list[CandidateReport]:
         """Run a group on a server with a draw of the job, or with the ``other`` one. The server
         starts while inputs are drawn, as do the job's rivals.
         """
         limit = call_limit(job.workload.work, job.best)
-        rival = None if other else self._rivals.of(job, self._bytes_elsewhere(job.workload))
+        rival = None if other else self._rivals.of(job, self._flush_bytes(job.workload))
         with Problem(job.workload) as problem:
             process = self._start(problem.descriptor, *([rival.channel] if rival else []))
             try:
                 problem.fill(other or self._draw(job.workload, job.final))
                 beside = f"{rival.process()} {rival.channel}" if rival and rival.process() else ""
-                session = Session(
-                    [Record(time.time()) for _ in group], [Record(time.time())] if beside else []
+                session = ServerReports(
+                    [CandidateReport(time.time()) for _ in group],
+                    [CandidateReport(time.time())] if beside else [],
                 )
                 pressure = Pressure()
                 assert process.stdin is not None
@@ -202,7 +203,7 @@ class CRunner:
         """The text that plan.c reads."""
         lines = [
             f"{self._target.threads} {int(self._clock == 'wall')} {limit} {self._memory_bytes}",
-            str(self._bytes_elsewhere(job.workload)),
+            str(self._flush_bytes(job.workload)),
             f"{float('inf') if job.best is None else job.best}",
             _numbers(protocol),
             str(secrets.randbits(63)),
@@ -221,19 +222,19 @@ class CRunner:
         """The CPU of each thread of a kernel."""
         return [self._cpus[i % len(self._cpus)] for i in range(self._target.threads)]
 
-    def _bytes_elsewhere(self, workload: Workload) -> int:
-        return bytes_elsewhere(workload) if self._elsewhere is None else self._elsewhere
+    def _flush_bytes(self, workload: Workload) -> int:
+        return flush_bytes(workload) if self._flush_setting is None else self._flush_setting
 
-    def _measurement(self, job: Job, built: Built, record: Record) -> Measurement:
+    def _measurement(self, job: Job, built: Built, record: CandidateReport) -> Measurement:
         info = dict(built.info or {})
-        if elsewhere := self._bytes_elsewhere(job.workload):
-            info["bytes_elsewhere"] = elsewhere
+        if flushed := self._flush_bytes(job.workload):
+            info["bytes_elsewhere"] = flushed
         if record.disturbed:
             info["disturbed_rounds"] = record.disturbed
         if job.final:
             info |= rivals_info(record.rivals, record.samples)
             info |= _work_beside(record.waited)
-        statistic = score_on_cpu(self._clock, job.final, bool(elsewhere))
+        statistic = score_on_cpu(self._clock, job.final, bool(flushed))
         return Measurement(
             schedule=built.candidate.schedule,
             status=record.status,

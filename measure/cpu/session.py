@@ -12,7 +12,7 @@ from tilewright.measure.records.measurement import ErrorKind, Status
 
 
 @dataclass
-class Record:
+class CandidateReport:
     """The server's report on one candidate."""
 
     started_at: float
@@ -27,10 +27,10 @@ class Record:
     waited: float | None = None  # share of the time in which processes waited for a processor
 
     def fail(self, status: Status, kind: ErrorKind, text: str) -> None:
-        """Record a failure with its kind and text."""
+        """CandidateReport a failure with its kind and text."""
         self.status, self.error_kind, self.error_text = status, kind, text
 
-    def add_verdict(self, other: Record, where: str) -> None:
+    def add_verdict(self, other: CandidateReport, where: str) -> None:
         """Add the verdict on another problem."""
         self.took += other.took
         if other.error_kind is not None:
@@ -38,11 +38,11 @@ class Record:
 
 
 @dataclass
-class Session:
+class ServerReports:
     """The server's reports on all candidates and on the ``rivals``, whose numbers follow theirs."""
 
-    records: list[Record]
-    rivals: list[Record] = field(default_factory=list)
+    records: list[CandidateReport]
+    rivals: list[CandidateReport] = field(default_factory=list)
     ready: bool = False
     done: bool = False
     refusal: str = "the measuring process does not start"
@@ -72,7 +72,7 @@ class Session:
             case ["refused", *text]:
                 self.refusal = " ".join(text)
 
-    def end(self, *rivals: str, waited: float | None = None) -> list[Record]:
+    def end(self, *rivals: str, waited: float | None = None) -> list[CandidateReport]:
         """The records, once the server is gone: if it died, who was not done with is lost. The
         ``rivals`` are called so, and processes ``waited`` for a processor meanwhile."""
         found = dict(zip(rivals, (rival.samples for rival in self.rivals), strict=False))

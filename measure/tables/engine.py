@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from tilewright.measure.tables.patience import (
+from tilewright.measure.tables.retries import (
     LOCKED_SECONDS,
     LockedError,
     OutOfReachError,

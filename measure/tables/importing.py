@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from tilewright.measure.tables.engine import transaction
 from tilewright.measure.tables.inserting import insert_rows, pieces
 from tilewright.measure.tables.parsing import Chunk, parsed
-from tilewright.measure.tables.patience import patient
+from tilewright.measure.tables.retries import retried
 from tilewright.spaces.errors import InputError
 
 CHUNKS = 16
@@ -41,7 +41,7 @@ def take(engine: Engine, path: Path, report: Callable[[str], None]) -> int:
     return added
 
 
-@patient
+@retried
 def _keep(engine: Engine, chunks: Sequence[Chunk]) -> int:
     """Keep what these hold, all of it or nothing; how many records were new."""
     held = [chunk.held() for chunk in chunks]

@@ -20,9 +20,9 @@ from tilewright.measure.records.measurement import Status
 from tilewright.measure.records.record import Record
 from tilewright.measure.records.run import Run
 from tilewright.measure.tables.described import described_target, described_workload
-from tilewright.measure.tables.likeness.distance import extents, family
 from tilewright.measure.tables.rows import run_to_row, to_row
 from tilewright.measure.tables.schema import measurements, pairs, runs, targets, workloads
+from tilewright.measure.tables.similarity.distance import extents, family
 from tilewright.spaces.target import Target
 from tilewright.spaces.validation.canonical import canonical_json
 

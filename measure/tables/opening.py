@@ -9,7 +9,7 @@ from sqlalchemy import URL, Connection, Engine, func, inspect, select, text
 
 from tilewright.measure.tables.engine import engines, for_writing, name, url_of, usable
 from tilewright.measure.tables.file import EmptyDatabaseError, check_file
-from tilewright.measure.tables.patience import OutOfReachError, patient
+from tilewright.measure.tables.retries import OutOfReachError, retried
 from tilewright.measure.tables.schema import HEAD, VERSION_TABLE, metadata
 from tilewright.spaces.errors import InputError, shown
 
@@ -32,7 +32,7 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
         raise InputError(str(error)) from error.__cause__
 
 
-@patient
+@retried
 def _opened(location: str | Path, create: bool) -> Engine:
     url = url_of(location)
     if url.get_backend_name() == "postgresql":

@@ -16,9 +16,9 @@ from tilewright.measure.records.ranking import rank
 from tilewright.measure.records.record import Record
 from tilewright.measure.records.run import Run
 from tilewright.measure.tables.engine import name, transaction
-from tilewright.measure.tables.likeness.nearest import best_of_pair
-from tilewright.measure.tables.patience import patient
+from tilewright.measure.tables.retries import retried
 from tilewright.measure.tables.rows import from_row, own_from_row, pair_from_row, run_from_row
+from tilewright.measure.tables.similarity.nearest import best_of_pair
 from tilewright.measure.tables.summary import Summary, summary_from_row
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target
@@ -106,7 +106,7 @@ class Reader:
                 if not row.doubted:
                     yield row
 
-    @patient
+    @retried
     def _fetched(
         self, query: Select[Any], parameters: Mapping[str, Any] | None = None
     ) -> Sequence[Row[Any]]:

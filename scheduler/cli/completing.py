@@ -87,7 +87,7 @@ def _parameters(operator: str) -> Mapping[str, Parameter]:
 
 def _values(context: typer.Context, operator: str, name: str) -> Iterable[str]:
     """Values of a parameter: what it may be, or was in workloads of the database."""
-    from tilewright.measure.tables.glance import texts_of
+    from tilewright.measure.tables.workload_texts import texts_of
     from tilewright.spaces.settings import default_database
 
     known = _parameters(operator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.measure.tables.patience import OutOfReachError
+from tilewright.measure.tables.retries import OutOfReachError
 from tilewright.spaces.errors import InputError
 
 NO_KERNEL = 1  # no kernel was right, or the machine failed

@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.database import Database
-from tilewright.measure.tables.patience import UnavailableError, waiting
+from tilewright.measure.tables.retries import UnavailableError, waiting
 from tilewright.scheduler.cli.display.choice import Display, display
 from tilewright.scheduler.cli.executors import Executors, short_names
 from tilewright.scheduler.cli.exit_codes import NO_KERNEL, exit_code_of

@@ -97,7 +97,7 @@ class DevicePort(Port):
         return int((tensor.data or 0) + tensor.offset)
 
 
-class Likeness:
+class TensorGuards:
     """A fast check that tensors are like others that passed all checks before.
 
     ``alike(*tensors)`` is true if the tensors are distinct, have the same types, element types,
@@ -119,7 +119,7 @@ class Likeness:
 
 
 def comparable(arrays: Sequence[Any]) -> bool:
-    """True if a :class:`Likeness` can be made of these arrays.
+    """True if a :class:`TensorGuards` can be made of these arrays.
 
     That takes distinct tensors of no subclass, and a torch that has the guards.
     """

@@ -25,7 +25,7 @@ from tilewright.scheduler.functions.arrays import (
 from tilewright.scheduler.functions.cuda_arrays import (
     ALIGNMENT,
     DevicePort,
-    Likeness,
+    TensorGuards,
     check_one_device,
     comparable,
     current_stream,
@@ -42,7 +42,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import WORKSPACE
 from tilewright.spaces.workloads.calling import calling_of
 
-MOST_LIKENESSES = 8  # prepared kinds of arrays kept: several GPUs, in and out of autocast
+MOST_GUARDS = 8  # prepared kinds of arrays kept: several GPUs, in and out of autocast
 
 
 class CudaFunction(KernelFunction):
@@ -81,7 +81,7 @@ class CudaFunction(KernelFunction):
         self._has_workspace = self._kernel.call.workspace_bytes > 0
         self._driver = bindings()
         self._functions: dict[int, list[Any]] = {}
-        self._known: tuple[Likeness, ...] = ()
+        self._known: tuple[TensorGuards, ...] = ()
         self._prepared = PreparedCalls()
         self._workspaces: dict[tuple[int, int], int] = {}
         self._captured: list[PreparedCall] = []
@@ -156,7 +156,7 @@ class CudaFunction(KernelFunction):
     def _remember(self, arrays: tuple[Any, ...]) -> None:
         """Keep what arrays that passed have in common with others to come."""
         if comparable(arrays) and not any(known.alike(*arrays) for known in self._known):
-            self._known = (Likeness(arrays), *self._known)[:MOST_LIKENESSES]
+            self._known = (TensorGuards(arrays), *self._known)[:MOST_GUARDS]
 
     def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> PreparedCall:
         """A new call, kept for other calls unless it is for one that is being captured."""

@@ -15,13 +15,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tilewright.scheduler.functions.cuda_arrays import Likeness
+from tilewright.scheduler.functions.cuda_arrays import TensorGuards
 from tilewright.scheduler.functions.extension import extension
 
 MOST_CALLS = 1024  # prepared calls kept, at most
 SOURCE = Path(__file__).with_suffix(".c")
 
-Start = Callable[[tuple[Likeness, ...], dict[int, Any], tuple[Any, ...], int | None], int | None]
+Start = Callable[
+    [tuple[TensorGuards, ...], dict[int, Any], tuple[Any, ...], int | None], int | None
+]
 
 
 class PreparedCall:
@@ -102,7 +104,7 @@ class PreparedCalls:
 
 
 def start(
-    known: tuple[Likeness, ...],
+    known: tuple[TensorGuards, ...],
     prepared: dict[int, Any],
     arrays: tuple[Any, ...],
     stream: int | None,

@@ -17,8 +17,10 @@ Made = TypeVar("Made")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
-def shared_out(work: Callable[[Item], Made], items: Sequence[Item], jobs: int) -> Iterator[Made]:
-    """``work(item)`` for each of ``items``, in their order, by ``jobs`` processes.
+def map_in_processes(
+    work: Callable[[Item], Made], items: Sequence[Item], jobs: int
+) -> Iterator[Made]:
+    """Yield ``work(item)`` for each of ``items``, in their order, computed by ``jobs`` processes.
 
     What ``work`` needs is read by all from this process's memory. It raises what ``work`` raises,
     and ChildProcessError if a process is killed.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import map_in_processes
 from tilewright.scheduler.replay.recording import Recording
 from tilewright.scheduler.replay.run import Run, replay
 from tilewright.scheduler.replay.scores import Replays
@@ -44,7 +44,7 @@ def repeated(
         return replay(recording, search, settings.trials, settings.batch)
 
     items = [(r, name, seed) for r in recordings for name in searches for seed in settings.seeds]
-    runs = shared_out(run, items, jobs or len(os.sched_getaffinity(0)))
+    runs = map_in_processes(run, items, jobs or len(os.sched_getaffinity(0)))
     for recording in recordings:
         yield {
             name: Replays(recording, [next(runs) for _ in settings.seeds], settings.trials)

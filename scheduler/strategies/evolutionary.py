@@ -11,9 +11,9 @@ import numpy as np
 from tilewright.costmodel.dataset import Group
 from tilewright.costmodel.interfaces import Learner, Predictor
 from tilewright.scheduler.strategies.history import History, distinct
-from tilewright.scheduler.strategies.likeness import Likeness
 from tilewright.scheduler.strategies.pool import ORIGINS, Pool, joined
 from tilewright.scheduler.strategies.search import Proposed
+from tilewright.scheduler.strategies.similarity import Similarity
 from tilewright.scheduler.strategies.trust import Forecasts, Trust, trust
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import NEAR_ATTEMPTS, Population, Space
@@ -118,8 +118,8 @@ class EvolutionarySearch:
         self._prior = prior
         self._evolution = evolution or Evolution()
         self._history = History(space, seed)
-        self._likeness = Likeness(space)
-        self._opening_likeness = Likeness(space, by_steps=True)
+        self._likeness = Similarity(space)
+        self._opening_likeness = Similarity(space, by_steps=True)
         self._learned = space.rows([])  # what the model was trained on
         self._starters = space.rows(starters)
         self._avoided = space.rows(avoided)

@@ -1,6 +1,6 @@
 """Choose which of several tasks gets the next trials, and the worth of its final comparison.
 
-Pure functions: all choices follow from each task's :class:`Standing`.
+Pure functions: all choices follow from each task's :class:`TaskStats`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STALLED = 0.99  # a task above this share of its latency before the window gains
 
 
 @dataclass(frozen=True)
-class Standing:
+class TaskStats:
     """The state of one task, as far as allocation needs it.
 
     ``slope`` is the derivative of the objective by the task's latency, positive where less is
@@ -43,7 +43,7 @@ class Standing:
         return self.latencies[-1]
 
 
-Allocation = Callable[[Sequence[Standing]], list[int]]
+Allocation = Callable[[Sequence[TaskStats]], list[int]]
 """The places of all tasks, that first which is to get the next unit."""
 
 
@@ -70,12 +70,12 @@ def by_part(parts: Sequence[float | None]) -> list[Worth]:
     return [Worth(part / mean if part else 1.0, CONTENDERS) for part in parts]
 
 
-def in_turn(tasks: Sequence[Standing]) -> list[int]:
+def in_turn(tasks: Sequence[TaskStats]) -> list[int]:
     """Rank tasks by their units, the fewest first, so that all get equal shares."""
     return sorted(range(len(tasks)), key=lambda i: tasks[i].units)
 
 
-def by_gradient(tasks: Sequence[Standing]) -> list[int]:
+def by_gradient(tasks: Sequence[TaskStats]) -> list[int]:
     """Rank tasks by how much the objective falls per second of tuning: see :func:`gradient`.
 
     Time is given, not trials: a trial of a large workload takes longer. First each task gets one
@@ -96,7 +96,7 @@ def by_gradient(tasks: Sequence[Standing]) -> list[int]:
     return sorted(range(len(tasks)), key=rank)
 
 
-def gradient(task: Standing, fastest: float) -> float:
+def gradient(task: TaskStats, fastest: float) -> float:
     """The change of the objective f that the next unit of a task is expected to make, at most 0.
 
     For task i with t units, the latency g(t) after them, and C FLOPs,
@@ -120,7 +120,7 @@ def gradient(task: Standing, fastest: float) -> float:
     return task.slope * min(0.0, ALPHA * behind + (1.0 - ALPHA) * ahead)
 
 
-def _fastest(tasks: Sequence[Standing]) -> dict[Hashable, float]:
+def _fastest(tasks: Sequence[TaskStats]) -> dict[Hashable, float]:
     """The most FLOP/s that a task of each kind reaches, where one is right."""
     rates: dict[Hashable, float] = {}
     for task in tasks:

@@ -18,7 +18,7 @@ from tilewright.scheduler.strategies.search import Search
 from tilewright.scheduler.suites.allocation import (
     WINDOW,
     Allocation,
-    Standing,
+    TaskStats,
     Worths,
     by_gradient,
     by_part,
@@ -181,9 +181,9 @@ class SuiteTuner:
         latency = task.latency
         return None if latency is None else latency * self._objective.slope(member.weight, latency)
 
-    def _standing(self, member: Member, task: Task) -> Standing:
+    def _standing(self, member: Member, task: Task) -> TaskStats:
         latency = task.latency
-        return Standing(
+        return TaskStats(
             slope=0.0 if latency is None else self._objective.slope(member.weight, latency),
             flops=member.workload.flops,
             kind=_kind(member.workload),

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Measurement
-from tilewright.measure.tables.patience import UnavailableError, waiting
-from tilewright.scheduler.earlier import remark
+from tilewright.measure.tables.retries import UnavailableError, waiting
+from tilewright.scheduler.earlier_versions import remark
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.interrupt import Interrupt
 from tilewright.scheduler.tuning.progress import Ledger, Stop

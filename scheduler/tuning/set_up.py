@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.interfaces import Executor
-from tilewright.measure.tables.patience import waiting
+from tilewright.measure.tables.retries import waiting
 from tilewright.scheduler.defaults import local_executor
 from tilewright.scheduler.opening import as_model, opened
 from tilewright.scheduler.strategies.registry import check

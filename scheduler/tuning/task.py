@@ -11,16 +11,16 @@ from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Candidate, Job, Measurement
 from tilewright.measure.records.ranking import FINAL, SEARCH
 from tilewright.measure.records.run import CHECKED, Run
-from tilewright.scheduler.earlier import starts
+from tilewright.scheduler.earlier_versions import starts
 from tilewright.scheduler.query import untuned
 from tilewright.scheduler.strategies.search import Proposed, Search
-from tilewright.scheduler.tuning.claims import Claims
 from tilewright.scheduler.tuning.estimates import Estimates
 from tilewright.scheduler.tuning.halving import Halving
 from tilewright.scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Worth
 from tilewright.scheduler.tuning.progress import Leader, Ledger, Stop
 from tilewright.scheduler.tuning.runs.run_log import RunLog
 from tilewright.scheduler.tuning.scoreboard import Scoreboard
+from tilewright.scheduler.tuning.unconfirmed import UnconfirmedRecords
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 
@@ -42,18 +42,9 @@ class Task:
     :class:`scheduler.tuning.loop.Tuning` decides when and how many.
 
     The search is told the database's measurements of this space first; they are not repeated. The
-    best of them is checked before it counts (:mod:`scheduler.tuning.claims`). Attempts in which the
-    machine failed are recorded, and change nothing else. Every result is recorded before it is
-    used. ``make_search`` is called before the first candidates are asked for.
-
-    The schedules that a query would answer without tuning (transferred, predicted by the roofline
-    or by ``model``) are measured before the search's own. So no run ends with a slower kernel than
-    these.
-
-    ``worth`` sets the size of the final comparison, ``estimates`` the time for it, and ``halving``
-    its rounds. ``rivals`` are libraries that are timed in turns with the finalists. With
-    ``rivals_last`` they join only the comparison that decides, because each of many tasks starts
-    its own.
+    best of them is checked before it counts (:mod:`scheduler.tuning.unconfirmed`). Attempts in
+    which the machine failed are recorded, and change nothing else. Every result is recorded before
+    it is used. ``make_search`` is called before the first candidates are asked for.
     """
 
     def __init__(
@@ -87,7 +78,7 @@ class Task:
         self._run, self._report = run, report
         self._rivals, self._rivals_last = tuple(rivals), rivals_last
         self._log = RunLog(database, space, run)
-        self._claims = Claims([])
+        self._unconfirmed = UnconfirmedRecords([])
         self._known: list[Measurement] = []  # that the search is told first
         self._resumed: set[Schedule] = set()  # what earlier runs measured
         self._starts: list[Schedule] = []  # of those
@@ -206,7 +197,7 @@ class Task:
         records = [record for record in known if record.template_version in versions]
         earlier = [record for record in known if is_earlier(record.template_version)]
         self.earlier, self._starts = len(earlier), starts(self.space, earlier)
-        self._claims = Claims(records)
+        self._unconfirmed = UnconfirmedRecords(records)
         sound = [
             replace(record.measurement, schedule=self.space.ordered(record.schedule))
             for record in records
@@ -305,7 +296,7 @@ class Task:
         Only results of this run may cut other measurements short.
         """
         best = self.board.best
-        if best is not None and best.schedule in self._claims and self._checked is None:
+        if best is not None and best.schedule in self._unconfirmed and self._checked is None:
             self._checked = best.schedule
             self._beside.add(best.schedule)
             workload, target = self.space.workload, self.space.target
@@ -317,7 +308,7 @@ class Task:
         Returns True if it was measured for no other reason.
         """
         with self._ledger.work("database"):
-            false = self._claims.settle(measurement)
+            false = self._unconfirmed.confirm(measurement)
             for record in false:
                 self._database.doubt(record)
         self.board.withdraw([record.measurement for record in false])

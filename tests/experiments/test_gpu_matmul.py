@@ -17,7 +17,7 @@ import pytest
 from experiments import gpu_matmul
 from experiments.gpu_matmul import orders
 from experiments.gpu_matmul.cases import all_cases
-from experiments.gpu_matmul.crew import shared_out
+from experiments.gpu_matmul.crew import map_in_processes
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.reading import kernels
 from experiments.gpu_matmul.summary import draw, in_turn, summarise
@@ -116,7 +116,7 @@ class Where:
 
 def test_cases_are_shared_out_among_processes():
     cases = [*(f"long {i}" for i in range(4)), *(f"short {i}" for i in range(4))]
-    found = dict(shared_out(cases, ["0", "3"], Where()))
+    found = dict(map_in_processes(cases, ["0", "3"], Where()))
     assert sorted(found) == sorted(cases)
     where = {(gpu, process) for gpu, process, _ in found.values()}
     assert {gpu for gpu, _ in where} == {"0", "3"}
@@ -126,7 +126,7 @@ def test_cases_are_shared_out_among_processes():
 
 
 def test_a_process_that_dies_takes_one_case_along(capfd):
-    found = dict(shared_out(["deadly", "a", "b", "c"], ["0", "1"], Where()))
+    found = dict(map_in_processes(["deadly", "a", "b", "c"], ["0", "1"], Where()))
     assert sorted(found) == ["a", "b", "c"]
     assert "deadly: its process ended" in capfd.readouterr().out
 
@@ -139,7 +139,7 @@ def test_cases_are_asked_for_when_they_are_due():
             asked.append(name)
             yield name
 
-    outcomes = shared_out(cases(), ["0"], Where())
+    outcomes = map_in_processes(cases(), ["0"], Where())
     next(outcomes)
     assert asked == ["a"]
     assert [case for case, _ in outcomes] == ["b", "c"]

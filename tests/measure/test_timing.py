@@ -26,14 +26,14 @@ def test_between_other_work_neither_luck_nor_disturbance_decides(lucky):
 def test_one_sample_that_is_too_short_wins_no_comparison():
     """As a late clock makes it: of two kernels the second is faster by 2 percent."""
     lucky, faster = [0.9e-3] + [1.02e-3] * 24, [1e-3] * 25
-    final = score_on_cpu("cpu", final=True, elsewhere=False)
+    final = score_on_cpu("cpu", final=True, flushed=False)
     assert final(lucky) > final(faster)
 
 
 def test_where_there_is_but_disturbance_the_least_sample_counts():
     for clock, is_final in (("cpu", False), ("wall", False), ("wall", True)):
-        assert score_on_cpu(clock, is_final, elsewhere=False) is score
-        assert score_on_cpu(clock, is_final, elsewhere=True) is usual_score
+        assert score_on_cpu(clock, is_final, flushed=False) is score
+        assert score_on_cpu(clock, is_final, flushed=True) is usual_score
 
 
 @pytest.mark.parametrize(

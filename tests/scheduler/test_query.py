@@ -16,7 +16,7 @@ from tilewright.measure.testing.made_up import TARGET
 from tilewright.scheduler import predictions
 from tilewright.scheduler.best import best
 from tilewright.scheduler.machine import roofline
-from tilewright.scheduler.predictions import PREDICTED, Memory, ranked
+from tilewright.scheduler.predictions import PREDICTED, PredictionCache, ranked
 from tilewright.scheduler.query import Provenance, query
 from tilewright.spaces.cuda.mma.template import Mma
 from tilewright.spaces.cuda.simt.template import Simt
@@ -211,7 +211,7 @@ def test_schedules_are_drawn_once_for_a_workload(database, monkeypatch):
         drawn.append(space.workload)
         return sample(space, generator, count)
 
-    monkeypatch.setattr(predictions, "_MEMORY", Memory(8))
+    monkeypatch.setattr(predictions, "_MEMORY", PredictionCache(8))
     monkeypatch.setattr(Space, "sample", noted)
     wide = {"dtype": "float64"}
     nowhere = [query(square(56, **wide), TARGET, None) for _ in range(2)]
@@ -231,7 +231,7 @@ def test_what_is_remembered_depends_on_decisions_and_has_a_limit():
     assert len(ranked(space)) == len(ranked(fewer)) == PREDICTED
     assert {schedule.values.get("tile_rows", 4) for schedule, _ in ranked(fewer)} == {4}
     assert ranked(space) == ranked(space_for(square(72), TARGET)) != ranked(fewer)
-    memory = Memory(2)
+    memory = PredictionCache(2)
     found = [memory.get(key, lambda key=key: [key]) for key in "abab"]
     assert found[0] is found[2]
     assert memory.get("c", lambda: "new") == "new"

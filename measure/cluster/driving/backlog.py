@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from tilewright.measure.cluster.driving.binaries import Binaries
 from tilewright.measure.cluster.driving.ready_workers import ReadyWorkers, Worker
-from tilewright.measure.cluster.driving.tasks import Queue, Task, failures, losses
+from tilewright.measure.cluster.driving.tasks import Assignment, Queue, failures, losses
 from tilewright.measure.cluster.wire import Stored
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.interfaces import Built
@@ -41,7 +41,7 @@ class Backlog:
 
     def __init__(self) -> None:
         self._queues: dict[str, Queue] = {}
-        self._tasks: dict[int, Task] = {}
+        self._tasks: dict[int, Assignment] = {}
         self._tasks_begun = 0
         self._ready, self._binaries = ReadyWorkers(), Binaries()
 
@@ -112,7 +112,7 @@ class Backlog:
 
     # -- answers ---------------------------------------------------------------------------
 
-    def task(self, number: int) -> Task | None:
+    def task(self, number: int) -> Assignment | None:
         """The task of that number, if its answer is still waited for."""
         return self._tasks.get(number)
 
@@ -174,7 +174,7 @@ class Backlog:
 
     # -- what to do ------------------------------------------------------------------------
 
-    def assign(self, now: float) -> list[Task]:
+    def assign(self, now: float) -> list[Assignment]:
         """The next tasks for workers that have none."""
         busy = {task.worker.id for task in self._tasks.values()}
         tasks = []
@@ -197,7 +197,7 @@ class Backlog:
         queue = self._queues.get(job_id)
         return len(queue) if queue is not None else 0
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[Assignment]:
         """List the tasks that are assigned to workers."""
         return list(self._tasks.values())
 
@@ -226,17 +226,17 @@ class Backlog:
             ahead[piece.job.target.fingerprint] += len(piece.built)
         return ahead
 
-    def _begin(self, worker: Worker, attempt: Attempt, now: float) -> Task:
+    def _begin(self, worker: Worker, attempt: Attempt, now: float) -> Assignment:
         self._tasks_begun += 1
         job = attempt.job
         longest = len(attempt.built) * CALLS_PER_CANDIDATE * call_limit(job.workload.work, job.best)
-        task = Task(self._tasks_begun, worker, attempt, now + TASK_SECONDS + longest)
+        task = Assignment(self._tasks_begun, worker, attempt, now + TASK_SECONDS + longest)
         self._tasks[task.number] = task
         queue = self._queue(job)
         queue.busy_workers, queue.last_served = queue.busy_workers + 1, task.number
         return task
 
-    def _end(self, number: int) -> Task | None:
+    def _end(self, number: int) -> Assignment | None:
         task = self._tasks.pop(number, None)
         if task is not None:
             queue = self._queue(task.job)
@@ -245,7 +245,9 @@ class Backlog:
                 del self._queues[task.job.id]
         return task
 
-    def _settled(self, task: Task, results: list[Result], again: Sequence[Attempt]) -> list[Result]:
+    def _settled(
+        self, task: Assignment, results: list[Result], again: Sequence[Attempt]
+    ) -> list[Result]:
         """Queue the attempts to make again, release binaries of final results, and return these if
         they are wanted.
         """
@@ -264,5 +266,5 @@ class Backlog:
     def _queue(self, job: Job) -> Queue:
         return self._queues.setdefault(job.id, Queue())
 
-    def _of(self, job: Job) -> Iterator[Task]:
+    def _of(self, job: Job) -> Iterator[Assignment]:
         return (task for task in self._tasks.values() if task.job.id == job.id)

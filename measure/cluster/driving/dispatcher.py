@@ -18,8 +18,8 @@ from tilewright.measure.cluster.driving.fleet import Fleet, Member
 from tilewright.measure.cluster.driving.plan import Needs, Node
 from tilewright.measure.cluster.driving.progress import job_status, lacking, worker_status
 from tilewright.measure.cluster.driving.ready_workers import Worker
-from tilewright.measure.cluster.driving.tasks import Task
-from tilewright.measure.cluster.outfit import fits
+from tilewright.measure.cluster.driving.tasks import Assignment
+from tilewright.measure.cluster.host_services import fits
 from tilewright.measure.cluster.status import JobStatus, Tally, WorkerStatus
 from tilewright.measure.cluster.wire import (
     Stored,
@@ -158,7 +158,7 @@ class Dispatcher:
             raise InputError(self.lacking(target) or unknown)
         self._accepted.add(target.fingerprint)
 
-    def _given(self, task: Task) -> dict[str, Any]:
+    def _given(self, task: Assignment) -> dict[str, Any]:
         about = {"worker": task.worker.id, "task": task.number}
         if task.builds:
             candidates = [b.candidate for b in task.attempt.built]
@@ -224,7 +224,7 @@ class Dispatcher:
         return self._measured(task, measurements, now)
 
     def _measured(
-        self, task: Task, measurements: Sequence[Measurement], now: float
+        self, task: Assignment, measurements: Sequence[Measurement], now: float
     ) -> list[Result]:
         """Return the final results of a piece that was run.
 
@@ -248,13 +248,13 @@ class Dispatcher:
         noting = [replace(m, info={**m.info, **noted}) for m in measurements]
         return self._backlog.ran(task.number, noting)
 
-    def _group(self, task: Task, measured: Measurement) -> str:
+    def _group(self, task: Assignment, measured: Measurement) -> str:
         """Name the group whose reference times compare with those of a piece."""
         member = self.fleet.member(task.worker.id)
         device = member.target.fingerprint if member and member.target else ""
         return f"{device} {task.job.workload.digest} {measured.clock}"
 
-    def _has_peer_at_work(self, task: Task, now: float) -> bool:
+    def _has_peer_at_work(self, task: Assignment, now: float) -> bool:
         serving = self._backlog.serving(task.job.target)
         return any(w != task.worker and not self._backlog.rests(w.id, now) for w in serving)
 

@@ -23,8 +23,8 @@ Commands = list[dict[str, Any]]
 
 
 @dataclass(eq=False)
-class Asked:
-    """Somebody who is asked, and asked again: a node for its facts, or a worker to begin."""
+class Peer:
+    """A node that is asked for its facts, or a worker that is asked to begin, again if it fails."""
 
     failures: int = 0
     due_at: float = 0.0
@@ -53,7 +53,7 @@ class Asked:
 
 
 @dataclass(eq=False)
-class Member(Asked):
+class Member(Peer):
     """A worker of the fleet: ``id`` is that of its present life, ``target`` a run worker's
     device."""
 
@@ -68,7 +68,7 @@ class Member(Asked):
 
 
 @dataclass(eq=False)
-class _Host(Asked):
+class _Host(Peer):
     """A node and its workers."""
 
     node: Node = field(default_factory=lambda: Node("", "", 0, 0, 0))

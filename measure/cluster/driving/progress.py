@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilewright.measure.cluster.driving.backlog import Backlog
 from tilewright.measure.cluster.driving.fleet import Member
-from tilewright.measure.cluster.driving.tasks import Task
+from tilewright.measure.cluster.driving.tasks import Assignment
 from tilewright.measure.cluster.status import JobStatus, Tally, WorkerStatus
 from tilewright.measure.records.measurement import Job
 from tilewright.spaces.target import Target
@@ -30,7 +30,7 @@ def job_status(job: Job, backlog: Backlog, tally: Tally) -> JobStatus:
     )
 
 
-def worker_status(member: Member, task: Task | None, rests: bool) -> WorkerStatus:
+def worker_status(member: Member, task: Assignment | None, rests: bool) -> WorkerStatus:
     """Describe the state of a worker and the job of its task, if it has one."""
     state = "resting" if rests else "busy" if task else "idle"
     if not member.ready:

@@ -14,7 +14,7 @@ from tilewright.spaces.target import Target
 
 
 @dataclass(eq=False)
-class Task:
+class Assignment:
     """A piece that a worker has. Nobody waits for the answer if it is not ``wanted``."""
 
     number: int
@@ -57,13 +57,13 @@ class Queue:
         return sum(len(piece.built) for piece in (*self.to_build, *self.to_run))
 
 
-def failures(task: Task, outcomes: Sequence[Stored | Measurement]) -> list[Result]:
+def failures(task: Assignment, outcomes: Sequence[Stored | Measurement]) -> list[Result]:
     """The results of a task that has no binary for some candidates."""
     pairs = zip(task.attempt.built, outcomes, strict=True)
     return [Result(b.candidate, m) for b, m in pairs if isinstance(m, Measurement)]
 
 
-def losses(task: Task, kind: ErrorKind, why: str, now: float) -> list[Measurement]:
+def losses(task: Assignment, kind: ErrorKind, why: str, now: float) -> list[Measurement]:
     """Measurements of a task that the machine failed in."""
     return [
         Measurement(

@@ -56,15 +56,17 @@ class Answer:
 class Relay:
     """Carries out commands one after the other; answers come when they come."""
 
-    def __init__(self, outfit: str, say: Say, inbox: queue.Queue[Command | Answer | None]) -> None:
+    def __init__(
+        self, host_services: str, say: Say, inbox: queue.Queue[Command | Answer | None]
+    ) -> None:
         import ray
 
         self._ray: Any = ray
-        self._outfit, self._say, self._inbox = outfit, say, inbox
+        self._services, self._say, self._inbox = host_services, say, inbox
         self._workers: dict[str, Any] = {}
         self._binaries: dict[int, Any] = {}
         code = ray.get_runtime_context().runtime_env.get("py_modules", [])
-        self._code = _digest([*code, outfit])
+        self._code = _digest([*code, host_services])
         self._does: dict[str, Callable[[Command], None]] = {
             "scout": self._scout,
             "start": self._start,
@@ -90,7 +92,7 @@ class Relay:
         scout = self._ray.remote(facts_text).options(
             num_cpus=0, max_retries=0, scheduling_strategy=self._on(command["node"])
         )
-        self._await(scout.remote(self._outfit), "facts", command)
+        self._await(scout.remote(self._services), "facts", command)
 
     def _start(self, command: Command) -> None:
         """Make a worker, or find the one that another driver made."""
@@ -112,7 +114,7 @@ class Relay:
         else:
             made = self._ray.remote(RunWorker).options(**options)
             what = plan["kind"]
-        worker = made.remote(self._outfit, what, plan["cpus"], plan["takes_turns"])
+        worker = made.remote(self._services, what, plan["cpus"], plan["takes_turns"])
         self._workers[command["worker"]] = worker
         self._await(worker.hello.remote(), "hello", command)
 
@@ -239,7 +241,7 @@ def main() -> None:
 
     inbox: queue.Queue[Command | Answer | None] = queue.Queue()
     threading.Thread(target=_read_commands, args=(inbox,), daemon=True).start()
-    relay = Relay(configuration["outfit"], say, inbox)
+    relay = Relay(configuration["host_services"], say, inbox)
     say(event="connected", address=address)
     Watch(address, say)
     relay.serve()

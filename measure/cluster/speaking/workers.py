@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.measure import retrying
-from tilewright.measure.cluster.outfit import load_outfit
+from tilewright.measure.cluster.host_services import load_host_services
 from tilewright.measure.cluster.wire import (
     build_answer,
     read_build_request,
@@ -34,14 +34,21 @@ FETCH_SECONDS = 60.0  # time binaries have to come from another host
 class BuildWorker:
     """Builds for any target that its host can build for, once it was greeted."""
 
-    def __init__(self, outfit: str, jobs: int, cpus: Sequence[int], takes_turns: bool) -> None:
-        self._name, self._jobs, self._cpus, self._takes_turns = outfit, jobs, cpus, takes_turns
+    def __init__(
+        self, host_services: str, jobs: int, cpus: Sequence[int], takes_turns: bool
+    ) -> None:
+        self._name, self._jobs, self._cpus, self._takes_turns = (
+            host_services,
+            jobs,
+            cpus,
+            takes_turns,
+        )
         self._builders: dict[str, Builder] = {}
 
     def hello(self) -> str:
         """Say who this is."""
-        self._outfit = load_outfit(self._name)
-        self._outfit.confine(self._cpus)
+        self._services = load_host_services(self._name)
+        self._services.confine(self._cpus)
         return canonical_json({**_who(), "device": f"{self._jobs} compilers", "target": None})
 
     def build(self, request: str) -> tuple[str, list[bytes]]:
@@ -53,23 +60,30 @@ class BuildWorker:
     def _builder(self, target: Target) -> Builder:
         known = self._builders
         if target.fingerprint not in known:
-            known[target.fingerprint] = self._outfit.builder(target, self._jobs)
+            known[target.fingerprint] = self._services.builder(target, self._jobs)
         return known[target.fingerprint]
 
 
 class RunWorker:
     """Measures on one device: the GPU that Ray gave this process, or some cores of its host."""
 
-    def __init__(self, outfit: str, kind: str, cpus: Sequence[int], takes_turns: bool) -> None:
-        self._name, self._kind, self._cpus, self._takes_turns = outfit, kind, cpus, takes_turns
+    def __init__(
+        self, host_services: str, kind: str, cpus: Sequence[int], takes_turns: bool
+    ) -> None:
+        self._name, self._kind, self._cpus, self._takes_turns = (
+            host_services,
+            kind,
+            cpus,
+            takes_turns,
+        )
         self._runners: dict[str, Runner] = {}
 
     def hello(self) -> str:
         """Say who this is, and the target that its device is. :class:`InputError` if the device
         does not work."""
-        self._outfit = load_outfit(self._name)
-        self._device = self._outfit.device(self._kind)
-        self._outfit.confine(self._cpus)
+        self._services = load_host_services(self._name)
+        self._device = self._services.device(self._kind)
+        self._services.confine(self._cpus)
         self._label = _label(self._device, self._cpus)
         if self._kind != "cpu":
             self._runner(self._device)
@@ -94,7 +108,7 @@ class RunWorker:
     def _runner(self, target: Target) -> Runner:
         known = self._runners
         if target.fingerprint not in known:
-            known[target.fingerprint] = self._outfit.runner(target)
+            known[target.fingerprint] = self._services.runner(target)
         return known[target.fingerprint]
 
     def _placed(self, measurement: Measurement) -> Measurement:

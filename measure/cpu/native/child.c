@@ -18,7 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "elsewhere.h"
+#include "cache_flush.h"
 #include "pool.h"
 #include "timer.h"
 
@@ -139,7 +139,7 @@ static void load(void) {
 /* -- checking and timing ------------------------------------------------------------------ */
 
 static double time_calls(int calls) {
-  work_elsewhere(own.p->elsewhere, own.p->elsewhere_bytes);
+  flush_caches(own.p->flush_memory, own.p->flush_bytes);
   double start = clock_seconds(own.p->wall);
   for (int i = 0; i < calls; i++) own.call(own.buffers, own.workspace.data, own.runtime);
   return (clock_seconds(own.p->wall) - start) / calls;

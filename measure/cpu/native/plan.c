@@ -15,17 +15,17 @@
 static int read_numbers(plan *p) {
   protocol *t = &p->timing;
   return scanf("%d %d %lf %zu %zu %lf %lf %lf %lf %lf %lf %d %lf %d %lf %lu", &p->threads,
-               &p->wall, &p->limit, &p->memory, &p->elsewhere_bytes, &p->best, &t->slow_factor,
+               &p->wall, &p->limit, &p->memory, &p->flush_bytes, &p->best, &t->slow_factor,
                &t->cold_seconds, &t->recheck_seconds, &t->sample_seconds, &t->budget, &t->samples,
                &t->contender_factor, &t->contender_samples, &t->drift, &p->seed) == 16;
 }
 
 /* One for all candidates, which leave nothing in it that another would read. */
-static const char *find_elsewhere(plan *p) {
-  if (!p->elsewhere_bytes) return NULL;
+static const char *map_flush_memory(plan *p) {
+  if (!p->flush_bytes) return NULL;
   int flags = MAP_SHARED | MAP_ANONYMOUS;
-  p->elsewhere = mmap(NULL, p->elsewhere_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-  return p->elsewhere == MAP_FAILED ? "no memory for work elsewhere" : NULL;
+  p->flush_memory = mmap(NULL, p->flush_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  return p->flush_memory == MAP_FAILED ? "no memory to flush caches with" : NULL;
 }
 
 static int read_cpus(plan *p) {
@@ -101,7 +101,7 @@ const char *plan_read(plan *p) {
   const char *data = mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
   close(descriptor); /* or else candidates would have it, too */
   if (data == MAP_FAILED) return "no access to the data";
-  const char *problem = find_elsewhere(p);
+  const char *problem = map_flush_memory(p);
   if (!problem) problem = read_inputs(p, data);
   if (!problem) problem = read_outputs(p, data);
   if (!problem) problem = read_candidates(p);

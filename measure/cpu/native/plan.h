@@ -34,8 +34,8 @@ typedef struct {
   int cpu[MAX_THREADS];   /* of each thread, if there are several */
   double limit;           /* seconds a call may take before its process is killed */
   size_t memory;          /* bytes a candidate may allocate beyond its buffers */
-  size_t elsewhere_bytes; /* that others write before each timed call, and where; or 0 */
-  char *elsewhere;
+  size_t flush_bytes;     /* written to flush_memory before each timed call; or 0 */
+  char *flush_memory;
   double best;            /* latency to beat, infinity if unknown */
   protocol timing;
   unsigned long seed;

@@ -257,7 +257,7 @@ static int is_obeyed(int i) {
 
 static void sample(int i) {
   contestant *c = &contestants[i];
-  int calls = p.elsewhere_bytes ? 1 : calls_of_sample(&p.timing, &c->tally);
+  int calls = p.flush_bytes ? 1 : calls_of_sample(&p.timing, &c->tally);
   int warm = calls > 1;
   double began = seconds_of(i);
   give_order(i, warm, calls);

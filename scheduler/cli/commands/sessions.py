@@ -60,7 +60,7 @@ def resume_command(
       tilewright resume 5f2c91ab --address 10.0.0.2:6379
     """
     from tilewright.measure.database import Database
-    from tilewright.measure.tables.patience import waiting
+    from tilewright.measure.tables.retries import waiting
     from tilewright.scheduler.cli.job import RunOptions, run_requests
     from tilewright.scheduler.cli.resuming import resumed_executors
     from tilewright.scheduler.tuning.runs.sessions import unfinished_runs

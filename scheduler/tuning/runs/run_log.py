@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.measure.records.measurement import Measurement, new_job_id
 from tilewright.measure.records.record import Record
 from tilewright.measure.records.run import Proposal, Run
-from tilewright.measure.tables.patience import UnavailableError
+from tilewright.measure.tables.retries import UnavailableError
 from tilewright.scheduler.strategies.search import Proposed
 from tilewright.scheduler.tuning.runs.process import this_process
 from tilewright.scheduler.tuning.yardstick import Yardstick

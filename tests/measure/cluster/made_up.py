@@ -15,7 +15,7 @@ from tilewright.measure.cluster.wire import (
     run_answer,
 )
 
-OUTFIT = "tests.measure.cluster.simulated:Quick"
+HOST_SERVICES = "tests.measure.cluster.simulated:Quick"
 
 
 def nodes_event(*names: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ class Workers:
     def __init__(self) -> None:
         self.slow: dict[str, float] = {}
         self._builder, self._runner = SimulatedBuilder(), SimulatedRunner(0.0)
-        self._facts = facts_text(OUTFIT)
+        self._facts = facts_text(HOST_SERVICES)
         self._nodes: dict[str, str] = {}  # of workers
         self._binaries: dict[int, list[bytes]] = {}
 

@@ -33,10 +33,10 @@ from tilewright.spaces.schedule import Schedule, Value
 from tilewright.spaces.target import Target
 from tilewright.spaces.testing.targets import made_up_cpu
 
-OUTFIT = "simulated:Simulated"
-QUICK_OUTFIT = "simulated:Quick"
-MIXED_OUTFIT = "simulated:Mixed"
-ENDLESS_OUTFIT = "simulated:Endless"
+HOST_SERVICES = "simulated:Simulated"
+QUICK_HOST_SERVICES = "simulated:Quick"
+MIXED_HOST_SERVICES = "simulated:Mixed"
+ENDLESS_HOST_SERVICES = "simulated:Endless"
 TARGET = made_up_cpu()
 WORK = workload("matmul", m=512, n=512, k=512)
 
@@ -112,7 +112,7 @@ class SimulatedRunner:
 
 
 class Simulated:
-    """The outfit of a host of two such devices, on which a candidate takes 20 ms."""
+    """The services of a host of two such devices, on which a candidate takes 20 ms."""
 
     seconds = 0.02
 
@@ -206,7 +206,7 @@ def _slowed(measured: Measurement) -> Measurement:
 
 
 class Gpus(Simulated):
-    """The outfit of a node with GPUs of the model that its environment names, or none."""
+    """The services of a node with GPUs of the model that its environment names, or none."""
 
     def device(self, kind: str) -> Target:
         """The GPU that this process was given."""

@@ -18,7 +18,7 @@ pytest.importorskip("ray", reason="needs the extra ray")
 pytest.importorskip("grpc", reason="needs the extra ray")
 
 from tests.measure.cluster.nodes import CODE, cluster
-from tests.measure.cluster.simulated import OUTFIT, candidate, latency
+from tests.measure.cluster.simulated import HOST_SERVICES, candidate, latency
 from tilewright.measure.cluster.driver_status import drivers_at
 from tilewright.measure.cluster.driving.dispatcher import LostClusterError
 from tilewright.measure.cluster.executor import RayExecutor
@@ -64,7 +64,7 @@ def await_listener(port: int, patience: float = 60.0) -> None:
 def test_all_is_measured_through_a_client_server_and_its_loss_is_the_clusters():
     with (
         served() as (address, server),
-        closing(RayExecutor(address, outfit=OUTFIT, code=CODE)) as executor,
+        closing(RayExecutor(address, host_services=HOST_SERVICES, code=CODE)) as executor,
     ):
         submit(executor, *(candidate(f"c{i}") for i in range(40)))
         found = collect(executor)
@@ -87,7 +87,9 @@ def test_a_client_server_refuses_a_wrong_token(monkeypatch):
 def test_a_client_server_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowed():
     with served(token=False) as (address, _):
         with pytest.raises(InputError, match=r"asks nobody for a token.*--insecure-cluster"):
-            RayExecutor(address, outfit=OUTFIT, code=CODE)
-        with closing(RayExecutor(address, insecure=True, outfit=OUTFIT, code=CODE)) as executor:
+            RayExecutor(address, host_services=HOST_SERVICES, code=CODE)
+        with closing(
+            RayExecutor(address, insecure=True, host_services=HOST_SERVICES, code=CODE)
+        ) as executor:
             submit(executor, candidate("a"))
             assert len(collect(executor)) == 1

@@ -14,7 +14,7 @@ pytest.importorskip("ray", reason="needs the extra ray")
 
 from tests.measure.cluster.network import HERE, POSSIBLE, THERE, Hosts, hosts
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster, members_on
-from tests.measure.cluster.simulated import OUTFIT, candidate
+from tests.measure.cluster.simulated import HOST_SERVICES, candidate
 from tilewright.measure.cluster.executor import RayExecutor
 
 pytestmark = [
@@ -77,7 +77,9 @@ def apart(**config: Any) -> Iterator[tuple[Apart, Any]]:
     with hosts() as network, cluster(node_ip_address=HERE, _system_config=config) as nodes:
         made = Apart(network, nodes, None)
         node = made.start_node()
-        with closing(RayExecutor(nodes.address, outfit=OUTFIT, code=CODE)) as made.executor:
+        with closing(
+            RayExecutor(nodes.address, host_services=HOST_SERVICES, code=CODE)
+        ) as made.executor:
             yield made, node
 
 

@@ -30,7 +30,9 @@ def nodes() -> Iterator[Any]:
 
 def test_each_gpu_measures_by_itself_what_is_for_its_model_and_others_build(nodes):
     jobs = {model: Job(model, WORK, gpu(model)) for model in ("large", "small")}
-    executor = RayExecutor(nodes.address, Needs(("cuda",)), outfit="simulated:Gpus", code=CODE)
+    executor = RayExecutor(
+        nodes.address, Needs(("cuda",)), host_services="simulated:Gpus", code=CODE
+    )
     with closing(executor):
         assert set(executor.targets()) == {job.target for job in jobs.values()}
         assert executor.devices == 3
@@ -48,7 +50,7 @@ def test_each_gpu_measures_by_itself_what_is_for_its_model_and_others_build(node
 
 def test_two_drivers_share_gpus_without_ever_meeting_on_one(nodes):
     job = Job("large", WORK, gpu("large"))
-    options = {"needs": Needs(("cuda",)), "outfit": "simulated:Gpus", "code": CODE}
+    options = {"needs": Needs(("cuda",)), "host_services": "simulated:Gpus", "code": CODE}
     with (
         closing(RayExecutor(nodes.address, **options)) as one,
         closing(RayExecutor(nodes.address, **options)) as another,
@@ -62,7 +64,9 @@ def test_two_drivers_share_gpus_without_ever_meeting_on_one(nodes):
 
 
 def test_a_device_that_becomes_slow_is_reported_and_its_results_bear_a_note(nodes):
-    with closing(RayExecutor(nodes.address, outfit="simulated:Throttled", code=CODE)) as executor:
+    with closing(
+        RayExecutor(nodes.address, host_services="simulated:Throttled", code=CODE)
+    ) as executor:
         made = [candidate(f"c{i}") for i in range(600)]
         executor.submit(made[0].job, made)
         found = collect(executor)

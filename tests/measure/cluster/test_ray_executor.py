@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("ray", reason="needs the extra ray")
 
 from tests.measure.cluster.nodes import CODE, cluster
-from tests.measure.cluster.simulated import OUTFIT, candidate, latency
+from tests.measure.cluster.simulated import HOST_SERVICES, candidate, latency
 from tests.measure.cpu import c_kernels
 from tilewright.measure.cluster.driver_status import drivers_at
 from tilewright.measure.cluster.driving.plan import Needs
@@ -88,7 +88,7 @@ class TestRayExecutor(ExecutorContract):
 
 @pytest.fixture(scope="module")
 def simulated(address: str) -> Iterator[RayExecutor]:
-    executor = RayExecutor(address, outfit=OUTFIT, code=CODE)
+    executor = RayExecutor(address, host_services=HOST_SERVICES, code=CODE)
     yield executor
     executor.close()
 
@@ -141,7 +141,7 @@ def test_a_target_that_no_worker_has_is_refused_with_what_there_is(simulated):
 def test_a_kind_of_target_that_no_node_has_is_refused_with_what_they_have(address):
     words = r"^no worker of the cluster measures on cuda: its nodes have \d+ CPUs? and no GPU$"
     with pytest.raises(InputError, match=words):
-        RayExecutor(address, Needs(("cuda",)), outfit=OUTFIT, code=CODE)
+        RayExecutor(address, Needs(("cuda",)), host_services=HOST_SERVICES, code=CODE)
 
 
 def test_the_cluster_tells_what_its_drivers_do(address, simulated):

@@ -16,8 +16,8 @@ from tests import databases
 from tests.measure import postgresql
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tilewright.measure.database import Database
-from tilewright.measure.tables import opening, patience
-from tilewright.measure.tables.patience import LockedError, waiting
+from tilewright.measure.tables import opening, retries
+from tilewright.measure.tables.retries import LockedError, waiting
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.testing.landscape import hills
@@ -62,7 +62,7 @@ def test_a_locked_file_ends_a_command_when_its_time_is_up(
 def test_a_file_that_is_locked_meanwhile_keeps_what_it_has(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "LOCKED_SECONDS", 0.5)
+    monkeypatch.setattr(retries, "LOCKED_SECONDS", 0.5)
     space, machine = hills(), MadeUpMachine()
     with closing(sqlite3.connect(tmp_path / "tuning.db", isolation_level=None)) as other:
 
@@ -204,7 +204,7 @@ def test_a_server_that_stays_away_ends_a_job_with_a_code_and_how_to_go_on(
 ) -> None:
     location = server.new_database()
     Database(location).close()
-    monkeypatch.setattr(patience, "OUTAGE_SECONDS", 0.5)
+    monkeypatch.setattr(retries, "OUTAGE_SECONDS", 0.5)
     original = Database.record_all
 
     killed = []

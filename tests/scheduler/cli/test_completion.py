@@ -17,7 +17,7 @@ from tests.scheduler.cli.command import COMMAND, PATHS
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
-from tilewright.measure.tables.glance import texts_of
+from tilewright.measure.tables.workload_texts import texts_of
 from tilewright.spaces.operators import workload
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import detect_target

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("ray", reason="needs the extra ray")
 
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster
-from tests.measure.cluster.simulated import OUTFIT, SimulatedBuilder, SimulatedRunner
+from tests.measure.cluster.simulated import HOST_SERVICES, SimulatedBuilder, SimulatedRunner
 from tests.scheduler.listed import Listed
 from tilewright.measure.cluster.executor import RayExecutor
 from tilewright.measure.database import Database
@@ -105,7 +105,7 @@ def test_kills_change_nothing_of_what_is_found(nodes, seed, tmp_path):
     undisturbed, disturbed = Database(tmp_path / "one.db"), Database(tmp_path / "two.db")
     with closing(LocalExecutor(hills().target, 1, SimulatedBuilder(), SimulatedRunner(0.0))) as one:
         expected = tuned(one, undisturbed, seed, TRIALS)
-    with closing(RayExecutor(nodes.address, outfit=OUTFIT, code=CODE)) as executor:
+    with closing(RayExecutor(nodes.address, host_services=HOST_SERVICES, code=CODE)) as executor:
         chaos = Chaos(nodes, executor, seed)
         found = tuned(executor, disturbed, seed, TRIALS, chaos)
     assert not chaos.harms
@@ -123,7 +123,7 @@ def test_jobs_share_what_is_left_of_the_workers_fairly(nodes, tmp_path):
     trials = dict.fromkeys(sizes, 0)
     least: list[int] = []  # trials of the one behind whenever one ended
 
-    with closing(RayExecutor(nodes.address, outfit=OUTFIT, code=CODE)) as executor:
+    with closing(RayExecutor(nodes.address, host_services=HOST_SERVICES, code=CODE)) as executor:
         chaos = Chaos(nodes, executor, 4)
 
         def tune(size: int) -> None:

@@ -20,7 +20,7 @@ from ray._common.usage.usage_constants import CLUSTER_METADATA_KEY
 from ray._private.ray_constants import KV_NAMESPACE_CLUSTER
 
 from tests.measure.cluster.nodes import CODE, cluster
-from tests.measure.cluster.simulated import OUTFIT, candidate
+from tests.measure.cluster.simulated import HOST_SERVICES, candidate
 from tests.scheduler.cli.command import SMALL, one_line
 from tests.scheduler.listed import Listed
 from tilewright.measure.cluster.driving.dispatcher import LostClusterError
@@ -162,7 +162,7 @@ def test_a_cluster_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowe
 @pytest.mark.slow
 def test_a_cluster_that_asks_nobody_for_a_token_measures_where_that_is_allowed():
     with cluster(token=False) as made:
-        executor = RayExecutor(made.address, insecure=True, outfit=OUTFIT, code=CODE)
+        executor = RayExecutor(made.address, insecure=True, host_services=HOST_SERVICES, code=CODE)
         with closing(executor):
             submit(executor, candidate("a"))
             assert len(collect(executor)) == 1
@@ -175,7 +175,7 @@ def test_a_run_whose_head_is_lost_ends_in_a_line_and_goes_on_where_its_token_is_
     space, database = hills(), Database(tmp_path / "t.db")
 
     def tune(address, trials, on_progress=None):
-        with closing(RayExecutor(address, outfit=OUTFIT, code=CODE)) as executor:
+        with closing(RayExecutor(address, host_services=HOST_SERVICES, code=CODE)) as executor:
             tuner = Tuner(
                 space.workload, space.target, database, executor, Listed(space, 0), space=space
             )

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("ray", reason="needs the extra ray")
 
 from tests.measure.cluster.nodes import CODE, cluster
-from tests.measure.cluster.simulated import ENDLESS_OUTFIT, TARGET, WORK
+from tests.measure.cluster.simulated import ENDLESS_HOST_SERVICES, TARGET, WORK
 from tests.scheduler.cli.command import one_line
 from tilewright.measure.cluster.executor import RayExecutor
 from tilewright.scheduler.cli.executors import Executors
@@ -39,7 +39,7 @@ def test_a_run_without_workers_says_so_and_how_they_ended(
     run_options = RunOptions(str(tmp_path / "t.db"), None, Format.JSON, quiet=True, verbose=False)
     request = Request(WORK, TARGET, Budget(100, seconds, None), 0, "5f2c91ab")
     with cluster(2, cpus=2, num_cpus=0) as made:
-        executor = RayExecutor(made.address, outfit=ENDLESS_OUTFIT, code=CODE)
+        executor = RayExecutor(made.address, host_services=ENDLESS_HOST_SERVICES, code=CODE)
         with closing(executor):
             killer = Thread(target=kill_once_at_work, args=(executor, *made.worker_nodes))
             killer.start()

@@ -9,7 +9,7 @@ import torch
 
 from tests.measure.cuda.stub import build_stub, run_with_stub
 from tests.scheduler.functions.headers import needs_header
-from tilewright.scheduler.functions.cuda_arrays import Likeness, comparable
+from tilewright.scheduler.functions.cuda_arrays import TensorGuards, comparable
 
 START = """
 import json, math, os, threading
@@ -188,7 +188,7 @@ A, B = torch.zeros(4, 6), torch.zeros(6, 6)
 
 
 def test_tensors_are_alike_wherever_they_lie():
-    known = Likeness((A, B))
+    known = TensorGuards((A, B))
     assert known.alike(A, B)
     assert known.alike(torch.zeros(8, 6)[4:], torch.zeros(6, 6))
     with torch.no_grad():
@@ -215,13 +215,13 @@ def test_tensors_are_alike_wherever_they_lie():
     ],
 )
 def test_what_differs_is_not_alike(other):
-    assert not Likeness((A, B)).alike(A, other)
+    assert not TensorGuards((A, B)).alike(A, other)
 
 
 def test_parameters_are_alike_only_while_there_are_no_gradients():
     weight = torch.nn.Parameter(B)
     with torch.no_grad():
-        known = Likeness((A, weight))
+        known = TensorGuards((A, weight))
         assert known.alike(A, weight)
     assert not known.alike(A, weight)
 

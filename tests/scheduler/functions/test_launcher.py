@@ -15,7 +15,7 @@ import torch
 
 from tests.scheduler.functions.headers import needs_header
 from tilewright.scheduler.functions import launcher
-from tilewright.scheduler.functions.cuda_arrays import Likeness
+from tilewright.scheduler.functions.cuda_arrays import TensorGuards
 from tilewright.scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start
 
 DRIVER = """
@@ -88,7 +88,7 @@ def arrays_of(*shapes):
 
 
 def likeness(arrays, stream=64):
-    found = Likeness(arrays)
+    found = TensorGuards(arrays)
     found.current_stream = lambda: stream
     return found
 

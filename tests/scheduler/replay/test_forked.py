@@ -12,13 +12,13 @@ import psutil
 import pytest
 
 from tests.scheduler.cli.command import PATHS
-from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import map_in_processes
 from tilewright.spaces.errors import InputError
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5, 50])
 def test_results_come_in_order_from_other_processes(jobs):
-    done = list(shared_out(lambda item: (item, os.getpid()), range(20), jobs))
+    done = list(map_in_processes(lambda item: (item, os.getpid()), range(20), jobs))
     assert [item for item, _ in done] == list(range(20))
     assert len({process for _, process in done}) == min(jobs, 20)
     assert (os.getpid() in {process for _, process in done}) == (jobs == 1)
@@ -30,7 +30,7 @@ def test_what_work_raises_is_raised_here():
             raise InputError("three is bad")
         return item
 
-    made = shared_out(work, range(5), 2)
+    made = map_in_processes(work, range(5), 2)
     assert [next(made) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(InputError, match="three is bad"):
         next(made)
@@ -38,11 +38,11 @@ def test_what_work_raises_is_raised_here():
 
 def test_a_killed_process_is_told_of():
     with pytest.raises(ChildProcessError, match="killed"):
-        list(shared_out(lambda item: os.kill(os.getpid(), signal.SIGKILL), range(4), 2))
+        list(map_in_processes(lambda item: os.kill(os.getpid(), signal.SIGKILL), range(4), 2))
 
 
 def test_processes_end_when_nobody_wants_more():
-    made = shared_out(lambda item: os.getpid(), range(10**6), 2)
+    made = map_in_processes(lambda item: os.getpid(), range(10**6), 2)
     processes = {next(made), next(made)}
     made.close()
     for process in processes:
@@ -52,7 +52,7 @@ def test_processes_end_when_nobody_wants_more():
 
 HUNG_UP = """
 import time
-from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import map_in_processes
 from tilewright.scheduler.tuning.interrupt import Ended, listen
 def work(item):
     if item >= 2:
@@ -60,7 +60,7 @@ def work(item):
     return item
 listen()
 try:
-    made = shared_out(work, range(4), 2)
+    made = map_in_processes(work, range(4), 2)
     print(next(made), next(made), flush=True)
     next(made)
 except Ended:
@@ -82,12 +82,12 @@ def test_when_a_terminal_goes_the_parent_alone_answers():
 
 ENDLESS = """
 import os, time
-from tilewright.scheduler.replay.forked import shared_out
+from tilewright.scheduler.replay.forked import map_in_processes
 def work(item):
     if item >= 2:
         time.sleep(3600)
     return os.getpid()
-made = shared_out(work, range(4), 2)
+made = map_in_processes(work, range(4), 2)
 print(next(made), next(made), flush=True)
 next(made)
 """

@@ -12,10 +12,10 @@ from tilewright.costmodel.model import XGBoostModel
 from tilewright.scheduler.strategies import evolutionary as evolutionary_module
 from tilewright.scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
 from tilewright.scheduler.strategies.exhaustive import ExhaustiveSearch
-from tilewright.scheduler.strategies.likeness import Likeness
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.strategies.registry import factory
 from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.strategies.similarity import Similarity
 from tilewright.scheduler.strategies.trust import trust
 from tilewright.scheduler.testing.landscape import Guess, hills, hills_latency, trees
 from tilewright.scheduler.testing.search import SearchContract, ask, drive, outcome
@@ -297,7 +297,7 @@ def test_it_keeps_away_from_what_is_avoided() -> None:
     for avoided in ([], [space.schedule(best)]):
         search = EvolutionarySearch(space, trees(space), Guess(), 0, avoided=avoided)
         asked = [s for _ in range(4) for s in ask(search, 16)]
-        near.append(Likeness(space).to(best, space.rows(asked)).mean())
+        near.append(Similarity(space).to(best, space.rows(asked)).mean())
         assert not set(asked) & set(avoided)
     assert near[1] < near[0] - 0.1
 

@@ -13,7 +13,7 @@ from tilewright.scheduler.suites.allocation import (
     BETA,
     CONTENDERS,
     WINDOW,
-    Standing,
+    TaskStats,
     by_gradient,
     by_part,
     equally,
@@ -24,19 +24,19 @@ from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.tuning.pace import Worth
 
 
-def task(slope=1.0, flops=0, kind="a", units=10, seconds=1.0, latencies=(1.0,)) -> Standing:
-    return Standing(slope, flops, kind, units, seconds, latencies)
+def task(slope=1.0, flops=0, kind="a", units=10, seconds=1.0, latencies=(1.0,)) -> TaskStats:
+    return TaskStats(slope, flops, kind, units, seconds, latencies)
 
 
 seconds = st.floats(1e-6, 10.0)
 
 
 @st.composite
-def standings(draw) -> Standing:
+def standings(draw) -> TaskStats:
     """A task some way through, whose latency never rose."""
     falling = sorted(draw(st.lists(seconds, min_size=1, max_size=WINDOW + 1)), reverse=True)
     unknown = draw(st.integers(0, len(falling)))
-    return Standing(
+    return TaskStats(
         slope=draw(st.floats(0.01, 1e3)),
         flops=draw(st.integers(0, 10**12)),
         kind=draw(st.sampled_from("ab")),

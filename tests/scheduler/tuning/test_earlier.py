@@ -11,7 +11,7 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.app import run
-from tilewright.scheduler.earlier import STARTS
+from tilewright.scheduler.earlier_versions import STARTS
 from tilewright.scheduler.query import Provenance, query
 from tilewright.scheduler.testing.landscape import hills, hills_latency
 from tilewright.scheduler.tuning.task import EARLIER

@@ -11,8 +11,8 @@ from alembic import op
 from tilewright.measure.records.fields import Fields
 from tilewright.measure.records.jsonl import parse_json
 from tilewright.measure.tables.described import described_workload
-from tilewright.measure.tables.likeness.distance import family
 from tilewright.measure.tables.migrations.rekeying import rekey
+from tilewright.measure.tables.similarity.distance import family
 from tilewright.spaces.errors import InputError
 
 revision = "0007"

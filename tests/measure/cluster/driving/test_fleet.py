@@ -9,7 +9,7 @@ from tilewright.measure.cluster.facts import facts_text, versions
 from tilewright.spaces.errors import InputError
 
 NODE = Node("n1", "10.0.0.1", 2, 0, 8 << 30)
-OUTFIT = "tests.measure.cluster.simulated:Simulated"
+HOST_SERVICES = "tests.measure.cluster.simulated:Simulated"
 
 
 def hello(target=None):
@@ -21,7 +21,7 @@ def scouted(node=NODE):
     fleet.see([node])
     assert fleet.due(0.0) == [{"do": "scout", "node": node.id}]
     assert fleet.due(1e9) == []  # it is being asked
-    fleet.learn(node.id, facts_text(OUTFIT))
+    fleet.learn(node.id, facts_text(HOST_SERVICES))
     return fleet
 
 
@@ -80,13 +80,13 @@ def test_workers_are_gone_with_their_node_and_come_with_another():
     assert sorted(fleet.see([other])) == sorted(ids)
     assert list(fleet.members()) == []
     assert fleet.due(0.0) == [{"do": "scout", "node": "n2"}]
-    fleet.learn("n1", facts_text(OUTFIT))  # too late
+    fleet.learn("n1", facts_text(HOST_SERVICES))  # too late
     assert list(fleet.members()) == []
 
 
 @pytest.mark.parametrize("name", sorted(versions()))
 def test_a_host_with_another_version_is_refused_in_words(name):
-    told = json.loads(facts_text(OUTFIT))
+    told = json.loads(facts_text(HOST_SERVICES))
     told["versions"][name] = "0.0.1"
     fleet = Fleet(Needs())
     fleet.see([NODE])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.scheduler.strategies.likeness import Likeness
+from tilewright.scheduler.strategies.similarity import Similarity
 from tilewright.scheduler.testing.landscape import hills
 
 
 def test_the_nearest_is_the_most_alike_of_all_one_by_one():
     space = hills()
-    likeness = Likeness(space)
+    likeness = Similarity(space)
     generator = np.random.default_rng(0)
     pool, known = space.sample(generator, 50), space.sample(generator, 20)
     each = np.array([likeness.to(row, pool) for row in known])
@@ -20,7 +20,7 @@ def test_the_nearest_is_the_most_alike_of_all_one_by_one():
 
 def test_a_row_is_most_like_itself_and_nothing_is_like_nothing():
     space = hills()
-    likeness = Likeness(space)
+    likeness = Similarity(space)
     pool = space.sample(np.random.default_rng(0), 20)
     np.testing.assert_allclose(likeness.nearest(pool, pool), 1.0)
     assert (likeness.nearest(pool, pool[:0]) == 0).all()
@@ -35,6 +35,6 @@ def test_by_steps_sizes_are_the_more_alike_the_fewer_steps_they_are_apart():
         count = len(decision.values)
         rows = np.repeat(row[None], count, axis=0)
         rows[:, column] = np.arange(count)
-        loss = 1.0 - Likeness(space, by_steps=True).to(rows[0], rows)
+        loss = 1.0 - Similarity(space, by_steps=True).to(rows[0], rows)
         steps = np.arange(count) if isinstance(decision.values[0], int) else np.arange(count) > 0
         np.testing.assert_allclose(loss, loss.max() * steps / max(steps.max(), 1))

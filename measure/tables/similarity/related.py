@@ -1,8 +1,8 @@
 """Query records of other shapes, operators and devices that can serve a workload.
 
 A workload that shares a template with it can: schedules mean the same there. The nearest ones
-differ in the fewest words (:mod:`measure.tables.likeness.distance`), the operator's name included;
-among these, shape and device together differ least.
+differ in the fewest words (:mod:`measure.tables.similarity.distance`), the operator's name
+included; among these, shape and device together differ least.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Connection, exists, select
 
 from tilewright.measure.tables.best_known import RIGHT
-from tilewright.measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
-from tilewright.measure.tables.likeness.nearest import as_object, as_sizes
 from tilewright.measure.tables.rows import target_from_column
 from tilewright.measure.tables.schema import measurements, pairs, targets, workloads
+from tilewright.measure.tables.similarity.distance import (
+    extents,
+    family,
+    size_distance,
+    word_distance,
+)
+from tilewright.measure.tables.similarity.nearest import as_object, as_sizes
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target
 
@@ -49,10 +54,10 @@ def related_pairs(
         return []
     words = _words(workload.operator, family(workload))
     families = {(row.operator, row.family) for row in rows}
-    unlike = {named: words_apart(words, _words(*named)) for named in families}
+    unlike = {named: word_distance(words, _words(*named)) for named in families}
     sizes = as_sizes([row.extents for row in rows])
     apart = np.hypot(
-        sizes_apart(as_object(extents(workload)), sizes), [devices[row.target_id] for row in rows]
+        size_distance(as_object(extents(workload)), sizes), [devices[row.target_id] for row in rows]
     )
     order = np.lexsort([apart, [unlike[row.operator, row.family] for row in rows]])
     return [rows[i].id for i in order]
@@ -119,7 +124,7 @@ def _readable(rows: Iterable[Any]) -> Iterator[tuple[int, Target]]:
 def _apart(target: Target, devices: Mapping[int, Target]) -> dict[int, float]:
     """Say how far each of the devices is from ``target``: the distance of the numbers in their
     descriptions, as that of extents."""
-    apart = sizes_apart(_numbers(target), [_numbers(other) for other in devices.values()])
+    apart = size_distance(_numbers(target), [_numbers(other) for other in devices.values()])
     return dict(zip(devices, apart.tolist(), strict=True))
 
 

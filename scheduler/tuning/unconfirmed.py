@@ -16,7 +16,7 @@ that is doubted for that loses nothing, since what was measured instead stands i
 """
 
 
-class Claims:
+class UnconfirmedRecords:
     """Records of earlier runs about schedules that this run has not measured itself.
 
     A record may be mistaken or forged. So candidates need not beat it, and the best claim is
@@ -33,7 +33,7 @@ class Claims:
         """True if a claim about ``schedule`` is unchecked in this run."""
         return schedule in self._open
 
-    def settle(self, measurement: Measurement) -> list[Record]:
+    def confirm(self, measurement: Measurement) -> list[Record]:
         """Close the claims about the measured schedule, and return those that are false.
 
         A kernel that fails is a false claim too. A lost attempt proves nothing.

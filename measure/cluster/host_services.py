@@ -1,6 +1,6 @@
 """The builders, runners and devices that a host of a cluster has.
 
-Workers take theirs by name, so that a test can dress hosts up as others.
+Workers load them by the name of a class, so that tests can simulate other hosts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tilewright.measure.registry import builder_for, runner_for
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.target import Target, detect_target
 
-HOST = "tilewright.measure.cluster.outfit:Host"
-"""The outfit of real hosts."""
+HOST = "tilewright.measure.cluster.host_services:Host"
+"""The services of real hosts."""
 
 
-class Outfit(Protocol):
+class HostServices(Protocol):
     """Targets of a host, and what serves them."""
 
     def device(self, kind: str) -> Target:
@@ -53,41 +53,41 @@ class Outfit(Protocol):
 
 
 class Host:
-    """The outfit of the host that this process runs on."""
+    """The services of the host that this process runs on."""
 
     def device(self, kind: str) -> Target:
-        """See :class:`Outfit`."""
+        """See :class:`HostServices`."""
         return detect_target(kind)
 
     def domains(self) -> Sequence[Domain]:
-        """See :class:`Outfit`."""
+        """See :class:`HostServices`."""
         return domains()
 
     def nvrtc(self) -> str:
-        """See :class:`Outfit`."""
+        """See :class:`HostServices`."""
         try:
             return metadata.version("nvidia-cuda-nvrtc")
         except metadata.PackageNotFoundError:
             return ""
 
     def confine(self, cpus: Sequence[int]) -> None:
-        """See :class:`Outfit`."""
+        """See :class:`HostServices`."""
         if cpus:
             os.sched_setaffinity(0, cpus)
 
     def builder(self, target: Target, jobs: int) -> Builder:
-        """See :class:`Outfit`."""
+        """See :class:`HostServices`."""
         return builder_for(target, jobs)
 
     def runner(self, target: Target) -> Runner:
-        """See :class:`Outfit`."""
+        """See :class:`HostServices`."""
         return runner_for(target)
 
 
-def load_outfit(name: str) -> Outfit:
-    """The outfit called ``module:class``."""
+def load_host_services(name: str) -> HostServices:
+    """Load the services of the class called ``module:class``."""
     module, _, kind = name.partition(":")
-    return cast("Outfit", getattr(import_module(module), kind)())
+    return cast("HostServices", getattr(import_module(module), kind)())
 
 
 def fits(offered: Target, target: Target) -> bool:

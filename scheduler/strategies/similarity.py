@@ -10,7 +10,7 @@ from tilewright.spaces.schedule import Value
 from tilewright.spaces.space import Population, Space
 
 
-class Likeness:
+class Similarity:
     """The likeness of rows of a space: 1.0 for the same row, 0.0 for another template.
 
     ``choices`` is a boolean matrix [templates, columns]: the template itself, and its own decisions

@@ -19,12 +19,12 @@ LINES = 1000
 COUNTED = """
 #include <stdlib.h>
 #include <stdio.h>
-void work_elsewhere(volatile char *memory, size_t bytes) {
+void flush_caches(volatile char *memory, size_t bytes) {
   static int times;
   static char before[BYTES];
   char text[16];
   for (size_t i = 0; i < bytes; i++) before[i] = memory[i];
-  in_earnest(memory, bytes);
+  flush_really(memory, bytes);
   for (size_t i = 0; i < bytes; i += 64) if (memory[i] == before[i]) return;
   snprintf(text, sizeof text, "%d", bytes ? ++times : 0);
   setenv("TIMES", text, 1);
@@ -38,40 +38,42 @@ LOOKS = 'static int call; call++; const char *text = getenv("TIMES"); int times 
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that counts how often something else was written before a timed call."""
     server = binaries._server()
-    code = server.sources["elsewhere.c"].replace("void work_elsewhere(", "static void in_earnest(")
-    build = replace(server, sources={**server.sources, "elsewhere.c": code + COUNTED})
+    code = server.sources["cache_flush.c"].replace(
+        "void flush_caches(", "static void flush_really("
+    )
+    build = replace(server, sources={**server.sources, "cache_flush.c": code + COUNTED})
     path = build.file.program(build.compile)
     monkeypatch.setattr(cpu_runner, "server_binary", lambda: path)
 
 
-def looking(wrong: str, elsewhere: int, final: bool = False) -> Measurement:
+def looking(wrong: str, flush_bytes: int, final: bool = False) -> Measurement:
     """Of a kernel whose result is wrong where ``wrong`` holds of ``call``, its number from 1, and
     of ``times``."""
     head = f"{LOOKS} %s if ({wrong}) C[7] += 1;"
     kernel = candidate("looking", lambda p: head.replace("%s", p), prelude=PRELUDE)
-    [found] = measured([kernel], CRunner(target(), elsewhere=elsewhere), final=final)
+    [found] = measured([kernel], CRunner(target(), flush_bytes=flush_bytes), final=final)
     return found
 
 
 @pytest.mark.parametrize("final", [False, True])
 def test_others_write_every_line_once_before_each_call(counting: None, final: bool) -> None:
-    found = looking("times != call", elsewhere=64 * LINES, final=final)
+    found = looking("times != call", flush_bytes=64 * LINES, final=final)
     assert found.ok, found.error_text
     assert len(found.samples) >= SEARCH.samples
     assert found.info["bytes_elsewhere"] == 64 * LINES
 
 
 def test_calls_follow_each_other_else(counting: None) -> None:
-    found = looking("times != 0", elsewhere=0)
+    found = looking("times != 0", flush_bytes=0)
     assert found.ok, found.error_text
     assert "bytes_elsewhere" not in found.info
 
 
 def test_a_kernel_that_looks_can_tell(counting: None) -> None:
-    assert looking("times != 0", elsewhere=64 * LINES).error_kind == "wrong_result"
+    assert looking("times != 0", flush_bytes=64 * LINES).error_kind == "wrong_result"
 
 
 def test_the_score_is_no_lucky_sample(counting: None) -> None:
-    between, others = looking("0", elsewhere=64 * LINES), looking("0", elsewhere=0)
+    between, others = looking("0", flush_bytes=64 * LINES), looking("0", flush_bytes=0)
     assert between.score == pytest.approx(np.quantile(between.samples, 0.25))
     assert others.score == min(others.samples)

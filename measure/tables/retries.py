@@ -81,7 +81,7 @@ def attempt_seconds() -> float:
     return LOCKED_SECONDS if _job.get() is None else ATTEMPT_SECONDS
 
 
-def patient(work: Callable[Parameters, Found]) -> Callable[Parameters, Found]:
+def retried(work: Callable[Parameters, Found]) -> Callable[Parameters, Found]:
     """``work``, which may be done twice, and is tried again where a database is unavailable."""
 
     @wraps(work)

@@ -1,5 +1,5 @@
 """Asks the tables for what is known of the workloads nearest to one
-(``measure.tables.likeness.distance``).
+(``measure.tables.similarity.distance``).
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ from sqlalchemy import BindParameter, Connection, Select, bindparam, select
 
 from tilewright.measure.records.jsonl import parse_json
 from tilewright.measure.tables.best_known import best_of, last_comparison
-from tilewright.measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
 from tilewright.measure.tables.queries import records_query
 from tilewright.measure.tables.schema import measurements, pairs, targets, workloads
+from tilewright.measure.tables.similarity.distance import (
+    extents,
+    family,
+    size_distance,
+    word_distance,
+)
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target
 
@@ -49,10 +54,10 @@ def _nearest(families: dict[str, list[tuple[int, str]]], workload: Workload) -> 
     words, sizes = as_object(family(workload)), as_object(extents(workload))
     by_words: dict[int, list[tuple[int, str]]] = {}
     for text, members in families.items():
-        by_words.setdefault(words_apart(words, as_object(text)), []).extend(members)
+        by_words.setdefault(word_distance(words, as_object(text)), []).extend(members)
     for apart in sorted(by_words):
         ids, texts = zip(*sorted(by_words[apart]), strict=True)
-        order = np.argsort(sizes_apart(sizes, as_sizes(texts)), kind="stable")
+        order = np.argsort(size_distance(sizes, as_sizes(texts)), kind="stable")
         yield from (ids[i] for i in order)
 
 

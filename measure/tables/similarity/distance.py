@@ -28,12 +28,12 @@ def extents(workload: Workload) -> str:
     return canonical_json(dict(workload.extents))
 
 
-def words_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
+def word_distance(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
     """Count the words in which two families differ, including words that only one of them has."""
     return sum(one.get(name) != other.get(name) for name in one.keys() | other.keys())
 
 
-def sizes_apart(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> np.ndarray:
+def size_distance(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> np.ndarray:
     """Euclidean distance of a shape to each other, in log2 of their extents: 1.0 is one axis twice
     as long.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.measure.cpu.elsewhere import BYTES_ELSEWHERE, LARGE, MOST, bytes_elsewhere
+from tilewright.measure.cpu.cache_flush import FLUSH_RATIO, LARGE, MOST, flush_bytes
 from tilewright.spaces.operators import workload
 
 
@@ -19,11 +19,11 @@ from tilewright.spaces.operators import workload
 def test_some_times_what_the_workload_moves(text: str) -> None:
     work = workload(text)
     assert work.least_bytes >= LARGE
-    assert bytes_elsewhere(work) == BYTES_ELSEWHERE * work.least_bytes
+    assert flush_bytes(work) == FLUSH_RATIO * work.least_bytes
 
 
 def test_no_more_than_a_limit() -> None:
-    assert bytes_elsewhere(workload("softmax r=512 c=131072")) == MOST
+    assert flush_bytes(workload("softmax r=512 c=131072")) == MOST
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_no_more_than_a_limit() -> None:
     ],
 )
 def test_nothing_where_it_would_not_tell(text: str) -> None:
-    assert bytes_elsewhere(workload(text)) == 0
+    assert flush_bytes(workload(text)) == 0

@@ -10,9 +10,9 @@ from tilewright.measure.records.measurement import Candidate, ErrorKind, Measure
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.query import query
 from tilewright.scheduler.testing.landscape import hills, hills_latency
-from tilewright.scheduler.tuning.claims import FAR, Claims
 from tilewright.scheduler.tuning.progress import Progress, Stop
 from tilewright.scheduler.tuning.task import UNTUNED
+from tilewright.scheduler.tuning.unconfirmed import FAR, UnconfirmedRecords
 from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
@@ -153,12 +153,12 @@ def test_query_answers_with_what_nobody_doubts(database: Database) -> None:
 def test_how_far_is_far(found: float | None, false: int) -> None:
     space = hills()
     schedule = slow_schedule(space)
-    claims = Claims([record(space, schedule, 1.0)])
+    claims = UnconfirmedRecords([record(space, schedule, 1.0)])
     status = Status.ERROR if found is None else Status.OK
     assert schedule in claims
-    assert len(claims.settle(Measurement(schedule, status, found))) == false
+    assert len(claims.confirm(Measurement(schedule, status, found))) == false
     assert schedule not in claims
-    assert claims.settle(Measurement(schedule, status, found)) == []
+    assert claims.confirm(Measurement(schedule, status, found)) == []
 
 
 # -- runs ----------------------------------------------------------------------------------
