@@ -1,4 +1,4 @@
-"""Time the same product in NumPy's BLAS: the yardstick of a tuning run.
+"""Time the same product in NumPy's BLAS: the baseline of a tuning run.
 
 It is measured in a process of its own, since a BLAS reads the number of threads, and chooses its
 kernels, only when it is loaded. ``OPENBLAS_CORETYPE`` is cleared, so that it is at its best.
@@ -65,7 +65,7 @@ def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> f
             check=True,
         )
         return float(done.stdout)
-    except (subprocess.SubprocessError, OSError, ValueError):  # a yardstick is no necessity
+    except (subprocess.SubprocessError, OSError, ValueError):  # a baseline is no necessity
         return None
 
 

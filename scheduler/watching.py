@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
 from tilewright.scheduler.suites.suite import Suite
-from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
@@ -24,7 +24,7 @@ class SilentDisplay:
     def __exit__(self, *error: object) -> None:
         """Nothing was begun."""
 
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+    def compare_with(self, baselines: Sequence[Baseline]) -> None:
         """Say nothing."""
 
     def progress(self, progress: Any) -> None:

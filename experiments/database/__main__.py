@@ -25,7 +25,7 @@ from typing import Any
 
 from experiments.database.figures import figures
 from experiments.database.filling import prepared
-from experiments.database.places import postgres, sqlite
+from experiments.database.storage import postgres, sqlite
 from tilewright.spaces.cpu.machine import cpu_model
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from experiments.database.filling import FILLED, Prepared, attempts, shape
-from experiments.database.places import Place
+from experiments.database.storage import Storage
 from tilewright.measure.database import Database
 from tilewright.measure.records.record import Record
 from tilewright.measure.testing.made_up import TARGET
@@ -22,7 +22,7 @@ BATCH = 64
 NEW_SHAPES = 4000
 
 
-def figures(place: Place, made: Prepared) -> dict[str, Any]:
+def figures(place: Storage, made: Prepared) -> dict[str, Any]:
     """Measure the databases at ``place``."""
     found: dict[str, Any] = {"fill": made.seconds}
     with Database(place.location(FILLED)) as database:
@@ -66,7 +66,7 @@ def times(ask: Callable[[Any], object], questions: Any) -> dict[str, float]:
     return {"median": statistics.median(taken), "p99": last, "count": len(taken)}
 
 
-def imported(place: Place, made: Prepared) -> dict[str, float]:
+def imported(place: Storage, made: Prepared) -> dict[str, float]:
     """Measure the import of the export."""
     with Database(place.clear("imported")) as database:
         start = time.perf_counter()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, inspect, text
 
-from experiments.database.places import Place
+from experiments.database.storage import Storage
 from tilewright.measure.database import Database
 from tilewright.measure.records.jsonl import write_lines
 from tilewright.measure.records.measurement import ErrorKind, Measurement, Status
@@ -104,7 +104,7 @@ class Prepared:
     lines: int
 
 
-def prepared(place: Place, count: int, lines: int) -> Prepared:
+def prepared(place: Storage, count: int, lines: int) -> Prepared:
     """Fill databases with ``count`` measurements and so many ``lines``, unless they are there."""
     mark = place.folder / f"{place.kind}-{count}.json"
     if not mark.exists():

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from experiments.suites.comparison import CONTENDERS, compare
-from experiments.suites.places import Processes, everywhere, side_by_side
+from experiments.suites.cpu_sets import Processes, everywhere, side_by_side
 from experiments.suites.report import Report, tell
 from tilewright.scheduler.suites.suite import read_suite
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from experiments.suites.places import Processes
+from experiments.suites.cpu_sets import Processes
 from experiments.suites.winners import (
     Latencies,
     compared_winners,

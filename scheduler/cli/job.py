@@ -30,11 +30,11 @@ from tilewright.scheduler.suites.progress import SuiteResult, TaskState
 from tilewright.scheduler.suites.suite import Suite
 from tilewright.scheduler.suites.tune import check_suite
 from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.tuning.baseline import SHARE, Baseline, measure_baselines
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.interrupt import exit_code, is_heard
 from tilewright.scheduler.tuning.progress import Stop, TuningResult
 from tilewright.scheduler.tuning.tuner import Tuner
-from tilewright.scheduler.tuning.yardstick import SHARE, Yardstick, measure_yardsticks
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import Target
@@ -186,10 +186,10 @@ def _tuner(
     with. All are closed at the end."""
     what, target, seconds = request.what, request.target, SHARE * request.budget.seconds
     with executors.executor_for(target) as executor, Database(db) as database, show:
-        yardsticks = [Yardstick(workload) for workload in request.workloads]
+        baselines = [Baseline(workload) for workload in request.workloads]
         if executors.is_here:
-            yardsticks = measure_yardsticks(request.workloads, target, seconds)
-        show.compare_with(yardsticks)
+            baselines = measure_baselines(request.workloads, target, seconds)
+        show.compare_with(baselines)
         about = {
             "session": request.session,
             "command": command_line(),
@@ -199,9 +199,9 @@ def _tuner(
         options: dict[str, Any] = {"numerics": request.numerics, **led, **about}
         if isinstance(what, Suite):
             there = (target, database, executor, request.objective)
-            yield SuiteTuner(what, *there, yardsticks=yardsticks, **options)
+            yield SuiteTuner(what, *there, baselines=baselines, **options)
         else:
-            yield Tuner(what, target, database, executor, yardstick=yardsticks[0], **options)
+            yield Tuner(what, target, database, executor, baseline=baselines[0], **options)
 
 
 def ending(

@@ -1,4 +1,4 @@
-"""Search by drawing at random: the yardstick for every other search."""
+"""Search by drawing at random: the baseline for every other search."""
 
 from __future__ import annotations
 

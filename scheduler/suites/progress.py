@@ -10,8 +10,8 @@ from tilewright.measure.estimates import over_rival, rival_seconds
 from tilewright.measure.records.measurement import NUMPY, Measurement
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.suite import Member
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.progress import Stop
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.target import Target
 from tilewright.spaces.validation.text import brief
 
@@ -26,7 +26,7 @@ class TaskState:
     """
 
     member: Member
-    yardstick: Yardstick
+    baseline: Baseline
     trials: int
     resumed: int
     pending: int
@@ -45,7 +45,7 @@ class TaskState:
     def numpy_seconds(self) -> float | None:
         """The latency of NumPy's product: timed in turns with the best, or else once, before."""
         timed = rival_seconds(self.best, NUMPY) if self.best is not None else None
-        return timed or self.yardstick.numpy_seconds
+        return timed or self.baseline.numpy_seconds
 
     @property
     def over_numpy(self) -> float | None:
@@ -54,7 +54,7 @@ class TaskState:
         if self.best is None or self.latency is None:
             return None
         if rival_seconds(self.best, NUMPY) is None:
-            return self.yardstick.over_numpy(self.latency)
+            return self.baseline.over_numpy(self.latency)
         found = over_rival(self.best, NUMPY)
         return None if found is None else found.value
 

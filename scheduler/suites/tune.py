@@ -1,4 +1,4 @@
-"""Tune a suite: open the database, check the workloads, measure yardsticks, run."""
+"""Tune a suite: open the database, check the workloads, measure baselines, run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tilewright.scheduler.suites.objective import Objective, as_objective
 from tilewright.scheduler.suites.progress import OnSuiteProgress, SuiteResult
 from tilewright.scheduler.suites.suite import Suite, as_suite
 from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.tuning.baseline import (
+    SHARE,
+    Baseline,
+    has_library,
+    measure_baselines,
+)
 from tilewright.scheduler.tuning.budget import Budget, Effort, budget_for
 from tilewright.scheduler.tuning.set_up import search_options, set_up
-from tilewright.scheduler.tuning.yardstick import (
-    SHARE,
-    Yardstick,
-    has_library,
-    measure_yardsticks,
-)
 from tilewright.scheduler.watching import each_of
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics
@@ -79,23 +79,23 @@ def tune_suite(
         check_memory_of(suite, target)
         began += build_helpers(target)
     with set_up(suite, target, database, executor, progress, budget.until(began)) as run:
-        yardsticks = _measured_yardsticks(suite, target, budget, run.show)
+        baselines = _measured_baselines(suite, target, budget, run.show)
         there = (target, run.database, run.executor, goal)
-        tuner = SuiteTuner(suite, *there, yardsticks=yardsticks, **options)
+        tuner = SuiteTuner(suite, *there, baselines=baselines, **options)
         report = each_of(run.show.progress, on_progress)
         result = tuner.run(budget.trials, budget.seconds, patience, report, began)
         run.show.result(result)
     return result
 
 
-def _measured_yardsticks(
+def _measured_baselines(
     suite: Suite, target: Target, budget: Budget, show: Display
-) -> list[Yardstick]:
-    """Yardsticks of the workloads, measured in a share of the time; ``show`` is told of them."""
+) -> list[Baseline]:
+    """Measure baselines of the workloads, in a share of the time, and tell ``show``."""
     workloads = [member.workload for member in suite.members]
-    yardsticks = measure_yardsticks(workloads, target, SHARE * budget.seconds)
-    show.compare_with(yardsticks)
-    return yardsticks
+    baselines = measure_baselines(workloads, target, SHARE * budget.seconds)
+    show.compare_with(baselines)
+    return baselines
 
 
 def check_suite(

@@ -28,13 +28,13 @@ from tilewright.scheduler.suites.progress import OnSuiteProgress, SuiteResult
 from tilewright.scheduler.suites.shared_model import SharedModel, sharing_search
 from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.suites.watch import Watch
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.loop import Tuning
 from tilewright.scheduler.tuning.pace import Worth
 from tilewright.scheduler.tuning.progress import Ledger
 from tilewright.scheduler.tuning.runs.run_log import new_run
 from tilewright.scheduler.tuning.task import Task
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
@@ -51,7 +51,7 @@ class SuiteTuner:
     Each is a :class:`scheduler.tuning.task.Task`, so that a killed run goes on where it was; all
     share a cost model. Others may use ``executor`` too. ``allocation`` decides which is next,
     ``worths`` what the final comparison of each is worth.
-    ``yardsticks`` are what each is compared with. Schedules are taken from ``spaces`` if they are
+    ``baselines`` are what each is compared with. Schedules are taken from ``spaces`` if they are
     given, and else from all templates that ``numerics`` allows. ``make_search``, or the search that
     ``strategy`` names, takes the place of that under the shared model.
     """
@@ -68,7 +68,7 @@ class SuiteTuner:
         model: CostModel | None = None,
         session: str = "",
         command: str = "",
-        yardsticks: Sequence[Yardstick] | None = None,
+        baselines: Sequence[Baseline] | None = None,
         spaces: Sequence[Space] | None = None,
         make_search: Callable[[Space], Search] | None = None,
         configuration: Mapping[str, object] | None = None,
@@ -87,7 +87,7 @@ class SuiteTuner:
             {} if make_search else {"search": strategy}
         )
         self._configuration |= {"numerics": str(numerics)}
-        self._yardsticks = yardsticks or [Yardstick(m.workload) for m in suite.members]
+        self._baselines = baselines or [Baseline(m.workload) for m in suite.members]
         self._make_search = make_search or self._strategic_search
 
     def run(
@@ -106,7 +106,7 @@ class SuiteTuner:
         budget = Budget(trials, seconds, patience)
         ledger = Ledger(began, busy=lambda: any(task.pending for task in tasks))
         watch = Watch(
-            self.suite.members, self._yardsticks, self._objective, budget, ledger, on_progress
+            self.suite.members, self._baselines, self._objective, budget, ledger, on_progress
         )
 
         def worth(place: int) -> Worth:
@@ -128,17 +128,17 @@ class SuiteTuner:
         self, place: int, budget: Budget, ledger: Ledger, watch: Watch, worth: Callable[[], Worth]
     ) -> Task:
         space, executor, parts = self._space(place), self._executor, len(self.suite.members)
-        yardstick, seconds = self._yardsticks[place], budget.seconds / parts
+        baseline, seconds = self._baselines[place], budget.seconds / parts
         return Task(
             space,
             self._database,
             executor,
             partial(self._make_search, space),
-            default_pace(space, executor.batch, budget.trials // parts, seconds, yardstick.start),
+            default_pace(space, executor.batch, budget.trials // parts, seconds, baseline.start),
             ledger,
             new_run(
                 space,
-                yardstick,
+                baseline,
                 session=self._session,
                 command=self._command,
                 seed=self._seed,
@@ -147,7 +147,7 @@ class SuiteTuner:
             partial(watch.report, place),
             self._model,
             worth,
-            yardstick.rivals,
+            baseline.rivals,
             rivals_last=True,
         )
 

@@ -15,10 +15,10 @@ from tilewright.scheduler.suites.progress import (
     TaskState,
 )
 from tilewright.scheduler.suites.suite import Member
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.progress import Ledger, Stop
 from tilewright.scheduler.tuning.task import Task
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.target import Target
 
 
@@ -27,7 +27,7 @@ class Watch:
     """Follows the tasks of a suite, and reports their state to ``on_progress``."""
 
     members: Sequence[Member]
-    yardsticks: Sequence[Yardstick]
+    baselines: Sequence[Baseline]
     objective: Objective
     budget: Budget
     ledger: Ledger
@@ -82,17 +82,17 @@ class Watch:
             self.history.append((progress.trials, progress.elapsed, value))
 
     def _states(self) -> tuple[TaskState, ...]:
-        return tuple(starmap(_state, zip_longest(self.members, self.yardsticks, self.tasks)))
+        return tuple(starmap(_state, zip_longest(self.members, self.baselines, self.tasks)))
 
 
-def _state(member: Member, yardstick: Yardstick, task: Task | None) -> TaskState:
+def _state(member: Member, baseline: Baseline, task: Task | None) -> TaskState:
     """Say where a workload stands; one without a task has been left out for want of time."""
     if task is None:
-        return TaskState(member, yardstick, 0, 0, 0, 0, {}, None, None, Stop.SECONDS)
+        return TaskState(member, baseline, 0, 0, 0, 0, {}, None, None, Stop.SECONDS)
     board = task.board
     return TaskState(
         member=member,
-        yardstick=yardstick,
+        baseline=baseline,
         trials=board.trials,
         resumed=board.resumed,
         pending=task.pending,

@@ -22,6 +22,7 @@ from tilewright.scheduler.defaults import (
 from tilewright.scheduler.limits import check_memory
 from tilewright.scheduler.strategies.registry import EVOLUTIONARY, factory
 from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget, Effort, budget_for
 from tilewright.scheduler.tuning.loop import Tuning
 from tilewright.scheduler.tuning.progress import Ledger, Progress, Stop, TuningResult
@@ -29,7 +30,6 @@ from tilewright.scheduler.tuning.runs.run_log import new_run
 from tilewright.scheduler.tuning.set_up import search_options, set_up
 from tilewright.scheduler.tuning.task import Report, Task
 from tilewright.scheduler.tuning.transfer import transfer
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.scheduler.watching import each_of
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.operators import as_workload
@@ -75,7 +75,7 @@ class Tuner:
         batch: int | None = None,
         session: str = "",
         command: str = "",
-        yardstick: Yardstick | None = None,
+        baseline: Baseline | None = None,
         model: CostModel | None = None,
         configuration: Mapping[str, object] | None = None,
         strategy: str = EVOLUTIONARY,
@@ -93,7 +93,7 @@ class Tuner:
         self._strategy = strategy
         self._configuration = dict(configuration or {}) | ({} if search else {"search": strategy})
         self._configuration |= {"numerics": str(numerics)}
-        self._yardstick = yardstick or Yardstick(workload)
+        self._baseline = baseline or Baseline(workload)
 
     def run(
         self,
@@ -130,11 +130,11 @@ class Tuner:
             self._database,
             executor,
             self._make_search,
-            default_pace(self.space, batch, budget.trials, budget.seconds, self._yardstick.start),
+            default_pace(self.space, batch, budget.trials, budget.seconds, self._baseline.start),
             ledger,
             new_run(
                 self.space,
-                self._yardstick,
+                self._baseline,
                 session=self._session,
                 command=self._command,
                 seed=self._seed,
@@ -142,7 +142,7 @@ class Tuner:
             ),
             report,
             self._model,
-            rivals=self._yardstick.rivals,
+            rivals=self._baseline.rivals,
         )
 
     def _make_search(self) -> Search:

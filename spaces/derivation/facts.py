@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.spaces.derivation.chains.chain import Chain, chains
-from tilewright.spaces.derivation.products.places import Place
+from tilewright.spaces.derivation.products.addresses import Address
 from tilewright.spaces.derivation.products.prologue import Load, loads
 from tilewright.spaces.derivation.products.roles import ROLES, Roles, roles_of
 from tilewright.spaces.derivation.work import Work, work
@@ -104,7 +104,7 @@ def _factor(found: Roles, load: Load) -> FactorFacts:
     return FactorFacts(str(load.value), reads, load.obstacle)
 
 
-def _read(found: Roles, place: Place) -> ReadFacts:
+def _read(found: Roles, place: Address) -> ReadFacts:
     steps = tuple((name, place.step(getattr(found, name))) for name in ROLES)
     return ReadFacts(place.name, str(place.offset), steps, tuple(str(b) for b in place.bounds))
 

@@ -41,7 +41,7 @@ BEFORE = {"argmax": "above", "argmin": "below"}
 
 
 @dataclass(frozen=True)
-class Access:
+class ElementAccess:
     """Says how a target loads and stores elements: C for a place, which is a C expression. The bits
     of numbers in :data:`~spaces.loops.numbers.FORMATS` are loaded and stored as whole numbers."""
 
@@ -58,7 +58,7 @@ class NestCode:
     plan: Plan
     nest: Nest
     arrays: Mapping[str, str]
-    access: Access
+    access: ElementAccess
 
     @property
     def stage(self) -> Stage:

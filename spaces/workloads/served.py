@@ -8,9 +8,9 @@ from math import prod
 from typing import Any
 
 from tilewright.spaces.derivation.algebra import ONE
+from tilewright.spaces.derivation.products.addresses import address_of
 from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.loops import Loop, loops
-from tilewright.spaces.derivation.products.places import place
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.errors import InputError
@@ -154,7 +154,10 @@ class _Matmul:
 
     def _whole(self, read: Read) -> Form:
         """The place of a read that has all of a dense operand, each element at a point."""
-        operand, found = self.program.operand[read.name], place(self.program, self.indexing, read)
+        operand, found = (
+            self.program.operand[read.name],
+            address_of(self.program, self.indexing, read),
+        )
         parts = {p.name: p for split in self.indexing.splits.values() for p in split.parts}
         terms = dict(found.offset.terms)
         whole = set(terms) <= set(parts) and not found.offset.constant and not found.bounds

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.database import figures
 from experiments.database.filling import ATTEMPTS, FINALISTS, fill, prepared, shape
-from experiments.database.places import Files
+from experiments.database.storage import Files
 from tilewright.measure.database import Database
 from tilewright.measure.testing.made_up import TARGET
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from experiments.suites.comparison import COMPARISONS, CONTENDERS, GRADIENT, LATER, compare
+from experiments.suites.cpu_sets import Processes, everywhere, side_by_side
 from experiments.suites.finalists import judged
 from experiments.suites.halving import fields, finalists, regret
-from experiments.suites.places import Processes, everywhere, side_by_side
 from experiments.suites.winners import medians, standard_error, weighted_sums
 from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.spaces.operators import workload

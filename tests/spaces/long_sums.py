@@ -113,20 +113,20 @@ def drawn(program: Program, draw: Draw, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class ErrorBound:
     """What a reduction is exactly, and how far off it may be, relative to that."""
 
     exact: np.ndarray
     error: float
 
     @staticmethod
-    def of(reduction: Reduction, program: Program, inputs: Mapping[str, np.ndarray]) -> Yardstick:
+    def of(reduction: Reduction, program: Program, inputs: Mapping[str, np.ndarray]) -> ErrorBound:
         """By the error of NumPy's."""
         (name,) = (output.name for output in program.outputs)
         exact = evaluate(program, inputs)[name].astype(np.float64)
         plain = reduction.plain(*terms_last(program, inputs))
         error = float(np.max(np.abs(plain - exact) / np.abs(exact)))
-        return Yardstick(exact, TIMES * max(error, FLOOR))
+        return ErrorBound(exact, TIMES * max(error, FLOOR))
 
     def off(self, found: np.ndarray) -> float:
         """By how much a result is off, relative to what is exact."""

@@ -28,7 +28,7 @@ WIDE = 25
 
 
 @dataclass(frozen=True)
-class Given:
+class OperandArray:
     """An operand in memory: ``pointer`` is C text of its first element's address."""
 
     array: Array
@@ -54,7 +54,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StageArray:
     """A stage in the workspace, dense: whole numbers; or values, lows and highs, and then a byte
     each that says whether anything goes. ``offset`` is where, in bytes; ``row`` the dimension, if
     there is one, along which it has the rows of a piece alone."""
@@ -104,14 +104,14 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Coded(Approximation):
+class CodeMeaning(Approximation):
     """The meaning of expressions at one point. ``axes`` are variables, and ``extents`` their ends;
     ``row``, if there is one, is the axis of the piece's rows, and the number of the row within
     them.
     """
 
     code: Statements
-    arrays: Mapping[str, Given | Kept]
+    arrays: Mapping[str, OperandArray | StageArray]
     axes: Mapping[str, Variable]
     extents: Mapping[str, int]
     row: tuple[str, Variable] | None = None
@@ -125,7 +125,7 @@ class Coded(Approximation):
         array, places, within = self.arrays[name], [], []
         known = {variable.name: self.extents[axis] for axis, variable in self.axes.items()}
         for dimension, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
-            if isinstance(array, Kept) and dimension == array.row and self.row:
+            if isinstance(array, StageArray) and dimension == array.row and self.row:
                 index = self.row[1]
             elif known.get(text(index), extent + 1) > extent:
                 whole = self.code.variable(f"(i64)({text(index)})", WHOLE)

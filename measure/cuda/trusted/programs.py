@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from tilewright.measure.cuda.trusted.meaning import WIDE, Given, Kept
+from tilewright.measure.cuda.trusted.meaning import WIDE, OperandArray, StageArray
 from tilewright.measure.cuda.trusted.oracle import allowed_operand
 from tilewright.measure.cuda.trusted.stages import StageKernel, Surroundings
 from tilewright.measure.cuda.trusted.statements import MATHEMATICS
@@ -67,7 +67,7 @@ def expect_program(program: Program, rows: int | None = None) -> Kernel:
     which = [rows_operand(rows)] if rows is not None else []
     read = [Argument(array, Role.IN) for array in (*program.operands, *which)]
     written = [Argument(array, Role.IN_OUT if rows else Role.OUT) for array in bounds]
-    given = {o.name: Given(o, f"in{n}") for n, o in enumerate(program.operands)}
+    given = {o.name: OperandArray(o, f"in{n}") for n, o in enumerate(program.operands)}
     first = len(read)
     ends = zip(program.outputs, bounds, strict=True)
     around = Surroundings(
@@ -96,7 +96,7 @@ def _stage_kernels(around: Surroundings) -> tuple[list[StageKernel], int]:
         if _is_read(program, stage.name):
             shape = tuple(map(around.extent, stage.axes))
             row = stage.axes.index(around.row_axis) if around.row_axis in stage.axes else None
-            kept = Kept(shape, kernel.is_integer, offset, row)
+            kept = StageArray(shape, kernel.is_integer, offset, row)
             offset += round_up(kept.bytes, ALIGNMENT)
             around = around.knowing({stage.name: kept})
         kernels.append(replace(kernel, around=around))

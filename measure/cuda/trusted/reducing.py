@@ -11,7 +11,7 @@ from math import prod
 from operator import mul
 from typing import Any
 
-from tilewright.measure.cuda.trusted.meaning import Coded
+from tilewright.measure.cuda.trusted.meaning import CodeMeaning
 from tilewright.measure.cuda.trusted.statements import CONDITION, DOUBLE, WHOLE, Variable, text
 from tilewright.spaces.derivation.rounding.approximate import Approximate
 from tilewright.spaces.derivation.rounding.reductions import (
@@ -44,11 +44,11 @@ class State:
         return f"{a} {self.join} {b}" if self.join in _OPERATORS else f"{self.join}({a}, {b})"
 
 
-Finish = Callable[[Coded, Sequence[Variable]], Approximate]
+Finish = Callable[[CodeMeaning, Sequence[Variable]], Approximate]
 """Computes a reduction from its states, once they have taken in everything."""
 
 
-def reduction(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], Finish]:
+def reduction(program: Program, stage: Stage, meaning: CodeMeaning) -> tuple[list[State], Finish]:
     """The states of a stage's reduction, their terms at one point, and what becomes of them."""
     if stage.reducer == "sum":
         return _sum(program, stage, meaning)
@@ -62,7 +62,7 @@ def reduction(program: Program, stage: Stage, meaning: Coded) -> tuple[list[Stat
     return _extreme(stage, body)
 
 
-def _sum(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], Finish]:
+def _sum(program: Program, stage: Stage, meaning: CodeMeaning) -> tuple[list[State], Finish]:
     terms = terms_of_sum(program, stage, meaning)
 
     def added(parts: Sequence[Any]) -> State:
@@ -75,7 +75,7 @@ def _sum(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], F
         size = text(reduce(mul, terms.sizes))
         states.append(State(DOUBLE, "0", "+", f"({size} < ex_infinity() ? {size} : 0.0)"))
 
-    def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
+    def finish(meaning: CodeMeaning, found: Sequence[Variable]) -> Approximate:
         value, *others = found
         if not others:
             return Approximate(value)
@@ -88,7 +88,7 @@ def _sum(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], F
 
 
 def _place(
-    program: Program, stage: Stage, meaning: Coded, body: Approximate
+    program: Program, stage: Stage, meaning: CodeMeaning, body: Approximate
 ) -> tuple[list[State], Finish]:
     """The number of a point among all that are reduced; 0 where there are none."""
     at, reducer = "0", stage.reducer or ""
@@ -100,7 +100,7 @@ def _place(
     if not settled:
         states += _contest(at, *ends_of_best(reducer, body))
 
-    def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
+    def finish(meaning: CodeMeaning, found: Sequence[Variable]) -> Approximate:
         at = f"{found[0]}.at"
         place = meaning.code.variable(f"{at} < 0 ? 0 : {at}", WHOLE)
         if settled:
@@ -145,13 +145,13 @@ def _whole(stage: Stage, body: Approximate) -> tuple[list[State], Finish]:
 
 
 def _product(
-    program: Program, stage: Stage, meaning: Coded, body: Approximate
+    program: Program, stage: Stage, meaning: CodeMeaning, body: Approximate
 ) -> tuple[list[State], Finish]:
     size = meaning.numbers.call("abs", [body.value]) + meaning.radius(body)
     states = [State(DOUBLE, "1", "*", text(part)) for part in (body.value, size)]
     terms = prod(program.shape(stage.over))
 
-    def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
+    def finish(meaning: CodeMeaning, found: Sequence[Variable]) -> Approximate:
         value, most = found
         return product_of_terms(meaning, value, most, terms)
 
@@ -165,7 +165,7 @@ def _extreme(stage: Stage, body: Approximate) -> tuple[list[State], Finish]:
     states = [State(DOUBLE, start, join, text(end)) for end in ends]
     states.append(State(CONDITION, "false", "||", text(b.free)))
 
-    def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
+    def finish(meaning: CodeMeaning, found: Sequence[Variable]) -> Approximate:
         value, *interval = found
         return Approximate(value, Interval(*interval))
 

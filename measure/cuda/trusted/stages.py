@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 
-from tilewright.measure.cuda.trusted.meaning import Coded, Given, Kept
+from tilewright.measure.cuda.trusted.meaning import CodeMeaning, OperandArray, StageArray
 from tilewright.measure.cuda.trusted.reducing import State, reduction
 from tilewright.measure.cuda.trusted.statements import WHOLE, Statements, Variable
 from tilewright.spaces.algebra.integers import ceil_div
@@ -36,14 +36,14 @@ class Surroundings:
     """
 
     program: Program
-    arrays: Mapping[str, Given | Kept]
+    arrays: Mapping[str, OperandArray | StageArray]
     bounds: Mapping[str, tuple[Array, str]]
     signature: str
     row_axis: str | None = None
     rows: int = 0
     which: str = ""
 
-    def knowing(self, arrays: Mapping[str, Given | Kept]) -> Surroundings:
+    def knowing(self, arrays: Mapping[str, OperandArray | StageArray]) -> Surroundings:
         """Return the same with further arrays."""
         return replace(self, arrays={**self.arrays, **arrays})
 
@@ -177,13 +177,13 @@ class StageKernel:
         yield "tw::sync_block();"
         yield "}"
 
-    def _stored(self, code: Statements, meaning: Coded, found: Approximate) -> Iterator[str]:
+    def _stored(self, code: Statements, meaning: CodeMeaning, found: Approximate) -> Iterator[str]:
         """Statements that keep an element for later stages, and what is allowed of an output."""
         stores: list[str] = []
         name = self.stage.name
         if name in self.around.arrays:
             kept = self.around.arrays[name]
-            assert isinstance(kept, Kept)
+            assert isinstance(kept, StageArray)
             stores += kept.store(found, "element")
         if name in self.around.bounds:
             output = next(o for o in self.around.program.outputs if o.name == name)
@@ -199,14 +199,14 @@ class StageKernel:
         yield from stores
         yield "}"
 
-    def _meaning(self, code: Statements, axes: Sequence[str]) -> Coded:
+    def _meaning(self, code: Statements, axes: Sequence[str]) -> CodeMeaning:
         program, row_axis = self.around.program, self.around.row_axis
         row = None
         if row_axis is not None and row_axis in self.stage.axes:
             row = row_axis, Variable(code, "row", WHOLE)
         variables = {axis: Variable(code, self._name(axis), WHOLE) for axis in axes}
         rules = Rules(code, program.computed_in, absorbs=True)
-        return Coded(rules, code, self.around.arrays, variables, program.extent, row)
+        return CodeMeaning(rules, code, self.around.arrays, variables, program.extent, row)
 
     def _name(self, axis: str) -> str:
         """Name an axis in C, independent of its name in the program."""

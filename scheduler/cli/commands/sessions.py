@@ -117,14 +117,14 @@ def _is_wanted(session: Session, selection: Selection) -> bool:
 
 def _row(session: Session, now: float) -> tuple[str, ...]:
     from tilewright.scheduler.cli.output import clock, moment
-    from tilewright.scheduler.tuning.runs.sessions import State
+    from tilewright.scheduler.tuning.runs.sessions import SessionState
 
     first, state = session.runs[0], session.state(now)
     more = f" and {len(session.runs) - 1} more" if len(session.runs) > 1 else ""
     words = {
-        State.RUNNING: "running",
-        State.LOST: f"lost, {_last_heard(now - session.heartbeat)}",
-        State.ENDED: f"ended: {session.reasons}",
+        SessionState.RUNNING: "running",
+        SessionState.LOST: f"lost, {_last_heard(now - session.heartbeat)}",
+        SessionState.ENDED: f"ended: {session.reasons}",
     }
     lasted = clock(session.lasted)
     targets = "; ".join(dict.fromkeys(run.target.summary for run in session.runs))

@@ -20,7 +20,7 @@ from tilewright.scheduler.cli.display.suite_json import SuiteJson
 from tilewright.scheduler.cli.options import Format
 from tilewright.scheduler.cli.output import can_redraw
 from tilewright.scheduler.suites.suite import Suite
-from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
@@ -32,7 +32,7 @@ class Display(Protocol):
 
     def __exit__(self, *error: object) -> None: ...
 
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+    def compare_with(self, baselines: Sequence[Baseline]) -> None:
         """Tell what each workload is compared with, as soon as that is measured."""
         ...
 
@@ -76,7 +76,7 @@ def display_in_python(what: Workload | Suite, target: Target) -> Display:
     display of the command line elsewhere."""
     course = _course(what, target)
     if isinstance(what, Workload):
-        course.comparison([Yardstick(what)])  # no peak is measured for it
+        course.comparison([Baseline(what)])  # no peak is measured for it
     if is_notebook():
         return NotebookDisplay(course)
     return LiveTable(course) if can_redraw() else PlainLines(course)

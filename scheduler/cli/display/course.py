@@ -23,8 +23,8 @@ from tilewright.scheduler.cli.display.progress import (
     trials_of,
 )
 from tilewright.scheduler.cli.output import facts, percent, seconds
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.progress import Progress, TuningResult
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.spelling import short_text
 from tilewright.spaces.workloads.workload import Workload
@@ -44,7 +44,7 @@ class Course(Protocol):
         """The line that a run begins with."""
         ...
 
-    def comparison(self, yardsticks: Sequence[Yardstick]) -> str:
+    def comparison(self, baselines: Sequence[Baseline]) -> str:
         """A line on what the run is compared with; empty if that is nothing."""
         ...
 
@@ -75,7 +75,7 @@ class WorkloadCourse:
         self.latest: Progress | None = None
         self._title, self._session = f"{short_text(workload)} on {target.summary}", session
         self._verbose = verbose
-        self._yardstick = Yardstick(workload)
+        self._baseline = Baseline(workload)
         self._begun = False
         self._said: float | None = None  # the latency of the best that was last said
 
@@ -83,15 +83,15 @@ class WorkloadCourse:
         """See :class:`Course`."""
         return beginning(self._title, self._session)
 
-    def comparison(self, yardsticks: Sequence[Yardstick]) -> str:
+    def comparison(self, baselines: Sequence[Baseline]) -> str:
         """See :class:`Course`."""
-        [yardstick] = yardsticks
-        self._yardstick, self._begun = yardstick, True
+        [baseline] = baselines
+        self._baseline, self._begun = baseline, True
         words = []
-        if yardstick.peak_gflops is not None:
-            words.append(f"peak of this machine: {yardstick.peak_gflops:.1f} GFLOP/s")
-        if yardstick.numpy_seconds is not None:
-            words.append(f"NumPy's product, timed once: {seconds(yardstick.numpy_seconds)}")
+        if baseline.peak_gflops is not None:
+            words.append(f"peak of this machine: {baseline.peak_gflops:.1f} GFLOP/s")
+        if baseline.numpy_seconds is not None:
+            words.append(f"NumPy's product, timed once: {seconds(baseline.numpy_seconds)}")
         return "; ".join(words)
 
     def news(self, progress: Progress) -> str:
@@ -122,13 +122,13 @@ class WorkloadCourse:
             rows += [
                 ("trials", trials_of(progress)),
                 ("failures", failures_of(progress)),
-                *figures(self._yardstick, progress.best.score if progress.best else None),
+                *figures(self._baseline, progress.best.score if progress.best else None),
             ]
         return [facts([*rows, ("time", passed)])]
 
     def outcome(self, result: TuningResult) -> list[RenderableType]:
         """See :class:`Course`."""
-        found = outcome(result, self._yardstick, self._session)
+        found = outcome(result, self._baseline, self._session)
         if not found:
             return []
         return [facts(found), Text(), leaders_table(result.leaders)]
@@ -143,8 +143,8 @@ class WorkloadCourse:
         if score is None:
             return "no right kernel yet"
         self._said = score
-        words = [seconds(score), self._yardstick.rate(score)]
-        if (share := self._yardstick.of_peak(score)) is not None:
+        words = [seconds(score), self._baseline.rate(score)]
+        if (share := self._baseline.of_peak(score)) is not None:
             words.append(f"{percent(share)} of peak")
         return ", ".join(words)
 

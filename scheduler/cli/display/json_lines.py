@@ -12,8 +12,8 @@ from tilewright.measure.records.measurement import NUMPY, Measurement
 from tilewright.measure.records.ranking import SEARCH
 from tilewright.scheduler.cli.display.progress import AnyProgress
 from tilewright.scheduler.cli.output import put
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.progress import Progress, TuningResult
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
@@ -25,7 +25,7 @@ class JsonLines:
 
     def __init__(self, workload: Workload, target: Target, session: str) -> None:
         self._workload, self._target, self._session = workload, target, session
-        self._yardstick = Yardstick(workload)
+        self._baseline = Baseline(workload)
 
     def __enter__(self) -> Self:
         print_line(
@@ -40,9 +40,9 @@ class JsonLines:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+    def compare_with(self, baselines: Sequence[Baseline]) -> None:
         """See :class:`scheduler.cli.display.choice.Display`."""
-        [self._yardstick] = yardsticks
+        [self._baseline] = baselines
 
     def progress(self, progress: Progress) -> None:
         """Print one trial; the start of a phase is none."""
@@ -93,9 +93,9 @@ class JsonLines:
             return None
         return {
             "latency_s": score,
-            "gflops": self._yardstick.gflops(score),
-            "of_peak": self._yardstick.of_peak(score),
-            "over_numpy": self._yardstick.over_numpy(score),
+            "gflops": self._baseline.gflops(score),
+            "of_peak": self._baseline.of_peak(score),
+            "over_numpy": self._baseline.over_numpy(score),
         }
 
 

@@ -15,7 +15,7 @@ from tilewright.scheduler.cli.display.progress import remaining
 from tilewright.scheduler.cli.display.workers import workers_table
 from tilewright.scheduler.cli.output import clock, console
 from tilewright.scheduler.cli.text import plain
-from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.scheduler.tuning.baseline import Baseline
 
 if TYPE_CHECKING:
     from tilewright.measure.cluster.status import DriverStatus
@@ -47,9 +47,9 @@ class LiveTable:
     def __exit__(self, *error: object) -> None:
         self._live.stop()
 
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+    def compare_with(self, baselines: Sequence[Baseline]) -> None:
         """Print what the run is compared with, if there is something."""
-        self._say(self._course.comparison(yardsticks))
+        self._say(self._course.comparison(baselines))
 
     def progress(self, progress: Any) -> None:
         """Print what has happened, if it is worth a line. The table shows the rest when it is

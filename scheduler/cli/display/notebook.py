@@ -15,7 +15,7 @@ from tilewright.scheduler.cli.display.course import Course
 from tilewright.scheduler.cli.display.progress import remaining
 from tilewright.scheduler.cli.output import clock
 from tilewright.scheduler.cli.text import plain
-from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.scheduler.tuning.baseline import Baseline
 
 SECONDS = 0.5  # between two updates; each is a message to the browser
 WIDTH = 100  # characters of a line
@@ -46,9 +46,9 @@ class NotebookDisplay:
     def __exit__(self, *error: object) -> None:
         """Nothing is left to do: the output stays as it is."""
 
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+    def compare_with(self, baselines: Sequence[Baseline]) -> None:
         """Show what the run is compared with, if there is something."""
-        self._note(self._course.comparison(yardsticks))
+        self._note(self._course.comparison(baselines))
 
     def progress(self, progress: Any) -> None:
         """Show what has happened, and where the run stands."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from tilewright.scheduler.cli.display.course import Course
 from tilewright.scheduler.cli.display.lines import Lines
 from tilewright.scheduler.cli.output import show
-from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.scheduler.tuning.baseline import Baseline
 
 
 class PlainLines:
@@ -29,9 +29,9 @@ class PlainLines:
     def __exit__(self, *error: object) -> None:
         self._lines.end()
 
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+    def compare_with(self, baselines: Sequence[Baseline]) -> None:
         """Print what the run is compared with, if there is something."""
-        self._lines.say(self._course.comparison(yardsticks))
+        self._lines.say(self._course.comparison(baselines))
 
     def progress(self, progress: Any) -> None:
         """Print what has happened, if it is worth a line."""

@@ -8,8 +8,8 @@ from tilewright.measure.records.measurement import NUMPY, Measurement
 from tilewright.scheduler.cli.output import clock, estimated, percent, seconds, times
 from tilewright.scheduler.cli.text import counted
 from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.progress import Progress, TuningResult
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.registry import note_on
 from tilewright.spaces.workloads.spelling import short_text
 
@@ -17,7 +17,7 @@ AnyProgress = Progress | SuiteProgress
 LIBRARY = "over NumPy's BLAS"
 
 
-def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tuple[str, str]]:
+def outcome(result: TuningResult, baseline: Baseline, session: str) -> list[tuple[str, str]]:
     """The outcome of a run as pairs of name and value; empty if no kernel was right."""
     best = result.best
     if best is None:
@@ -28,7 +28,7 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
         ("target", result.target.summary),
         ("schedule", str(best.schedule)),
         *([("note", note)] if note else []),
-        *found(yardstick, best),
+        *found(baseline, best),
         *_over_the_first(result),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
         *([("session", session)] if session else []),
@@ -45,45 +45,45 @@ def _over_the_first(result: TuningResult) -> list[tuple[str, str]]:
     return [("over the first kernel", f"{ratio}, found at trial {trial}")]
 
 
-def found(yardstick: Yardstick, best: Measurement) -> list[tuple[str, str]]:
+def found(baseline: Baseline, best: Measurement) -> list[tuple[str, str]]:
     """The latency of what was found, its interval, how it compares with what is known, and whether
     the machine was busy, as names and values."""
-    known = dict(figures(yardstick, best.score))
+    known = dict(figures(baseline, best.score))
     estimate = latency(best)
     if estimate is not None:
-        known["best"] = f"{estimated(estimate, seconds)}, {yardstick.rate(estimate.value)}"
+        known["best"] = f"{estimated(estimate, seconds)}, {baseline.rate(estimate.value)}"
     if LIBRARY in known:
-        known[LIBRARY] = _over_numpy(yardstick, best)
+        known[LIBRARY] = _over_numpy(baseline, best)
     if words := why_busy(best):
         known["the machine was busy"] = words
     return list(known.items())
 
 
-def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
+def figures(baseline: Baseline, best: float | None) -> list[tuple[str, str]]:
     """The latency of the best, and how it compares with what is known, as names and values."""
     if best is None:
         return [("best", "none yet")]
-    known = [("best", f"{seconds(best)}, {yardstick.rate(best)}")]
-    if (share := yardstick.of_peak(best)) is not None:
+    known = [("best", f"{seconds(best)}, {baseline.rate(best)}")]
+    if (share := baseline.of_peak(best)) is not None:
         known.append(("of measured peak", percent(share)))
-    if (ratio := yardstick.over_numpy(best)) is not None:
-        known.append((LIBRARY, f"{times(ratio)}{_alone(yardstick)}"))
+    if (ratio := baseline.over_numpy(best)) is not None:
+        known.append((LIBRARY, f"{times(ratio)}{_alone(baseline)}"))
     return known
 
 
-def _over_numpy(yardstick: Yardstick, best: Measurement) -> str:
+def _over_numpy(baseline: Baseline, best: Measurement) -> str:
     """How many times as fast as NumPy, which was timed in turns with the best, or else once, before
     all others."""
     if (ratio := over_rival(best, NUMPY)) is not None:
-        return f"{estimated(ratio, times)}, timed in turns{_alone(yardstick)}"
+        return f"{estimated(ratio, times)}, timed in turns{_alone(baseline)}"
     if rival_seconds(best, NUMPY) is not None:
         return "not to be said: several threads wait for one another longer on a busy machine"
-    ratio_once = None if best.score is None else yardstick.over_numpy(best.score)
-    return f"{times(ratio_once)}, timed once, before all others{_alone(yardstick)}"
+    ratio_once = None if best.score is None else baseline.over_numpy(best.score)
+    return f"{times(ratio_once)}, timed once, before all others{_alone(baseline)}"
 
 
-def _alone(yardstick: Yardstick) -> str:
-    return ", which does the product alone" if yardstick.workload.words.get("epilogue") else ""
+def _alone(baseline: Baseline) -> str:
+    return ", which does the product alone" if baseline.workload.words.get("epilogue") else ""
 
 
 def trials_of(progress: AnyProgress) -> str:

@@ -24,7 +24,7 @@ from tilewright.scheduler.cli.output import facts, seconds
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
 from tilewright.scheduler.suites.suite import Suite
-from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.spaces.target import Target
 
 
@@ -44,11 +44,11 @@ class SuiteCourse:
         """See :class:`scheduler.cli.display.course.Course`."""
         return beginning(self._title, self._session)
 
-    def comparison(self, yardsticks: Sequence[Yardstick]) -> str:
+    def comparison(self, baselines: Sequence[Baseline]) -> str:
         """NumPy's weighted sum, if all of it is known."""
         self._begun = True
         weights = [member.weight for member in self._suite.members]
-        theirs = [yardstick.numpy_seconds for yardstick in yardsticks]
+        theirs = [baseline.numpy_seconds for baseline in baselines]
         total = Objective.LATENCY.evaluate(weights, theirs, theirs)
         return "" if total is None else f"NumPy's products: weighted sum {seconds(total)}"
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from tilewright.scheduler.cli.display.json_lines import print_line, trial
 from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult, TaskState
 from tilewright.scheduler.suites.suite import Suite
-from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.spaces.target import Target
 
 
@@ -41,7 +41,7 @@ class SuiteJson:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+    def compare_with(self, baselines: Sequence[Baseline]) -> None:
         """Print nothing: the result has the comparison."""
 
     def progress(self, progress: SuiteProgress) -> None:

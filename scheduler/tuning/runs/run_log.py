@@ -15,8 +15,8 @@ from tilewright.measure.records.record import Record
 from tilewright.measure.records.run import Proposal, Run
 from tilewright.measure.tables.retries import UnavailableError
 from tilewright.scheduler.strategies.search import Proposed
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.runs.process import this_process
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
@@ -94,7 +94,7 @@ class RunLog:
 
 def new_run(
     space: Space,
-    yardstick: Yardstick,
+    baseline: Baseline,
     session: str,
     command: str,
     seed: int,
@@ -113,8 +113,8 @@ def new_run(
         versions=versions(space) | {"process": this_process()},
         started_at=now,
         heartbeat=now,
-        peak_gflops=yardstick.peak_gflops,
-        library_seconds=yardstick.numpy_seconds,
+        peak_gflops=baseline.peak_gflops,
+        library_seconds=baseline.numpy_seconds,
     )
 
 

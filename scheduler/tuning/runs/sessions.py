@@ -37,7 +37,7 @@ DONE = {Stop.TRIALS, Stop.SECONDS, Stop.PATIENCE, Stop.EXHAUSTED}
 """Reasons of runs that came to their end."""
 
 
-class State(StrEnum):
+class SessionState(StrEnum):
     """The state of a job: running, lost or ended."""
 
     RUNNING = "running"
@@ -72,13 +72,13 @@ class Session:
         """Say why the runs that ended did."""
         return ", ".join(dict.fromkeys(run.reason for run in self.runs if run.reason))
 
-    def state(self, now: float) -> State:
+    def state(self, now: float) -> SessionState:
         """The state of the session at the time ``now``."""
         open = [run for run in self.runs if run.ended_at is None]
         if not open:
-            return State.ENDED
+            return SessionState.ENDED
         alive = any(_is_alive(run, now) for run in open)
-        return State.RUNNING if alive else State.LOST
+        return SessionState.RUNNING if alive else SessionState.LOST
 
     def to_json(self, now: float) -> dict[str, Any]:
         """The job and its state by the time ``now`` as a JSON object."""
@@ -122,7 +122,7 @@ def unfinished_runs(database: Database, name: str) -> list[UnfinishedRun]:
     if not runs:
         raise InputError(f"there is no session {shown(name)}; see tilewright list --sessions")
     session, now = _session(name, runs), time.time()
-    if session.state(now) is State.RUNNING:
+    if session.state(now) is SessionState.RUNNING:
         ago = f"{max(0.0, now - session.heartbeat):.0f} s ago"
         raise InputError(
             f"session {name} is running: its last heartbeat was {ago}; "

@@ -10,7 +10,7 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import entry_function
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
-from tilewright.spaces.loops.nest import Access, NestCode
+from tilewright.spaces.loops.nest import ElementAccess, NestCode
 from tilewright.spaces.loops.numbers import definitions
 from tilewright.spaces.loops.plan import Nest, Plan
 from tilewright.spaces.workloads.array import Array
@@ -28,7 +28,7 @@ C_TYPES = {
     "i64": "i64",
 }
 """C types of elements, by dtypes, and by the types of the workspace."""
-ACCESS = Access(
+ACCESS = ElementAccess(
     load=lambda kind, place: f"*({place})",
     store=lambda kind, place, value: f"*({place}) = ({C_TYPES[kind]})({value});",
     infinity="__builtin_inf()",

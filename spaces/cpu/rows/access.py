@@ -9,7 +9,7 @@ from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cpu.abi import ARRAY_TYPES
 from tilewright.spaces.cpu.rows.columns import Vector
 from tilewright.spaces.cpu.vectors.vector_code import loaded
-from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.rows.view import Rows
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
@@ -33,7 +33,7 @@ class RowAccess:
     lanes_are_rows: bool = False
     names: dict[tuple[object, ...], str] = field(default_factory=dict)
 
-    def pointer(self, place: Place) -> str:
+    def pointer(self, place: RowAddress) -> str:
         """The variable that points to the row's first column."""
         key = (place.array, place.offset, place.rows, place.gathers)
         if key not in self.names:
@@ -44,18 +44,18 @@ class RowAccess:
             self.names[key] = name
         return self.names[key]
 
-    def load(self, place: Place, vector: Vector) -> str:
+    def load(self, place: RowAddress, vector: Vector) -> str:
         """A vector of what is read."""
         return self._load(place, self._where(place, vector), vector.left)
 
-    def of_row(self, place: Place, shift: int, left: str | None) -> str:
+    def of_row(self, place: RowAddress, shift: int, left: str | None) -> str:
         """What is the same along a row: one value in all lanes, or each lane's row's own."""
         if not self.lanes_are_rows:
             return f"tw_splat_{self._dtype(place)}({self._start(place)})"
         where = f"{self._start(place)} + {shift * place.rows[-1]}"
         return self._load(place, where, left)
 
-    def store(self, place: Place, value: str, vector: Vector, streaming: bool) -> str:
+    def store(self, place: RowAddress, value: str, vector: Vector, streaming: bool) -> str:
         """The line that stores a vector."""
         dtype, step = self._dtype(place), self._lane_step(place)
         where = self._where(place, vector)
@@ -71,11 +71,11 @@ class RowAccess:
             return f"tw_numbers(tw_ramp({self.at[span] + shift}))"
         return f"tw_set((float){self.at[span]})"
 
-    def store_one(self, place: Place, value: str) -> str:
+    def store_one(self, place: RowAddress, value: str) -> str:
         """The line that stores one value for the row."""
         return f"tw_store_first_{self._dtype(place)}({self._start(place)}, {value}, 1);"
 
-    def store_places(self, place: Place, value: str, vector: Vector) -> list[str]:
+    def store_places(self, place: RowAddress, value: str, vector: Vector) -> list[str]:
         """The lines that store a whole number for the row, or for each lane's row."""
         if not self.lanes_are_rows:
             return [f"*({self._start(place)}) = {value};"]
@@ -83,25 +83,25 @@ class RowAccess:
         where = f"({self._where(place, vector)})[{place.rows[-1]} * l]"
         return [f"for (long l = 0; l < {lanes}; l++) {where} = {value}[l];"]
 
-    def fetch(self, place: Place, vector: Vector) -> str:
+    def fetch(self, place: RowAddress, vector: Vector) -> str:
         """The line that fetches what the next row reads there."""
         where = vector.offset(place.columns) + place.rows[-1]
         return f"__builtin_prefetch({self.pointer(place)} + {where});"
 
-    def _lane_step(self, place: Place) -> int:
+    def _lane_step(self, place: RowAddress) -> int:
         """Elements from one lane to the next."""
         return place.rows[-1] if self.lanes_are_rows else place.columns[-1]
 
-    def _where(self, place: Place, vector: Vector) -> str:
+    def _where(self, place: RowAddress, vector: Vector) -> str:
         """C text of where the first lane is."""
         start = f"{self.pointer(place)} + {vector.offset(place.columns)}"
         shift = vector.shift * place.rows[-1]
         return f"{start} + {shift}" if shift else start
 
-    def _load(self, place: Place, where: str, left: str | None) -> str:
+    def _load(self, place: RowAddress, where: str, left: str | None) -> str:
         return loaded(self._dtype(place), where, self._lane_step(place), left)
 
-    def _start(self, place: Place) -> str:
+    def _start(self, place: RowAddress) -> str:
         """C text of where the row begins."""
         total = Index(constant=place.offset)
         for position, step in zip(self.at, place.rows, strict=True):
@@ -116,7 +116,7 @@ class RowAccess:
         assert drawn is not None
         return f"tw_entry(*({self._start(place)}), {drawn.below})"
 
-    def _dtype(self, place: Place) -> str:
+    def _dtype(self, place: RowAddress) -> str:
         array = self.rows.program.operand.get(place.array) or self._written[place.array]
         return array.dtype
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.rows.view import RowOutput, Rows
 from tilewright.spaces.derivation.scopes import special
 from tilewright.spaces.language.tree import Expression
@@ -16,7 +16,7 @@ class Held:
     scratch row, or at ``place`` in an output."""
 
     value: Expression
-    place: Place | None = None
+    place: RowAddress | None = None
 
 
 def worth_holding(rows: Rows) -> Expression | None:

@@ -16,7 +16,7 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cpu.rows.held import outputs_by_element
 from tilewright.spaces.cpu.rows.work import FORMS, registers, steps
 from tilewright.spaces.cpu.traffic import USABLE, even_shares, footprints, stays_far
-from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.quantities import filled
 from tilewright.spaces.template import Columns
 
@@ -152,7 +152,7 @@ def _shared(walks: _Walks) -> dict[str, Any]:
     }
 
 
-def _row_bytes(template: RowsTemplate, place: Place) -> float:
+def _row_bytes(template: RowsTemplate, place: RowAddress) -> float:
     """What a walk along one row reads there."""
     element = template.rows.program.operand[place.array].element.bytes
     spans = zip(template.rows.columns, place.columns, strict=True)

@@ -12,8 +12,8 @@ from typing import Any
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.layout import Strided, strided
+from tilewright.spaces.derivation.products.addresses import Address
 from tilewright.spaces.derivation.products.forms import Form
-from tilewright.spaces.derivation.products.places import Place
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import Gather, extent
 
@@ -27,7 +27,7 @@ class Gathered:
     out what depends on the ``batch``, which the factor's pointer has in it. Rows may be those that
     a table chooses: then :attr:`gather` says so."""
 
-    place: Place
+    place: Address
     batch: tuple[Part, ...]
     width: tuple[Part, ...]
     depth: tuple[Part, ...]
@@ -110,7 +110,7 @@ def at(form: Form, values: Mapping[Any, Index]) -> Index:
     return sum(terms, Index())
 
 
-def run_of(place: Place, parts: Sequence[Part]) -> int:
+def run_of(place: Address, parts: Sequence[Part]) -> int:
     """Elements side by side along ``parts``, from any multiple of a power of two that divides this
     on; 1 where neighbours are apart, or one may lie beyond a border and the other not."""
     bounded = {name for bound in place.bounds for name in bound.index.axes}

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.cuda.blocks.batch import product_number
 from tilewright.spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of, without
-from tilewright.spaces.derivation.products.places import Place
+from tilewright.spaces.derivation.products.addresses import Address
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
 from tilewright.spaces.language.meaning import Meaning
@@ -40,7 +40,7 @@ class PlacedBeside:
     product: ImplicitProduct
     name: str
     array: Array
-    place: Place
+    place: Address
     whole: ClassVar[bool] = True
 
     def step(self, width: int) -> int | None:
@@ -129,7 +129,7 @@ class ImplicitProduct:
         """Elements that lie side by side along the axis of stride 1, from any multiple of a power
         of two that divides this on; 1 along rows in segments, which begin anywhere."""
         if operand is self.output:
-            return run_of(Place(self.output.name, self.view.offset, (), None), self.view.columns)
+            return run_of(Address(self.output.name, self.view.offset, (), None), self.view.columns)
         if self.view.segments and operand is self.left and not self.left_runs_deep:
             return 1
         return self.gathered[operand is self.right].run

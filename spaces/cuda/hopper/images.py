@@ -11,7 +11,7 @@ from tilewright.spaces.cuda.blocks.gathered import Gathered
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
 from tilewright.spaces.cuda.hopper.tile import BLOCK, OperandTile, numbered
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
-from tilewright.spaces.derivation.products.places import Place
+from tilewright.spaces.derivation.products.addresses import Address
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import extent
 from tilewright.spaces.workloads.array import Array
@@ -55,7 +55,7 @@ class Images:
         return self.why_no_map(factor)
 
 
-def _images(place: Place, rows: tuple[Part, ...], columns: tuple[Part, ...]) -> Images | None:
+def _images(place: Address, rows: tuple[Part, ...], columns: tuple[Part, ...]) -> Images | None:
     """How what is read or written at a place lies, if so."""
     longer = [part for part in columns if part.extent > 1]
     apart = next((n for n in range(len(longer)) if place.step(longer[n:]) == 1), None)
@@ -103,7 +103,7 @@ def images_of_factor(gathered: Gathered) -> Images | None:
 def images_of(product: ImplicitProduct) -> Images | None:
     """How the output lies, if it is a matrix whose columns are neighbours, or are in each image."""
     view = product.view
-    written = Place(product.output.name, view.offset, (), None)
+    written = Address(product.output.name, view.offset, (), None)
     return _images(written, view.rows, view.columns)
 
 

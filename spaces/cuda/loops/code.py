@@ -14,7 +14,7 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES, parameters
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
-from tilewright.spaces.loops.nest import TYPES, Access, NestCode
+from tilewright.spaces.loops.nest import TYPES, ElementAccess, NestCode
 from tilewright.spaces.loops.numbers import FORMATS, definitions
 from tilewright.spaces.loops.plan import ELEMENT, Nest, Plan
 
@@ -36,7 +36,7 @@ def _store(kind: str, place: str, value: str) -> str:
     return f"tw::store_global({place}, {made});"
 
 
-ACCESS = Access(_load, _store, INFINITY)
+ACCESS = ElementAccess(_load, _store, INFINITY)
 
 
 @dataclass(frozen=True)

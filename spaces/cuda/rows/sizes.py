@@ -14,7 +14,7 @@ from tilewright.spaces.cuda.rows.merging import SLOT, exchange_bytes
 from tilewright.spaces.cuda.rows.source import PAIRED, widest
 from tilewright.spaces.cuda.rows.tile import RowTile
 from tilewright.spaces.cuda.target import WARP
-from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.rows.use import Use
 from tilewright.spaces.derivation.rows.view import Rows
 from tilewright.spaces.language.functions import REDUCERS
@@ -42,7 +42,7 @@ class RowSizes(RowTile, BlockResources):
     # -- arrays --------------------------------------------------------------------------------
 
     @cached_property
-    def streams(self) -> list[tuple[Array, Place]]:
+    def streams(self) -> list[tuple[Array, RowAddress]]:
         """The arrays that differ from element to element and from row to row, outputs too."""
         operand = self.rows.program.operand
         reads = [(operand[r.name], self.rows.places[r]) for r in self.plain.elements]
@@ -60,7 +60,7 @@ class RowSizes(RowTile, BlockResources):
         bytes = [16 // a.element.bytes for a, p in sides if self._is_stream(p)]
         return min([*widths, *bytes], default=1)
 
-    def _is_stream(self, place: Place) -> bool:
+    def _is_stream(self, place: RowAddress) -> bool:
         """Whether each row has elements of its own there."""
         return place.by_row or self.rows.row_count == 1
 

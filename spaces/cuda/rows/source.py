@@ -8,7 +8,7 @@ from math import prod
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.cuda.abi import C_TYPES
-from tilewright.spaces.derivation.rows.place import Place, Span
+from tilewright.spaces.derivation.rows.addresses import RowAddress, Span
 from tilewright.spaces.derivation.rows.view import Rows
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
@@ -31,7 +31,7 @@ def digits(position: str, spans: tuple[Span, ...]) -> list[Index]:
     return found
 
 
-def widest(place: Place, columns: tuple[Span, ...]) -> int:
+def widest(place: RowAddress, columns: tuple[Span, ...]) -> int:
     """The most elements, a power of two, that lie side by side and aligned wherever a vector of
     columns starts; 1 if columns are no neighbours."""
     if place.columns[-1] != 1:
@@ -51,7 +51,7 @@ class Access:
     rows: Rows
     array: Array
     argument: str
-    place: Place
+    place: RowAddress
     vector: int
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.spaces.cuda.occupancy import LINE, LINE_SLOTS, SECTOR, USABLE, Occupancy
 from tilewright.spaces.cuda.rows.sizes import RowSizes
 from tilewright.spaces.cuda.target import WARP, CudaTarget
-from tilewright.spaces.derivation.rows.place import Place
+from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.language.tree import Binary, Call, Expression
 from tilewright.spaces.quantities import filled, widened
 from tilewright.spaces.template import Columns
@@ -144,7 +144,7 @@ def _lines(sizes: RowSizes, c: Any, padded: Any) -> Any:
     return again + sum(padded * size / np.minimum(run, LINE) for size, run in sizes_of)
 
 
-def _run(place: Place, array: Array, c: Any) -> Any:
+def _run(place: RowAddress, array: Array, c: Any) -> Any:
     """Bytes side by side of what the lanes of a warp want at once."""
     across = c["lanes"] == "rows"
     lanes = np.minimum(np.where(across, c["block_rows"], c["row_threads"]), WARP)

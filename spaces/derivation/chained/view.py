@@ -22,8 +22,8 @@ from tilewright.spaces.derivation.chained.bounds import bounding_forms
 from tilewright.spaces.derivation.chained.gathered_scores import with_gathered_scores
 from tilewright.spaces.derivation.chains.chain import chain
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
+from tilewright.spaces.derivation.products.addresses import Address, address_of
 from tilewright.spaces.derivation.products.forms import Form, axes_of, entries, variable
-from tilewright.spaces.derivation.products.places import Place, place
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
 from tilewright.spaces.derivation.products.splitting import Indexing, Part, Split
@@ -79,7 +79,7 @@ class Chained:
     bounds: tuple[Form, ...]
     conditions: tuple[Comparison, ...]
     outputs: tuple[ChainedOutput, ...]
-    places: Mapping[Read, Place]
+    places: Mapping[Read, Address]
 
     @property
     def scaled_left(self) -> Expression:
@@ -298,10 +298,10 @@ class _Reader:
             raise InputError(f"{output.name} has not an element for each row")
         return ChainedOutput(output, value, offset, width.name in offset.axes)
 
-    def _places(self, bodies: Sequence[Expression]) -> Mapping[Read, Place]:
+    def _places(self, bodies: Sequence[Expression]) -> Mapping[Read, Address]:
         found = dict.fromkeys(read for body in bodies for read in body.value_reads)
         operands = [read for read in found if read.name in self.program.operand]
-        places = {read: place(self.program, self.indexing, read) for read in operands}
+        places = {read: address_of(self.program, self.indexing, read) for read in operands}
         if outside := [read for read, at in places.items() if at.bounds]:
             raise InputError(f"{outside[0]} may leave its array; rows and keys are read within")
         for read, at in places.items():

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.kept.view import KeptView
 from tilewright.spaces.derivation.maps.nest import Loop
+from tilewright.spaces.derivation.products.addresses import Bound
 from tilewright.spaces.derivation.products.forms import Form
-from tilewright.spaces.derivation.products.places import Bound
 
 Ranges = Mapping[str, tuple[int, int]]
 """The least and the greatest turn of each loop that code is for."""

@@ -17,8 +17,8 @@ from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.maps.nest import Loop, Nest
 from tilewright.spaces.derivation.maps.subjects import Subjects
 from tilewright.spaces.derivation.maps.view import Access, written_stages
+from tilewright.spaces.derivation.products.addresses import Bound
 from tilewright.spaces.derivation.products.forms import Limits
-from tilewright.spaces.derivation.products.places import Bound
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.derivation.maps.nest import Loop, Nest
+from tilewright.spaces.derivation.products.addresses import Address, address_of
 from tilewright.spaces.derivation.products.forms import Form, variable
-from tilewright.spaces.derivation.products.places import Place, place
 from tilewright.spaces.derivation.products.splitting import Indexing, Part, Split
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.affine import affine
@@ -64,7 +64,7 @@ class Subjects:
         return Nest(loops, forms, self._tables)
 
     @cached_property
-    def places(self) -> dict[Read, Place]:
+    def places(self) -> dict[Read, Address]:
         """The places where the reads find their elements."""
         return {read: self._place(read) for read in self.reads}
 
@@ -115,10 +115,10 @@ class Subjects:
             return self._indexing.form(node.left) - self._indexing.form(node.right)
         return self._indexing.form(node)
 
-    def _place(self, read: Read) -> Place:
+    def _place(self, read: Read) -> Address:
         if read.name not in self.program.operand:
             raise InputError(f"the map {read.name} is too long to be computed where it is read")
-        return place(self.program, self._indexing, read)
+        return address_of(self.program, self._indexing, read)
 
     @cached_property
     def _tables(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.spaces.derivation.products.places import Place, places, why_not_separable
+from tilewright.spaces.derivation.products.addresses import Address, addresses_of, why_not_separable
 from tilewright.spaces.derivation.products.roles import Roles
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.language.tree import Expression, Read
@@ -18,7 +18,7 @@ class Load:
     arrays have what it needs. ``obstacle`` says in words what keeps places from adding up."""
 
     value: Expression
-    places: tuple[Place, ...]
+    places: tuple[Address, ...]
     obstacle: str | None
 
     @property
@@ -36,6 +36,6 @@ def loads(program: Program, found: Roles) -> tuple[Load, Load]:
 
 
 def _load(program: Program, found: Roles, factor: Expression) -> Load:
-    all_places = places(program, found, factor)
+    all_places = addresses_of(program, found, factor)
     obstacles = (why_not_separable(place, found) for place in all_places)
     return Load(factor, all_places, next(filter(None, obstacles), None))

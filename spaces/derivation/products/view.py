@@ -24,8 +24,8 @@ import numpy as np
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.algebra import times
 from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.products.addresses import Address, address_of, why_not_separable
 from tilewright.spaces.derivation.products.forms import Entry, Form, Limits, variable
-from tilewright.spaces.derivation.products.places import Place, place, why_not_separable
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.errors import InputError
@@ -50,7 +50,7 @@ class Factor:
     """An operand that is multiplied: its place, and the index of each of its dimensions."""
 
     operand: Operand
-    place: Place
+    place: Address
     indices: tuple[Form, ...]
     gather: Gather | None = None
 
@@ -101,7 +101,7 @@ class PlacedProduct:
     offset: Form
     sum: Read
     value: Expression
-    places: Mapping[Read, Place] = field(hash=False)
+    places: Mapping[Read, Address] = field(hash=False)
     segments: Segments | None = None
 
     @property
@@ -232,14 +232,16 @@ def _rows_factor(program: Program, found: Roles) -> Factor:
     if not isinstance(read, Read) or gather is None:
         return _factor(program, found, read)
     indices = tuple(map(found.indexing.form, read.indices))
-    return Factor(program.operand[read.name], place(program, found.indexing, read), indices, gather)
+    return Factor(
+        program.operand[read.name], address_of(program, found.indexing, read), indices, gather
+    )
 
 
 def _gather(program: Program, found: Roles, read: Read) -> Gather | None:
     """The table of all rows' numbers, if that is how a factor is read and there is nothing else."""
     if read.name not in program.operand or len(found.rows) != 1:
         return None
-    at = place(program, found.indexing, read)
+    at = address_of(program, found.indexing, read)
     others = [(atom, c) for atom, c in at.offset.terms if not isinstance(atom, str)]
     if at.bounds or len(others) != 1 or set(found.role("rows")) & {a for a, _ in at.offset.terms}:
         return None
@@ -249,11 +251,11 @@ def _gather(program: Program, found: Roles, read: Read) -> Gather | None:
     return Gather(program.operand[entry.table], entry, step)
 
 
-def _place(program: Program, found: Roles, read: Read) -> Place:
+def _place(program: Program, found: Roles, read: Read) -> Address:
     """Say where a read finds its element, for each point of the parts by itself."""
     if read.name not in program.operand:
         raise InputError(f"{read} is no operand; needs maps that are computed where they are read")
-    result = place(program, found.indexing, read)
+    result = address_of(program, found.indexing, read)
     if mixed := why_not_separable(result, found):
         raise InputError(mixed)
     for form in (result.offset, *(bound.index for bound in result.bounds)):

@@ -13,6 +13,17 @@ from functools import cached_property
 from math import prod
 
 from tilewright.spaces.derivation.chains.shifting import shifted
+from tilewright.spaces.derivation.rows.addresses import (
+    RowAddress,
+    Span,
+    Steps,
+    from_slowest,
+    spans,
+    steps_of_output,
+    steps_of_rank,
+    steps_of_read,
+    uses_of_axes,
+)
 from tilewright.spaces.derivation.rows.passes import (
     Expander,
     Pass,
@@ -22,17 +33,6 @@ from tilewright.spaces.derivation.rows.passes import (
     online_passes,
     plain_passes,
     reductions,
-)
-from tilewright.spaces.derivation.rows.place import (
-    Place,
-    Span,
-    Steps,
-    from_slowest,
-    spans,
-    steps_of_output,
-    steps_of_rank,
-    steps_of_read,
-    uses_of_axes,
 )
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Output, Program
@@ -48,7 +48,7 @@ class RowOutput:
 
     array: Output
     value: Expression
-    place: Place
+    place: RowAddress
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Rows:
     online: tuple[Pass, ...]
     plain: tuple[Pass, ...]
     outputs: tuple[RowOutput, ...]
-    places: Mapping[Read, Place]
+    places: Mapping[Read, RowAddress]
     ranks: Mapping[str, tuple[int, ...]]
 
     @property
@@ -230,8 +230,10 @@ def _value(program: Program, name: str, expander: Expander) -> Expression:
     return expander.expanded(own if stage.reducer else stage.body)
 
 
-def _place(steps: Steps, rows: Sequence[Span], columns: Sequence[Span]) -> Place:
-    return Place(steps.array, steps.offset, steps.along(rows), steps.along(columns), steps.gathers)
+def _place(steps: Steps, rows: Sequence[Span], columns: Sequence[Span]) -> RowAddress:
+    return RowAddress(
+        steps.array, steps.offset, steps.along(rows), steps.along(columns), steps.gathers
+    )
 
 
 def _named(axes: set[str]) -> str:

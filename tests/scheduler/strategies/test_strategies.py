@@ -17,9 +17,9 @@ from tilewright.scheduler.strategies.walk import DRAWS
 from tilewright.scheduler.suites.tuner import SuiteTuner
 from tilewright.scheduler.testing.landscape import MACHINE, hills
 from tilewright.scheduler.testing.search import ask, outcome
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.task import UNTUNED
 from tilewright.scheduler.tuning.tuner import Tuner, tune
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.errors import InputError
 
 WALKS = ("genetic", "annealing", "iterated-local")
@@ -99,7 +99,7 @@ def test_a_tuner_uses_the_search_that_it_is_told(database: Database) -> None:
         database,
         MadeUpMachine(),
         space=space,
-        yardstick=Yardstick(space.workload),
+        baseline=Baseline(space.workload),
         strategy="random",
     )
     tuner.run(trials=24, seconds=600)

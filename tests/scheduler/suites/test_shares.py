@@ -19,7 +19,7 @@ from tilewright.scheduler.suites.allocation import (
     in_turn,
 )
 from tilewright.scheduler.suites.objective import Objective
-from tilewright.scheduler.tuning.yardstick import Yardstick
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.workloads.workload import Workload
 
@@ -116,11 +116,9 @@ def test_a_workload_without_a_right_kernel_does_not_starve_the_others(database: 
 
 
 def test_the_mean_of_speedups_shares_trials_by_what_is_won(tmp_path: Path) -> None:
-    yardsticks = [Yardstick(space.workload, numpy_seconds=2e-3) for space in SPACES]
+    baselines = [Baseline(space.workload, numpy_seconds=2e-3) for space in SPACES]
     with Database(tmp_path / "a.db") as database:
-        result = tuned(
-            database, Six(), objective=Objective.SPEEDUP, yardsticks=yardsticks, trials=96
-        )
+        result = tuned(database, Six(), objective=Objective.SPEEDUP, baselines=baselines, trials=96)
     assert result.value is not None
     latencies = [task.latency for task in result.tasks]
     weights = [member.weight for member in suite().members]

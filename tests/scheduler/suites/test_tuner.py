@@ -24,8 +24,8 @@ from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.suites.tune import check_suite
 from tilewright.scheduler.suites.tuner import SuiteTuner
 from tilewright.scheduler.testing.landscape import MACHINE, knolls
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.progress import Stop
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.space import Space
@@ -34,8 +34,8 @@ from tilewright.spaces.target import detect_target
 
 def test_rivals_of_many_tasks_are_timed_in_the_comparison_that_decides(database: Database) -> None:
     machine = Six()
-    sticks = [Yardstick(space.workload, numpy_seconds=1e-3) for space in SPACES]
-    tuned(database, machine, yardsticks=sticks)
+    baselines = [Baseline(space.workload, numpy_seconds=1e-3) for space in SPACES]
+    tuned(database, machine, baselines=baselines)
     for job, (schedules, final) in zip(machine.jobs, machine.submitted, strict=True):
         assert job.rivals == ((NUMPY,) if final and len(schedules) == 1 else ())
 

@@ -21,10 +21,10 @@ from tilewright.measure.records.measurement import (
 )
 from tilewright.measure.timing import usual_score
 from tilewright.scheduler.testing.landscape import hills, hills_latency
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.halving import Halving
 from tilewright.scheduler.tuning.pace import CPU, CUDA, Pacing
 from tilewright.scheduler.tuning.tuner import Tuner
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.schedule import Schedule
 
 SCHEDULES = [Schedule("made up", (("x", place),)) for place in range(9)]
@@ -191,8 +191,8 @@ def test_who_is_compared_first_is_checked_thoroughly(database: Database) -> None
 
 def test_rivals_are_timed_in_all_comparisons_and_in_no_search(database: Database) -> None:
     machine, space = MadeUpMachine(), hills()
-    stick = Yardstick(space.workload, numpy_seconds=1e-3)
-    made = Tuner(space.workload, space.target, database, machine, space=space, yardstick=stick)
+    baseline = Baseline(space.workload, numpy_seconds=1e-3)
+    made = Tuner(space.workload, space.target, database, machine, space=space, baseline=baseline)
     made.run(trials=48, seconds=600)
     assert [job.rivals for job in machine.jobs if job.final] == [(NUMPY,)] * 6
     assert {job.rivals for job in machine.jobs if not job.final} == {()}

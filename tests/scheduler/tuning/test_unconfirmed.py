@@ -10,10 +10,10 @@ from tilewright.measure.records.measurement import Candidate, ErrorKind, Measure
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.query import query
 from tilewright.scheduler.testing.landscape import hills, hills_latency
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.progress import Progress, Stop
 from tilewright.scheduler.tuning.task import UNTUNED
 from tilewright.scheduler.tuning.unconfirmed import FAR, UnconfirmedRecords
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 
@@ -176,7 +176,7 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
         seed=7,
         space=space,
         command="tilewright tune",
-        yardstick=Yardstick(space.workload, 50.0, 2e-3),
+        baseline=Baseline(space.workload, 50.0, 2e-3),
     )
     result = made.run(trials=32, seconds=600)
     (run,) = database.runs()

@@ -18,7 +18,7 @@ TARGET = dataclasses.replace(detect_cpu(), threads=3, cores=3)
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class Environment:
     """How kernels are compiled, where their arrays lie, and who calls them."""
 
     flags: tuple[str, ...] = ()
@@ -26,24 +26,24 @@ class Place:
     run: Run = here
 
 
-HERE = Place()
+HERE = Environment()
 TRAPS = (
     "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-ftrivial-auto-var-init=pattern"
 )  # fmt: skip
 """Flags with which code that has no meaning in C ends its process, or shows in results: variables
 without a value hold -1.7e38 throughout."""
-BETWEEN_WALLS = tuple(Place((), memory, apart) for memory in (Ending, Beginning))
+BETWEEN_WALLS = tuple(Environment((), memory, apart) for memory in (Ending, Beginning))
 TRAPPED = tuple(dataclasses.replace(place, flags=TRAPS) for place in BETWEEN_WALLS)
 
 
-def complaints(case: Case, schedules: int, places: Sequence[Place] = (HERE,)) -> list[str]:
+def complaints(case: Case, schedules: int, places: Sequence[Environment] = (HERE,)) -> list[str]:
     """What is wrong with kernels of a case in any of the ``places``, which have the same flags; of
     one that no template serves nothing is."""
     judged = Judged.of(case, TARGET)
     return [] if judged is None else judged_in(judged, schedules, places)
 
 
-def judged_in(judged: Judged, schedules: int, places: Sequence[Place]) -> list[str]:
+def judged_in(judged: Judged, schedules: int, places: Sequence[Environment]) -> list[str]:
     """The same of a case that is served."""
     kernels, found = judged.kernels(schedules), []
     with tempfile.TemporaryDirectory() as folder:

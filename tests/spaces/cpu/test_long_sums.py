@@ -11,7 +11,7 @@ import pytest
 from tests.kernels import planted
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.cpu.written import TARGET, results
-from tests.spaces.long_sums import REDUCTIONS, ULP, Draw, Yardstick, drawn, equal, far, offset
+from tests.spaces.long_sums import REDUCTIONS, ULP, Draw, ErrorBound, drawn, equal, far, offset
 from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.edges import with_edges
 from tilewright.spaces.kernel import Kernel
@@ -26,9 +26,9 @@ def check(name: str, draw: Draw, terms: int, count: int, folder: Path) -> None:
     w = workload(reduction.text, **reduction.shape(terms))
     assert isinstance(w, Computation)
     inputs = drawn(w.program, draw)
-    yardstick = Yardstick.of(reduction, w.program, inputs)
+    bound = ErrorBound.of(reduction, w.program, inputs)
     found = results(w, inputs, count, folder)
-    wrong = {schedule: yardstick.complaint(y) for schedule, y in found.items()}
+    wrong = {schedule: bound.complaint(y) for schedule, y in found.items()}
     assert not any(wrong.values()), {s: text for s, text in wrong.items() if text}
 
 

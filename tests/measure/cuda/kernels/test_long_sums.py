@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.spaces.long_sums import REDUCTIONS, Draw, Yardstick, drawn, equal, far, offset
+from tests.spaces.long_sums import REDUCTIONS, Draw, ErrorBound, drawn, equal, far, offset
 from tilewright.measure.cuda.emulator import Emulator
 from tilewright.measure.cuda.emulator.emulator import Interleaving
 from tilewright.spaces.operators import workload
@@ -35,7 +35,7 @@ def check(emulator: Emulator, name: str, draw: Draw, terms: int, count: int) -> 
     w = workload(reduction.text, **reduction.shape(terms))
     assert isinstance(w, Computation)
     inputs = drawn(w.program, draw)
-    yardstick = Yardstick.of(reduction, w.program, inputs)
+    bound = ErrorBound.of(reduction, w.program, inputs)
     space = space_for(w, TARGET)
     rows = np.unique(space.sample(np.random.default_rng(0), count), axis=0)
     kernels = {str(s): space.lower(s) for s in map(space.schedule, rows)}
@@ -44,7 +44,7 @@ def check(emulator: Emulator, name: str, draw: Draw, terms: int, count: int) -> 
     for schedule, kernel in kernels.items():
         found = emulator.run(kernel, inputs, Interleaving("eager"))
         assert found.output is not None, found.error_text
-        if complaint := yardstick.complaint(found.output):
+        if complaint := bound.complaint(found.output):
             wrong[schedule] = complaint
     assert not wrong
 

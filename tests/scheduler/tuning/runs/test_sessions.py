@@ -23,18 +23,18 @@ from tilewright.measure.testing.made_up import (
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.suite import Member
 from tilewright.scheduler.testing.landscape import hills
+from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.runs.process import is_gone, this_process
 from tilewright.scheduler.tuning.runs.run_log import RunLog, new_run
 from tilewright.scheduler.tuning.runs.sessions import (
     LOST_AFTER,
-    State,
+    SessionState,
     sessions,
     suite_of,
     target_here,
     unfinished_runs,
 )
-from tilewright.scheduler.tuning.yardstick import Yardstick
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.target import detect_target
@@ -60,10 +60,10 @@ def test_what_became_of_jobs(database):
     now = time.time()
     found = {session.name: session for session in sessions(database)}
     assert {name: session.state(now) for name, session in found.items()} == {
-        "alive": State.RUNNING,
-        "dead": State.LOST,
-        "done": State.ENDED,
-        "alone": State.LOST,
+        "alive": SessionState.RUNNING,
+        "dead": SessionState.LOST,
+        "done": SessionState.ENDED,
+        "alone": SessionState.LOST,
     }
     assert found["done"].reasons == "patience"
 
@@ -73,14 +73,14 @@ def test_a_job_of_several_workloads_lives_as_long_as_one_of_them(database):
     database.begin_run(begun("two", 50.0, 1.0, workload=OTHER))
     (session,) = sessions(database)
     assert [run.workload for run in session.runs] == [WORKLOAD, OTHER]
-    assert session.state(time.time()) is State.RUNNING
+    assert session.state(time.time()) is SessionState.RUNNING
     assert (session.heartbeat, session.started_at) == (
         session.runs[1].heartbeat,
         session.runs[0].started_at,
     )
     database.end_run("two", "trials")
     (session,) = sessions(database)
-    assert session.state(time.time()) is State.LOST
+    assert session.state(time.time()) is SessionState.LOST
 
 
 def test_what_a_lost_job_left_undone(database):
@@ -214,14 +214,14 @@ def test_a_heartbeat_in_the_future_is_no_sign_of_life(database, ahead):
     """Somebody's clock was ahead, and was set."""
     database.begin_run(begun("ahead", 100.0, -ahead, session="nightly"))
     (session,) = sessions(database)
-    assert session.state(time.time()) is State.LOST
+    assert session.state(time.time()) is SessionState.LOST
 
 
 @pytest.mark.parametrize("ahead", [-50.0, 0.0, 5.0])
 def test_a_recent_heartbeat_is_a_sign_of_life_and_clocks_differ_a_little(database, ahead):
     database.begin_run(begun("alive", 100.0, -ahead, session="nightly"))
     (session,) = sessions(database)
-    assert session.state(time.time()) is State.RUNNING
+    assert session.state(time.time()) is SessionState.RUNNING
 
 
 def test_a_clock_that_stepped_back_takes_nothing_from_a_budget_and_adds_nothing(database):
@@ -239,7 +239,7 @@ def test_a_run_lasts_as_long_as_it_did_however_the_clock_is_set(database, monkey
     monkeypatch.setattr("tilewright.scheduler.tuning.runs.run_log.time", clock)
     monkeypatch.setattr("tilewright.measure.database.time", clock)
     space = hills()
-    log = RunLog(database, space, new_run(space, Yardstick(space.workload), "job", "", 0, BUDGET))
+    log = RunLog(database, space, new_run(space, Baseline(space.workload), "job", "", 0, BUDGET))
     log.begin()
     clock.sleep(11.0)
     log.beat()
@@ -248,7 +248,7 @@ def test_a_run_lasts_as_long_as_it_did_however_the_clock_is_set(database, monkey
     log.beat()
     (session,) = sessions(database)
     assert session.lasted == pytest.approx(22.0)
-    assert session.state(clock.time()) is State.RUNNING
+    assert session.state(clock.time()) is SessionState.RUNNING
     clock.set_forward(-step)
     clock.sleep(8.0)
     log.end("interrupted")
@@ -293,11 +293,11 @@ def test_a_run_whose_process_is_gone_is_lost_at_once(database):
         database.begin_run(replace(run, versions={"process": process}))
     states = {session.name: session.state(time.time()) for session in sessions(database)}
     assert states == {
-        "gone": State.LOST,
-        "here": State.RUNNING,
-        "elsewhere": State.RUNNING,
-        "strange": State.RUNNING,
-        "older": State.RUNNING,
+        "gone": SessionState.LOST,
+        "here": SessionState.RUNNING,
+        "elsewhere": SessionState.RUNNING,
+        "strange": SessionState.RUNNING,
+        "older": SessionState.RUNNING,
     }
     assert is_gone(here.rpartition(":")[0] + ":1")  # its number is another process's now
     (rest,) = unfinished_runs(database, "gone")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.spaces.derivation.contractions import FAMILIES, contracted, varies
+from tilewright.spaces.derivation.products.addresses import Bound
 from tilewright.spaces.derivation.products.forms import Form, variable
-from tilewright.spaces.derivation.products.places import Bound
 from tilewright.spaces.derivation.products.prologue import loads
 from tilewright.spaces.derivation.products.roles import ROLES, Roles, roles_of
 from tilewright.spaces.language import program

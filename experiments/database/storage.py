@@ -14,7 +14,7 @@ from tests.measure import postgresql
 SETTINGS = ("listen_addresses=127.0.0.1", "max_wal_size=4GB")
 
 
-class Place(Protocol):
+class Storage(Protocol):
     """Databases by their names; ``folder`` is for files that go with them."""
 
     folder: Path
@@ -38,11 +38,11 @@ class Files:
         self.folder = folder
 
     def location(self, name: str) -> str:
-        """See :class:`Place`."""
+        """See :class:`Storage`."""
         return str(self.folder / f"{name}.db")
 
     def clear(self, name: str) -> str:
-        """See :class:`Place`."""
+        """See :class:`Storage`."""
         for path in self.folder.glob(f"{name}.db*"):
             path.unlink()
         return self.location(name)
@@ -58,25 +58,25 @@ class OnServer:
         self._server = server
 
     def location(self, name: str) -> str:
-        """See :class:`Place`."""
+        """See :class:`Storage`."""
         port = self._server.port
         return f"postgresql+psycopg://{postgresql.USER}@127.0.0.1:{port}/{name}"
 
     def clear(self, name: str) -> str:
-        """See :class:`Place`."""
+        """See :class:`Storage`."""
         self._server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         self._server.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
         return self.location(name)
 
 
 @contextmanager
-def sqlite(folder: Path) -> Iterator[Place]:
+def sqlite(folder: Path) -> Iterator[Storage]:
     """Files in ``folder``."""
     yield Files(folder)
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[Place]:
+def postgres(folder: Path) -> Iterator[Storage]:
     """A server that keeps its data in ``folder``, as long as the block lasts."""
     programs = postgresql.binaries()
     if programs is None:

@@ -31,7 +31,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Place:
+class Address:
     """The element that a read takes, in elements from the array's start.
 
     ``bounds`` are those that some index leaves, which has the value ``outside`` there.
@@ -59,7 +59,7 @@ class Place:
         return step
 
 
-def place(program: Program, indexing: Indexing, read: Read) -> Place:
+def address_of(program: Program, indexing: Indexing, read: Read) -> Address:
     """The place of a read of an operand, or of a stage, dense and in the order of its axes."""
     forms = [indexing.form(index) for index in read.indices]
     shape, strides = _memory(program, read.name)
@@ -71,15 +71,15 @@ def place(program: Program, indexing: Indexing, read: Read) -> Place:
         for form, extent in zip(forms, shape, strict=True)
         if read.outside is not None and not _within(form, extent, indexing)
     )
-    return Place(read.name, offset, bounds, read.outside)
+    return Address(read.name, offset, bounds, read.outside)
 
 
-def places(program: Program, found: Roles, factor: Expression) -> tuple[Place, ...]:
+def addresses_of(program: Program, found: Roles, factor: Expression) -> tuple[Address, ...]:
     """The places of all reads of a factor of a sum of products, from left to right."""
-    return tuple(place(program, found.indexing, read) for read in factor.value_reads)
+    return tuple(address_of(program, found.indexing, read) for read in factor.value_reads)
 
 
-def why_not_separable(place: Place, found: Roles) -> str | None:
+def why_not_separable(place: Address, found: Roles) -> str | None:
     """The term that depends on the depth and on other parts at once, in words; None if all terms
     keep them apart."""
     depth = frozenset(found.role("depth"))

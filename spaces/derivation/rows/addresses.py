@@ -1,4 +1,4 @@
-"""The places of elements of a read or an output, in terms of rows and of columns."""
+"""Find the address of an element that is read or written, in terms of rows and of columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Place:
+class RowAddress:
     """The element of an array at a point, in elements from its start: ``offset``, plus a step for
     each span of rows and of columns, plus entries of integer operands times their steps.
 

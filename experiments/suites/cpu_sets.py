@@ -12,19 +12,19 @@ from typing import ParamSpec, TypeVar
 
 from tilewright.measure.cluster.topology import Domain, domains
 
-Place = Sequence[int]
+CpuSet = Sequence[int]
 """Numbers of the processors that one run may use."""
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
 
-def everywhere() -> list[Place]:
+def everywhere() -> list[CpuSet]:
     """One place, with all processors that this process may use."""
     return [sorted(os.sched_getaffinity(0))]
 
 
-def side_by_side(count: int, cores: int, known: Sequence[Domain] | None = None) -> list[Place]:
+def side_by_side(count: int, cores: int, known: Sequence[Domain] | None = None) -> list[CpuSet]:
     """``count`` places of ``cores`` cores that share a last-level cache, one processor of each.
 
     ``known`` are the cores there are, by default those that this process may use. Raises
@@ -44,8 +44,8 @@ class Processes:
     """Calls functions, each call in a process of its own at one of ``places`` that is free: one
     that dies takes nobody along. A context manager, which waits for all."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
-        self._free: SimpleQueue[Place] = SimpleQueue()
+    def __init__(self, places: Sequence[CpuSet]) -> None:
+        self._free: SimpleQueue[CpuSet] = SimpleQueue()
         for place in places:
             self._free.put(place)
         self._threads = ThreadPoolExecutor(len(places))
@@ -71,5 +71,5 @@ class Processes:
             self._free.put(place)
 
 
-def _settle(place: Place) -> None:
+def _settle(place: CpuSet) -> None:
     os.sched_setaffinity(0, place)

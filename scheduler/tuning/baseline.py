@@ -1,4 +1,4 @@
-"""Yardsticks for a tuning run: the machine's peak, and NumPy's BLAS."""
+"""Measure the baseline of a tuning run: the machine's peak, and NumPy's BLAS."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tilewright.spaces.workloads.workload import Workload
 if TYPE_CHECKING:
     from tilewright.measure.cpu.peak import Peaks
 
-SHARE = 0.2  # largest share of a run that measuring the yardstick may take
+SHARE = 0.2  # largest share of a run that measuring the baseline may take
 PEAK_SECONDS = 5.0  # duration of measuring the peaks of a machine for the first time
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class Baseline:
     """Speeds that kernels are compared with; each is None if it is not known.
 
     ``peak_gflops`` are the multiply-adds of the workload's element type that the machine was
@@ -64,14 +64,14 @@ class Yardstick:
         return self.numpy_seconds / latency if self.numpy_seconds else None
 
 
-def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) -> Yardstick:
+def measure_baseline(workload: Workload, target: Target, seconds: float = inf) -> Baseline:
     """Measure this machine: a second or two, and some more the first time.
 
     What is expected to take longer than the ``seconds`` that there are is left out, since a
     product that has begun cannot be interrupted.
     """
     if not isinstance(target, CpuTarget):
-        return Yardstick(workload)
+        return Baseline(workload)
     from tilewright.measure.baseline import expected_seconds, numpy_seconds
 
     start = time.monotonic()
@@ -79,8 +79,8 @@ def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) 
     peak = peaks.gflops.get(workload.arithmetic[0]) if peaks and workload.intense else None
     left = seconds - (time.monotonic() - start)
     if expected_seconds(workload, peak) > left:
-        return Yardstick(workload, peak)
-    return Yardstick(workload, peak, numpy_seconds(workload, target.threads, left))
+        return Baseline(workload, peak)
+    return Baseline(workload, peak, numpy_seconds(workload, target.threads, left))
 
 
 def _peaks(target: CpuTarget, seconds: float) -> Peaks | None:
@@ -90,17 +90,17 @@ def _peaks(target: CpuTarget, seconds: float) -> Peaks | None:
     return measure_peaks(target) if seconds >= PEAK_SECONDS else known_peaks(target)
 
 
-def measure_yardsticks(
+def measure_baselines(
     workloads: Sequence[Workload], target: Target, seconds: float = inf
-) -> list[Yardstick]:
-    """A yardstick of each, see :func:`measure_yardstick`; together in ``seconds``."""
-    begun, yardsticks = time.monotonic(), []
+) -> list[Baseline]:
+    """Measure a baseline of each workload (:func:`measure_baseline`), together in ``seconds``."""
+    begun, baselines = time.monotonic(), []
     if isinstance(target, CpuTarget):
         _peaks(target, seconds)  # measured once, so that it takes none of the time of the first
     for place, workload in enumerate(workloads):
         left = seconds - (time.monotonic() - begun)
-        yardsticks.append(measure_yardstick(workload, target, left / (len(workloads) - place)))
-    return yardsticks
+        baselines.append(measure_baseline(workload, target, left / (len(workloads) - place)))
+    return baselines
 
 
 def has_library(workload: Workload, target: Target) -> bool:
