@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.overheads.results import write
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
@@ -151,9 +152,7 @@ def main() -> None:
             "load_before": os.getloadavg()[0],
             "found": parts[name](),
         }
-    text = json.dumps(result, indent=1)
-    options.out.write_text(text + "\n")
-    print(text)
+    write(options.out, result)
 
 
 def _options() -> argparse.Namespace:

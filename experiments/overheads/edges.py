@@ -10,18 +10,15 @@ them. Writes ``edges.json``.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import statistics
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from datetime import date
 from pathlib import Path
 from typing import Any
 
+from experiments.overheads.results import with_facts, write
 from tilewright.measure.cpu.runner import CRunner
 from tilewright.measure.cpu.session import CandidateReport
 from tilewright.measure.database import Database
@@ -101,16 +98,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("edges.json"))
     options = parser.parse_args()
     found = [measured(text, options.trials, options.repeats) for text in WORKLOADS]
-    result = {
-        "date": date.today().isoformat(),
-        "python": platform.python_version(),
-        "target": detect_cpu(1).summary,
-        "load_after": os.getloadavg()[0],
-        "found": found,
-    }
-    text = json.dumps(result, indent=1)
-    options.out.write_text(text + "\n")
-    print(text)
+    write(options.out, with_facts(found))
 
 
 if __name__ == "__main__":

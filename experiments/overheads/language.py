@@ -12,7 +12,6 @@ bytecode before as those of users are. Times are of the processor, the least of 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import shlex
@@ -25,6 +24,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from experiments.overheads.results import write
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.derivation.facts import describe
 from tilewright.spaces.errors import InputError
@@ -103,9 +103,7 @@ def main() -> None:
         "milliseconds_of_imports": imports(options.repeats),
         "milliseconds_of_operators": operators(options.repeats),
     }
-    text = json.dumps(result, indent=1)
-    options.out.write_text(text + "\n")
-    print(text)
+    write(options.out, result)
 
 
 if __name__ == "__main__":

@@ -12,17 +12,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
 from typing import Any
 
+from experiments.overheads.results import with_facts, write
 from tilewright.scheduler.verification import draw
 from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.operators import workload
@@ -118,17 +117,7 @@ def main() -> None:
     options = parser.parse_args()
     with worktree(options.before) as before:
         found = [compared(before, text, options.rounds) for text in WORKLOADS]
-    result = {
-        "date": date.today().isoformat(),
-        "python": platform.python_version(),
-        "target": detect_cpu(1).summary,
-        "before": options.before,
-        "load_after": os.getloadavg()[0],
-        "found": found,
-    }
-    text = json.dumps(result, indent=1)
-    options.out.write_text(text + "\n")
-    print(text)
+    write(options.out, with_facts(found, before=options.before))
 
 
 if __name__ == "__main__":
