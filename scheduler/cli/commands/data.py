@@ -37,39 +37,47 @@ TABLES = ("xlsx", "xls", "ods", "tsv", "feather", "arrow", "h5", "html", "pkl")
 """Endings of other formats, which JSON lines must not have."""
 
 
+ExportedFile = Annotated[Path, typer.Argument(help="The file to write, or - for standard output.")]
+FormatOption = Annotated[
+    ExportFormat | None,
+    typer.Option(
+        help="jsonl: lossless, for import; or a table.",
+        show_default="by the ending of FILE, or jsonl",
+    ),
+]
+WithFeatures = Annotated[
+    bool,
+    typer.Option(
+        "--features",
+        help="Add the features of cost models to a table, and a split of the workloads.",
+    ),
+]
+OnlyFailed = Annotated[
+    bool, typer.Option("--failed", help="Only failed attempts, each with its reason.")
+]
+SortColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Sort a table by a column, such as latency_s, the least first."
+    ),
+]
+MostRecords = Annotated[
+    int | None,
+    typer.Option(min=1, help="At most so many: the first by --sort, or else the newest."),
+]
+
+
 def export_command(
-    file: Annotated[Path, typer.Argument(help="The file to write, or - for standard output.")],
+    file: ExportedFile,
     db: DatabaseName = "tuning.db",
-    format: Annotated[
-        ExportFormat | None,
-        typer.Option(
-            help="jsonl: lossless, for import; or a table.",
-            show_default="by the ending of FILE, or jsonl",
-        ),
-    ] = None,
-    features: Annotated[
-        bool,
-        typer.Option(
-            "--features",
-            help="Add the features of cost models to a table, and a split of the workloads.",
-        ),
-    ] = False,
+    format: FormatOption = None,
+    features: WithFeatures = False,
     operator: OfOperator = None,
     on_target: OnTarget = None,
     since: Since = None,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Only failed attempts, each with its reason.")
-    ] = False,
-    sort: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Sort a table by a column, such as latency_s, the least first."
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="At most so many: the first by --sort, or else the newest."),
-    ] = None,
+    failed: OnlyFailed = False,
+    sort: SortColumn = None,
+    limit: MostRecords = None,
 ) -> None:
     """Write the records of the database to a file: all, or those that the options select.
 

@@ -21,28 +21,32 @@ if TYPE_CHECKING:
 LONGEST = 9  # digits of a number of rows
 
 
+ModelFunction = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL.py:FUNCTION",
+        help="The function that returns the module and a tuple of its arguments.",
+        show_default=False,
+    ),
+]
+SuiteFile = Annotated[Path | None, typer.Option(help="The suite to write, such as suite.toml.")]
+RowCounts = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PHASE=N,N...",
+        help="Call the function with rows=N, for decode or prefill; may be repeated.",
+    ),
+]
+AsDtype = Annotated[
+    str | None, typer.Option(help="Take all tensors of floating point for this dtype.")
+]
+
+
 def extract_command(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL.py:FUNCTION",
-            help="The function that returns the module and a tuple of its arguments.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="The suite to write, such as suite.toml.")
-    ] = None,
-    rows: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PHASE=N,N...",
-            help="Call the function with rows=N, for decode or prefill; may be repeated.",
-        ),
-    ] = None,
-    dtype: Annotated[
-        str | None, typer.Option(help="Take all tensors of floating point for this dtype.")
-    ] = None,
+    model: ModelFunction,
+    out: SuiteFile = None,
+    rows: RowCounts = None,
+    dtype: AsDtype = None,
     target: TargetName = "cpu",
     threads: Threads = None,
     format: Annotated[Format, typer.Option(help="How to print what is found.")] = Format.TABLE,
@@ -75,7 +79,12 @@ def extract_command(
             file.write(suite_text(found).encode())
     if format is Format.JSON:
         print(json.dumps(found.to_json()))
-        return
+    else:
+        _print(found)
+
+
+def _print(found: Extraction) -> None:
+    """Print the workloads that were found, and what is left to PyTorch."""
     from tilewright.scheduler.cli.output import percent, print_table, put
 
     print_table(("place", "#weight", "#FLOPs", "#bytes", "workload"), _rows(found))
