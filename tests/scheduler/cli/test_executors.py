@@ -19,7 +19,7 @@ from tests.measure.cluster.simulated import TARGET
 from tests.scheduler.cli.command import SMALL
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.cli.executors import short_names, targets_named
-from tilewright.scheduler.cli.parallel_jobs import in_turn, side_by_side
+from tilewright.scheduler.cli.parallel_jobs import run_in_parallel, run_in_sequence
 from tilewright.scheduler.tuning.interrupt import Interrupt
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import detect_target
@@ -87,7 +87,7 @@ def test_jobs_run_side_by_side_and_the_worst_code_counts():
         together.wait(250)
         return code
 
-    assert side_by_side([(str(code), partial(job, code)) for code in (0, 2, 1)]) == 2
+    assert run_in_parallel([(str(code), partial(job, code)) for code in (0, 2, 1)]) == 2
 
 
 def failing(error):
@@ -100,7 +100,7 @@ def test_what_is_wrong_with_one_job_is_said_when_the_others_have_ended(capsys):
         ("a", lambda: failing(InputError("no worker has it"))),
         ("b", lambda: ended.append("b") or 0),
     ]
-    assert side_by_side(jobs) == 2
+    assert run_in_parallel(jobs) == 2
     assert ended == ["b"]
     assert capsys.readouterr().err == "tilewright: a: no worker has it\n"
 
@@ -108,9 +108,9 @@ def test_what_is_wrong_with_one_job_is_said_when_the_others_have_ended(capsys):
 def test_what_is_wrong_with_all_jobs_is_said_once():
     jobs = [(name, lambda: failing(InputError("the cluster is lost"))) for name in "ab"]
     with pytest.raises(InputError, match="the cluster is lost"):
-        side_by_side(jobs)
+        run_in_parallel(jobs)
     with pytest.raises(RuntimeError, match="a fault"):
-        side_by_side([("a", lambda: failing(RuntimeError("a fault"))), ("b", lambda: 0)])
+        run_in_parallel([("a", lambda: failing(RuntimeError("a fault"))), ("b", lambda: 0)])
 
 
 def test_a_signal_is_told_to_all_jobs_and_those_after_it_do_not_begin():
@@ -131,8 +131,8 @@ def test_a_signal_is_told_to_all_jobs_and_those_after_it_do_not_begin():
         os.kill(os.getpid(), signal.SIGINT)
         return 0
 
-    assert side_by_side([("a", job), ("b", job), ("c", press)]) == 130
-    assert in_turn([("a", lambda: 130), ("b", lambda: failing(AssertionError()))]) == 130
+    assert run_in_parallel([("a", job), ("b", job), ("c", press)]) == 130
+    assert run_in_sequence([("a", lambda: 130), ("b", lambda: failing(AssertionError()))]) == 130
 
 
 def test_targets_have_short_names_that_tell_them_apart():
