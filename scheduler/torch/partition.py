@@ -22,7 +22,7 @@ from tilewright.scheduler.torch.growth import (
     with_masks,
     with_producers,
 )
-from tilewright.scheduler.torch.nodes import fake, long_dimensions, shape
+from tilewright.scheduler.torch.nodes import fake
 from tilewright.scheduler.torch.translation.program import Translation
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import kind_of
@@ -45,9 +45,9 @@ class Region:
     """Nodes that one kernel computes.
 
     ``operands`` are in the order in which a function of ``workload`` takes its arrays, and
-    ``outputs`` in that of its results. An array has the dimensions of a node that are longer than
-    one element (:func:`tilewright.scheduler.torch.nodes.long_dimensions`), so a tensor is squeezed
-    before the call, and a result is viewed in the node's shape. ``copies`` are operands that no
+    ``outputs`` in that of its results. An array lacks dimensions of one element, and may have one
+    dimension for several neighbours, so a tensor is viewed in the array's shape before the call,
+    and a result in the node's. ``copies`` are operands that no
     declaration describes: they are converted to the array's dtype and made contiguous first.
     ``nodes`` are those whose work the kernel does, free views among them.
     """
@@ -57,11 +57,6 @@ class Region:
     operands: tuple[fx.Node, ...]
     copies: frozenset[fx.Node]
     workload: Workload
-
-    def squeezed(self, node: fx.Node) -> tuple[int, ...]:
-        """The dimensions of an operand that its array lacks."""
-        long = long_dimensions(node)
-        return tuple(place for place in range(len(shape(node))) if place not in long)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from tilewright.scheduler.torch.nodes import fake
 from tilewright.scheduler.torch.operator import overload
 from tilewright.scheduler.torch.operator_functions import key_of
 from tilewright.scheduler.torch.partition import Region
+from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
 
 aten: Any = torch.ops.aten
@@ -86,7 +87,7 @@ def _call(graph: fx.Graph, region: Region, known: Mapping[fx.Node, fx.Node]) -> 
     end = region.outputs[0]
     arrays = calling_of(region.workload).inputs
     operands = [
-        _operand(graph, node, known.get(node, node), region, array.dtype)
+        _operand(graph, node, known.get(node, node), region, array)
         for node, array in zip(region.operands, arrays, strict=True)
     ]
     run, key = overload(len(operands)), key_of(region.workload)
@@ -103,16 +104,16 @@ def _call(graph: fx.Graph, region: Region, known: Mapping[fx.Node, fx.Node]) -> 
     return made
 
 
-def _operand(graph: fx.Graph, node: fx.Node, now: fx.Node, region: Region, dtype: str) -> fx.Node:
+def _operand(graph: fx.Graph, node: fx.Node, now: fx.Node, region: Region, array: Array) -> fx.Node:
     """An operand as the kernel's array: of its element type, strides and dimensions."""
-    array = fake(node)
+    tensor = fake(node)
     if node in region.copies:
-        kind = getattr(torch, dtype)
-        if array.dtype != kind:
+        kind = getattr(torch, array.dtype)
+        if tensor.dtype != kind:
             now = _node(graph, prims.convert_element_type.default, now, kind)
         now = _node(graph, aten.clone.default, now, memory_format=torch.contiguous_format)
-    if squeezed := region.squeezed(node):
-        now = _node(graph, aten.squeeze.dims, now, list(squeezed))
+    if tensor.shape != array.shape:
+        now = _node(graph, aten.view.default, now, list(array.shape))
     return now
 
 

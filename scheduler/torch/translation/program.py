@@ -17,6 +17,7 @@ from tilewright.scheduler.torch.gap import Gap
 from tilewright.scheduler.torch.nodes import called, fake, name_of, shape
 from tilewright.scheduler.torch.translation.arrays import Described, described, written
 from tilewright.scheduler.torch.translation.axes import Axes
+from tilewright.scheduler.torch.translation.folding import Lines, folded
 from tilewright.scheduler.torch.translation.index import Index, Indices, borders, leaves
 from tilewright.scheduler.torch.translation.lines import Definition, entry, tidied
 from tilewright.scheduler.torch.translation.rules import Kind
@@ -101,6 +102,7 @@ class Translation:
         self._check_conditions()
         self._used = {word for line in self._lines for word in _NAME.findall(str(line))}
         self.operands = {n: array for n, array in self.operands.items() if array.name in self._used}
+        self._fold()
 
     # What rules ask for
 
@@ -240,6 +242,16 @@ class Translation:
             if (set(_NAME.findall(text)) - {own}) & reduced:
                 raise Gap("a mask by rows that are reduced")
 
+    def _fold(self) -> None:
+        """Let neighbouring axes that act as one be one."""
+        pairs = zip(self.outputs, self._results, strict=True)
+        results = {name: written(node, name) for node, name in pairs}
+        arrays = {array.name: array for array in self.operands.values()}
+        conditions = tuple(t for t in self.conditions if set(_NAME.findall(t)) & self._used)
+        extents = {a: e for a, e in self.axes.extents.items() if a in self._used}
+        self._made = folded(Lines(tuple(self._lines), arrays | results, conditions, extents))
+        self.operands = {n: self._made.arrays[a.name] for n, a in self.operands.items()}
+
     def _read_often(self) -> frozenset[fx.Node]:
         """The pointwise nodes that become stages because several nodes read them."""
         uses = Counter(source for node in self.nodes for source in node.all_input_nodes)
@@ -327,16 +339,14 @@ class Translation:
     @property
     def text(self) -> str:
         """The program."""
-        lines, results = self._lines, self._results
-        extents = [f"{a}={e}" for a, e in self.axes.extents.items() if a in self._used]
-        pairs = zip(self.outputs, results, strict=True)
-        last = results == [lines[-1].name]
+        made, results = self._made, self._results
+        extents = [f"{axis}={extent}" for axis, extent in made.extents.items()]
         parts = [
             *([f"axes {', '.join(extents)}"] if extents else []),
             *(str(operand) for operand in self.operands.values()),
-            *(str(written(node, name)) for node, name in pairs),
-            *(text for text in self.conditions if set(_NAME.findall(text)) & self._used),
-            *map(str, lines),
-            *([] if last else [f"-> {', '.join(results)}"]),
+            *(str(made.arrays[name]) for name in results),
+            *made.conditions,
+            *map(str, made.stages),
+            *([] if results == [made.stages[-1].name] else [f"-> {', '.join(results)}"]),
         ]
         return "\n".join(parts)

@@ -8,11 +8,13 @@ import torch
 from torch import fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from tilewright.scheduler.torch.nodes import long_dimensions, shape
+from tilewright.scheduler.torch.nodes import shape
 from tilewright.scheduler.torch.partition import Region
+from tilewright.scheduler.torch.translation.arrays import Described
 from tilewright.scheduler.torch.translation.program import Translation
 from tilewright.spaces.language import program
 from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
 
 Function = Callable[..., Any]
@@ -45,8 +47,7 @@ def values_of(translation: Translation, inputs: Sequence[torch.Tensor]) -> list[
     constants = placed.find_nodes(op="get_attr")
     given |= {node: getattr(placed.owning_module, node.target) for node in constants}
     arrays = {
-        array.name: array_of(given[node], node, array.dtype)
-        for node, array in translation.operands.items()
+        array.name: array_of(given[node], array) for node, array in translation.operands.items()
     }
     found = evaluate(made, arrays)
     return [
@@ -55,11 +56,10 @@ def values_of(translation: Translation, inputs: Sequence[torch.Tensor]) -> list[
     ]
 
 
-def array_of(tensor: torch.Tensor, node: fx.Node, dtype: str) -> np.ndarray:
-    """A node's tensor as the array that the program reads, but for the rounding to its dtype."""
-    extents = [shape(node)[place] for place in long_dimensions(node)]
-    kind = torch.float64 if tensor.is_floating_point() else getattr(torch, dtype)
-    return tensor.reshape(extents).to(kind).numpy()
+def array_of(tensor: torch.Tensor, array: Described | Array) -> np.ndarray:
+    """A tensor as the array that the program reads, but for the rounding to its dtype."""
+    kind = torch.float64 if tensor.is_floating_point() else getattr(torch, array.dtype)
+    return tensor.reshape(array.shape).to(kind).numpy()
 
 
 def agree(found: torch.Tensor, expected: torch.Tensor) -> bool:
@@ -85,7 +85,7 @@ def computed(region: Region, values: Mapping[fx.Node, torch.Tensor]) -> list[tor
     calling = calling_of(region.workload)
     made = region.workload.program  # type: ignore[attr-defined]
     arrays = {
-        array.name: array_of(values[node], node, array.dtype)
+        array.name: array_of(values[node], array)
         for node, array in zip(region.operands, calling.inputs, strict=True)
     }
     found = evaluate(made, arrays)
