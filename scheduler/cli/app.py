@@ -37,6 +37,7 @@ COMMANDS = {
     "operators": "show.operators_command",
     "targets": "show.targets_command",
     "extract": "extract.extract_command",
+    "dispatch": "dispatch.dispatch_command",
     "export": "data.export_command",
     "import": "data.import_command",
     "list": "data.list_command",

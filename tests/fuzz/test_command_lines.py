@@ -70,6 +70,10 @@ OPTIONS = {
         "--numerics",
     ),
     "verify": ("--target", "--threads", "--schedules", "--seed", "--format", "--file"),
+    "dispatch": (
+        *("--profile", "--kernels", "--axis", "--tune", "--seconds", "--out", "--python"),
+        *("--target", "--threads", "--db", "--format", "--file"),
+    ),
     "replay": (
         *("--search", "--trials", "--repeats", "--batch", "--seed", "--time", "--jobs"),
         "--format",
@@ -126,13 +130,15 @@ def words(rng: random.Random) -> list[str]:
     """A command line. It may do some work, but not for long."""
     name = rng.choice([*OPTIONS, "query", "query", "import", "evaluate", rng.choice(VALUES)])
     said = name.split() or [name]
-    if name in ("tune", "query", "verify", "show") or (name == "explain" and rng.random() < 0.5):
+    if name in ("tune", "query", "verify", "show", "dispatch") or (
+        name == "explain" and rng.random() < 0.5
+    ):
         said += _request(rng)
     elif name in READING:
         said += [rng.choice(PATHS) for _ in range(rng.choice([0, 1, 1, 1, 2]))]
     for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
         said += _option(rng, name)
-    return said + _brakes(name)
+    return said + _brakes(name, "--tune" in said)
 
 
 def _request(rng: random.Random) -> list[str]:
@@ -155,9 +161,10 @@ def _option(rng: random.Random, name: str) -> list[str]:
     return [option] + [rng.choice(VALUES)] * rng.choice([0, 1, 1, 1])
 
 
-def _brakes(name: str) -> list[str]:
+def _brakes(name: str, tunes: bool) -> list[str]:
     """The last words of a command that could take long: they win over what was said before."""
     return {
+        "dispatch": ["--profile", "1-9:1", "--kernels", "1", *["--seconds", "1"] * tunes],
         "tune": ["--trials", "2", "--seconds", "2"],
         "verify": ["--schedules", "2"],
         "replay": ["--trials", "2", "--repeats", "1", "--jobs", "1"],

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.scheduler.best import best
     from tilewright.scheduler.data.frame import trials
+    from tilewright.scheduler.dispatch.function import Dispatch, dispatch
     from tilewright.scheduler.extracting import extract
     from tilewright.scheduler.query import Answer, Provenance, query
     from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Database",
+    "Dispatch",
     "Explanation",
     "InputError",
     "Program",
@@ -59,6 +61,7 @@ __all__ = [
     "__version__",
     "best",
     "detect_target",
+    "dispatch",
     "explain",
     "extract",
     "operator",
@@ -75,6 +78,7 @@ __version__ = VERSION
 _HOMES = {
     "Answer": "tilewright.scheduler.query",
     "Database": "tilewright.measure.database",
+    "Dispatch": "tilewright.scheduler.dispatch.function",
     "Explanation": "tilewright.scheduler.torch.explanation",
     "InputError": "tilewright.spaces.errors",
     "Program": "tilewright.spaces.language",
@@ -90,6 +94,7 @@ _HOMES = {
     "Workload": "tilewright.spaces.workloads.workload",
     "best": "tilewright.scheduler.best",
     "detect_target": "tilewright.spaces.target",
+    "dispatch": "tilewright.scheduler.dispatch.function",
     "explain": "tilewright.scheduler.torch.explanation",
     "extract": "tilewright.scheduler.extracting",
     "operator": "tilewright.spaces.named",

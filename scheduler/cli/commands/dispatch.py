@@ -1,0 +1,132 @@
+"""``tilewright dispatch``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tilewright.scheduler.cli.asked import (
+    Operator,
+    Parameters,
+    ProgramFile,
+    extents_of,
+    program_text,
+)
+from tilewright.scheduler.cli.options import DatabaseName, Format, TargetName, Threads
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import detect_target
+from tilewright.spaces.validation.files import check_place, is_stream
+
+EXAMPLE = "1:.3,2-8:.3,9-256:.3,257-4096:.1"
+
+
+def dispatch_command(
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZES:SHARE,...",
+            help=f"How often which sizes are called, such as {EXAMPLE}.",
+            show_default=False,
+        ),
+    ],
+    operator: Operator = None,
+    parameters: Parameters = None,
+    kernels: Annotated[int, typer.Option(help="The largest number of kernels.")] = 6,
+    axis: Annotated[str, typer.Option(help="The axis whose size differs from call to call.")] = "m",
+    file: ProgramFile = None,
+    target: TargetName = "cpu",
+    threads: Threads = None,
+    db: DatabaseName = "tuning.db",
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Tune the kernels that the table needs first.")
+    ] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1, help="Wall time of --tune.", show_default="60 a kernel"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The table to write, such as table.json.")
+    ] = None,
+    python: Annotated[
+        Path | None, typer.Option(help="A Python module to write, such as table.py.")
+    ] = None,
+    format: Annotated[Format, typer.Option(help="How to print the table.")] = Format.TABLE,
+) -> None:
+    """Serve all sizes of an axis by a few kernels, chosen for the least expected regret.
+
+    Latencies are those of the database, and estimates where it has none. Shares of the profile are
+    divided by their sum. All sizes up to its last one are served; the extent that the workload has
+    along the axis does not matter. Regret is the loss against a kernel tuned for each size.
+
+    \b
+    Examples:
+      tilewright dispatch matmul m=128 n=3072 k=768 --profile 1:.5,2-128:.5 --tune
+      tilewright dispatch matmul m=128 n=3072 k=768 --profile 1:.5,2-128:.5 --out table.json
+      tilewright dispatch softmax r=64 c=1024 --axis r --profile 1-64:1 --python table.py
+    """
+    machine = detect_target(target, threads)
+    for path in (out, python):
+        if path is not None and not is_stream(path):
+            check_place(path, "a table")
+    if seconds is not None and not tune:
+        raise InputError(f"--seconds {seconds:g} is for tuning; allowed with: --tune")
+    described = _described(operator, parameters, file)
+
+    from tilewright.scheduler.dispatch.making import dispatch_table, tuned_table
+    from tilewright.scheduler.dispatch.python_text import save_python
+
+    about = (described, profile, db, kernels, axis, machine)
+    told = _announce if format is Format.TABLE else _keep_quiet
+    table = tuned_table(*about, seconds, told) if tune else dispatch_table(*about)
+    if out is not None:
+        table.save(out)
+    if python is not None:
+        save_python(table, python)
+    if format is Format.JSON:
+        print(json.dumps(table.to_json()))
+        return
+    from tilewright.scheduler.cli.output import print_table, put, show_facts
+    from tilewright.scheduler.dispatch.explaining import (
+        KERNEL_COLUMNS,
+        ROW_COLUMNS,
+        facts,
+        kernel_rows,
+        size_rows,
+    )
+
+    show_facts(facts(table))
+    put("")
+    print_table(KERNEL_COLUMNS, kernel_rows(table))
+    put("")
+    print_table(ROW_COLUMNS, size_rows(table))
+
+
+def _described(
+    operator: str | None, words: Sequence[str] | None, file: Path | None
+) -> tuple[str, dict[str, object]]:
+    """The operator, or the text of a program, and its parameters."""
+    from tilewright.spaces.operators import parameters_of  # with NumPy
+
+    if file is not None:
+        return program_text(file), dict(extents_of(operator, words))
+    if operator is None:
+        raise InputError("Missing argument 'OPERATOR', or --file")
+    if not words:  # all of it may be one word
+        from tilewright.scheduler.dispatch.family import described
+
+        return described(operator)
+    return operator, parameters_of(words)
+
+
+def _announce(sizes: Sequence[int]) -> None:
+    from tilewright.scheduler.cli.output import put
+
+    put(f"tuning kernels of {', '.join(map(str, sizes))}")
+
+
+def _keep_quiet(sizes: Sequence[int]) -> None:
+    """Print nothing: standard output is for JSON."""

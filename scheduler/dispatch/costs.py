@@ -1,0 +1,145 @@
+"""The time of a kernel of each size, from records and estimates; and torch's, from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.scheduler.dispatch.family import Family
+from tilewright.scheduler.dispatch.profile import Profile
+from tilewright.scheduler.dispatch.table import TableKernel
+from tilewright.scheduler.predictions import ranked
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.measure.database import Database
+
+MOST_MEASURED = 24
+"""Measured sizes that are considered, at most."""
+COMPARED_WITH_TORCH = "torch.compile"
+"""The command of runs that compare a kernel with torch."""
+
+
+def usual_sizes(profile: Profile) -> list[int]:
+    """The sizes of kernels that are worth a search: the ends of ranges, the powers of two, and the
+    numbers halfway between two of these, in the order of the sizes."""
+    found = {end for each in profile.ranges for end in (each.first, each.last)}
+    power = 1
+    while power <= profile.last:
+        found |= {size for size in (power, power + power // 2) if size <= profile.last}
+        power *= 2
+    return sorted(found)
+
+
+def known_kernels(
+    family: Family, profile: Profile, target: Target, database: Database | None
+) -> list[TableKernel]:
+    """The kernels of which the database has records, by size."""
+    found: dict[int, TableKernel] = {}
+    for size in _recorded_sizes(family, profile, target, database):
+        assert database is not None
+        space = space_for(family.at(size), target, Numerics.STRICT)
+        record = database.best(space.workload, target, space.versions)
+        score = None if record is None else record.measurement.score
+        if record is not None and score is not None:
+            schedule = space.ordered(record.schedule)
+            if schedule in space and not record.doubted:
+                found[size] = TableKernel(size, score, schedule)
+    kernels = [found[size] for size in sorted(found)]
+    return [kernels[place] for place in _spread(len(kernels), MOST_MEASURED)]
+
+
+def _recorded_sizes(
+    family: Family, profile: Profile, target: Target, database: Database | None
+) -> list[int]:
+    """The sizes up to the profile's last one of which there are attempts on this target."""
+    if database is None:
+        return []
+    pairs = (workload for workload, where in database.pairs() if where == target)
+    return sorted({size for each in pairs for size in _sizes_of(each, family, profile)})
+
+
+def _sizes_of(workload: Workload, family: Family, profile: Profile) -> list[int]:
+    """The size at which a workload is of the family; none if it is of another one."""
+    sizes = {each for each in workload.extents.values() if each <= profile.last}
+    return [size for size in sizes if family.at(size) == workload]
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """So many places of a list, from its first to its last."""
+    if count <= most:
+        return list(range(count))
+    return sorted(set(np.linspace(0, count - 1, most).round().astype(int).tolist()))
+
+
+def with_estimates(
+    family: Family, target: Target, known: Sequence[TableKernel], sizes: Iterable[int]
+) -> list[TableKernel]:
+    """The known kernels and those of other ``sizes``, by size.
+
+    The latter's latencies are the roofline's least, times what measured ones differ from it at the
+    nearest sizes.
+    """
+    estimates: dict[int, float] = {}
+    for size in {*sizes, *(each.size for each in known)}:
+        best = ranked(space_for(family.at(size), target, Numerics.STRICT))
+        if best and isfinite(best[0][1]):
+            estimates[size] = best[0][1]
+    both = [each for each in known if each.size in estimates]
+    at = np.log([each.size for each in both] or [1])
+    ratios = np.log([each.seconds / estimates[each.size] for each in both] or [1.0])
+    found = {each.size: each for each in known}
+    for size, seconds in estimates.items():
+        ratio = float(np.exp(np.interp(np.log(size), at, ratios)))
+        found.setdefault(size, TableKernel(size, seconds * ratio))
+    if not found:
+        raise InputError(
+            f"no time of {family} is known or can be estimated; allowed: tune it first"
+        )
+    return [found[size] for size in sorted(found)]
+
+
+@dataclass(frozen=True)
+class Torch:
+    """How many times as long as our kernel torch took, at the sizes at which both were timed in
+    turns."""
+
+    sizes: tuple[int, ...] = ()
+    ratios: tuple[float, ...] = ()
+
+    def seconds(self, own: np.ndarray) -> np.ndarray:
+        """The time of torch by size, where ``own`` is that of a kernel of this size; infinite
+        outside of the sizes at which torch was timed."""
+        at = np.arange(len(own))
+        if not self.sizes:
+            return np.full(len(own), np.inf)
+        logs = np.interp(np.log(np.maximum(at, 1)), np.log(self.sizes), np.log(self.ratios))
+        within = (at >= self.sizes[0]) & (at <= self.sizes[-1])
+        return np.where(within, own * np.exp(logs), np.inf)
+
+
+def known_torch(
+    family: Family, profile: Profile, target: Target, database: Database | None
+) -> Torch:
+    """The comparisons with torch on record, the latest of each size."""
+    if database is None:
+        return Torch()
+    found: dict[int, float] = {}
+    for run in database.runs():
+        ours = run.configuration.get("ours_seconds")
+        if run.command != COMPARED_WITH_TORCH or run.target != target or not run.library_seconds:
+            continue
+        if not isinstance(ours, float) or not 0 < ours < float("inf"):
+            continue
+        for size in _sizes_of(run.workload, family, profile):
+            found[size] = run.library_seconds / ours
+    ordered = sorted(found)
+    return Torch(tuple(ordered), tuple(found[size] for size in ordered))

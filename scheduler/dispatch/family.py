@@ -1,0 +1,210 @@
+"""A family: workloads that differ in the extent of one axis alone, whose points are independent.
+
+What a kernel of the family computes at one point of the axis depends on no other point. So a call
+of any size can be cut into pieces, each computed by a kernel of the piece's size: the arrays' rows
+lie one after the other in memory, and a piece of an array is again a dense array.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.reading.source import statements
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.operators import EXAMPLE, parameters_of
+from tilewright.spaces.operators import workload as make_workload
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.computation import PROGRAM, Computation
+from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.scheduler.dispatch.profile import Profile
+
+
+@dataclass(frozen=True)
+class Family:
+    """The workloads of ``operator`` and ``parameters`` with any size of ``axis``.
+
+    ``inputs`` and ``outputs`` have, of each array in the order of calls, the dimension that is the
+    axis; None if the array does not have it.
+    """
+
+    operator: str
+    parameters: tuple[tuple[str, Any], ...]
+    axis: str
+    inputs: tuple[int | None, ...] = ()
+    outputs: tuple[int | None, ...] = ()
+    _made: dict[int, Workload] = field(default_factory=dict, compare=False, repr=False)
+
+    def at(self, size: int) -> Workload:
+        """The workload of so many points of the axis."""
+        if size not in self._made:
+            named = dict(self.parameters) | {self.axis: size}
+            self._made[size] = make_workload(self.operator, **named)
+        return self._made[size]
+
+    def __str__(self) -> str:
+        first = self.operator if self.operator.isidentifier() else f'"{self.operator}"'
+        words = (f"{name}={shlex.quote(str(value))}" for name, value in self.parameters)
+        return " ".join((first, *words))
+
+    def moved_bytes(self, size: int) -> int:
+        """Bytes of all arrays with the axis, of so many points."""
+        calling = calling_of(self.at(size))
+        pairs = [
+            *zip(calling.inputs, self.inputs, strict=True),
+            *zip(calling.outputs, self.outputs, strict=True),
+        ]
+        return sum(array.bytes for array, dimension in pairs if dimension is not None)
+
+
+Described = tuple[str, Mapping[str, Any]]
+"""An operator, or the text of a program, and its parameters."""
+
+
+def family_of(given: Workload | str | Described, axis: str, profile: Profile) -> Family:
+    """The family of a workload along ``axis``; the extent that it has there does not matter, and
+    text may leave it out.
+
+    Raises :class:`InputError` for an unknown axis, and for one whose points depend on each other or
+    lie apart in memory.
+    """
+    if not axis.isidentifier():
+        raise InputError(
+            f"axis={shown(axis)} is no name; allowed: an axis of the workload, such as m"
+        )
+    operator, parameters = described(given)
+    parameters.pop(axis, None)
+    made = Family(operator, tuple(parameters.items()), axis)
+    most = max(profile.last, 2)
+    small, large = made.at(1), made.at(most)
+    extents = _extents(large)
+    changed = [name for name, extent in extents.items() if _extents(small).get(name, 1) != extent]
+    if len(changed) != 1 or extents[changed[0]] != most:
+        axes = ", ".join(extents)
+        raise InputError(
+            f"axis={shown(axis)} is no axis of {operator[:80]}; allowed: one of {axes}"
+        )
+    one, many = calling_of(small), calling_of(large)
+    inputs = _dimensions(one.inputs, many.inputs, axis)
+    outputs = _dimensions(one.outputs, many.outputs, axis)
+    _check_independent(small, large, changed[0], inputs | outputs)
+    if not any(place is not None for place in inputs.values()):
+        raise InputError(f"no input has the axis {axis}; allowed: an axis of an input")
+    return Family(operator, made.parameters, axis, (*inputs.values(),), (*outputs.values(),))
+
+
+def _extents(workload: Workload) -> Mapping[str, int]:
+    """The extents of the axes as the author of the workload calls them."""
+    program: Program | None = getattr(workload, "program", None)
+    return workload.extents if program is None else program.extent
+
+
+def _dimensions(one: Sequence[Array], many: Sequence[Array], axis: str) -> dict[str, int | None]:
+    """The dimension of each array that is the axis; None of arrays without it."""
+    return {
+        after.name: _dimension(before, after, axis) for before, after in zip(one, many, strict=True)
+    }
+
+
+def described(given: Workload | str | Described) -> tuple[str, dict[str, Any]]:
+    """The operator and its parameters, from which workloads of other sizes can be made."""
+    if isinstance(given, tuple):
+        return _in_a_line(given[0]), dict(given[1])
+    if isinstance(given, str):
+        if re.match(r"\s*\w+\s*\[", given):  # a program by itself
+            return _in_a_line(given), {}
+        try:
+            name, *words = shlex.split(given) or [""]
+        except ValueError as error:
+            raise InputError(f"{shown(given)}: {error}; allowed: text, {EXAMPLE}") from None
+        return _in_a_line(name), parameters_of(words)
+    if not isinstance(given, Workload):
+        raise InputError(
+            f"{shown(given)} has no other sizes; allowed: a workload's text, {EXAMPLE}"
+        )
+    parameters = dict(given.parameters)
+    if isinstance(given, Computation):
+        operator = given.operator if given.operator != PROGRAM else str(parameters.pop("text", ""))
+        if operator and parameters:
+            return operator, parameters
+    elif getattr(given, "program", None) is None:
+        return given.operator, parameters
+    raise InputError(f"{shown(given)} was made from a program; allowed: its text, {EXAMPLE}")
+
+
+def _in_a_line(operator: str) -> str:
+    """An operator's name as it is, and the text of a program in one line."""
+    if "\n" not in operator:
+        return operator
+    return "; ".join(statement.text for statement in statements(operator))
+
+
+def _dimension(before: Array, after: Array, axis: str) -> int | None:
+    """The dimension of an array that grows with the axis; :class:`InputError` if its points do not
+    lie one after the other."""
+    if len(before.shape) != len(after.shape):
+        raise InputError(
+            f"{after.name} has no dimension {axis} where {axis}=1; allowed: other axes"
+        )
+    sizes = list(zip(before.shape, after.shape, strict=True))
+    grown = [place for place, (less, more) in enumerate(sizes) if less != more]
+    if not grown:
+        return None
+    outside = prod(after.shape[each] for each in after.order[: after.order.index(grown[0])])
+    if len(grown) > 1 or outside > 1:
+        raise InputError(
+            f"{axis} is not the outermost axis of {after.name} in memory; allowed: one whose "
+            "points lie one after the other"
+        )
+    return grown[0]
+
+
+def _check_independent(
+    small: Workload, large: Workload, axis: str, places: Mapping[str, int | None]
+) -> None:
+    """Raise :class:`InputError` if a point of the axis depends on other ones, or on its number."""
+    program = getattr(large, "program", None)
+    if program is None:
+        if next(each for each in getattr(large, "axes", ()) if each.name == axis).reduction:
+            raise InputError(f"{axis} is summed over; allowed: an axis of the output")
+        return
+    if _lines(small) != _lines(large):
+        raise InputError(f"the program computes with the extent of {axis}; allowed: other axes")
+    for condition in program.conditions:
+        if axis in condition.axes:
+            raise InputError(f"{axis} is in the condition {condition}; allowed: other axes")
+    dimensions = dict(places)
+    dimensions |= {s.name: s.axes.index(axis) for s in program.stages if axis in s.axes}
+    for stage in program.stages:
+        if axis in stage.over or not _is_plain(stage.body, axis, dimensions):
+            raise InputError(
+                f"points of {axis} depend on each other in {str(stage)[:80]}; "
+                f"allowed: an axis that is only an index [{axis}]"
+            )
+
+
+def _lines(workload: Workload) -> list[str]:
+    program: Program = workload.program  # type: ignore[attr-defined]
+    return [str(each) for each in (*program.conditions, *program.stages)]
+
+
+def _is_plain(node: Expression, axis: str, dimensions: Mapping[str, int | None]) -> bool:
+    """True if the axis occurs only as the index of its own dimension of arrays."""
+    if isinstance(node, AxisValue):
+        return node.name != axis
+    if not isinstance(node, Read):
+        return all(_is_plain(child, axis, dimensions) for child in node.children)
+    own = dimensions.get(node.name)
+    return all(
+        index == AxisValue(axis) if place == own else _is_plain(index, axis, dimensions)
+        for place, index in enumerate(node.indices)
+    )

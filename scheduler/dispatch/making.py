@@ -1,0 +1,189 @@
+"""Make a dispatch table from a profile and what a database knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.scheduler.dispatch.costs import (
+    Torch,
+    known_kernels,
+    known_torch,
+    usual_sizes,
+    with_estimates,
+)
+from tilewright.scheduler.dispatch.family import Described, Family, family_of
+from tilewright.scheduler.dispatch.profile import Profile, as_profile
+from tilewright.scheduler.dispatch.selecting import select
+from tilewright.scheduler.dispatch.serving import choices, extra_for, serving_seconds
+from tilewright.scheduler.dispatch.table import MOST_KERNELS, Row, Table, TableKernel
+from tilewright.scheduler.opening import opened
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.settings import Default
+from tilewright.spaces.target import Target, as_target
+from tilewright.spaces.validation.checks import positive, whole
+from tilewright.spaces.validation.text import brief
+from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.measure.database import Database
+
+KERNELS = 6
+FURTHER = 2
+"""Searches beyond one for each kernel, for sizes that turn out better once others are measured."""
+SECONDS_EACH = 60.0
+GAIN = 1.02
+"""How many times as fast as kernels torch must be to take a size, as in a competition."""
+
+OnSearch = Callable[[Sequence[int]], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for a table."""
+
+    family: Family
+    profile: Profile
+    target: Target
+    kernels: int
+
+
+def dispatch_table(
+    workload: Workload | str | Described,
+    profile: Profile | str,
+    database: Database | str | Path | None = Default.DATABASE,
+    kernels: int = KERNELS,
+    axis: str = "m",
+    target: Target | str = Default.TARGET,
+) -> Table:
+    """The table of at most ``kernels`` kernels with the least expected regret, from what the
+    database knows now.
+
+    Latencies that are not on record are estimates. Without a database all are; one without any
+    record of these workloads raises :class:`InputError`, as malformed input does.
+    """
+    request = _request(workload, profile, kernels, axis, target)
+    with nullcontext() if database is None else opened(database, create=False) as known:
+        found = known_kernels(request.family, request.profile, request.target, known)
+        if known is not None and not found:
+            raise InputError(
+                f"no kernel of {brief(str(request.family), 1, 80)} is on record up to "
+                f"{axis}={request.profile.last}; allowed: tune some (--tune), or another database"
+            )
+        return _made(request, known)
+
+
+def tuned_table(
+    workload: Workload | str | Described,
+    profile: Profile | str,
+    database: Database | str | Path = Default.DATABASE,
+    kernels: int = KERNELS,
+    axis: str = "m",
+    target: Target | str = Default.TARGET,
+    seconds: float | None = None,
+    on_search: OnSearch = lambda sizes: None,
+) -> Table:
+    """As :func:`dispatch_table`, where the kernels that it selects are tuned first.
+
+    There are at most ``kernels + FURTHER`` searches, which share the ``seconds`` (by default
+    ``SECONDS_EACH`` for each kernel). ``on_search`` is told the sizes before they are tuned.
+    """
+    from tilewright.scheduler.suites.suite import Member, Suite
+    from tilewright.scheduler.suites.tune import tune_suite
+
+    request = _request(workload, profile, kernels, axis, target)
+    left = request.kernels + FURTHER
+    seconds = SECONDS_EACH * request.kernels if seconds is None else seconds
+    each = positive("seconds", seconds) / left
+    with opened(database) as known:
+        while left > 0:
+            table = _made(request, known)
+            new = [kernel.size for kernel in table.kernels if kernel.schedule is None][:left]
+            if not new:
+                return table
+            on_search(new)
+            members = tuple(Member(request.family.at(size)) for size in new)
+            tune_suite(Suite("dispatch", members), request.target, known, seconds=each * len(new))
+            left -= len(new)
+        table = _made(request, known, of_records=True)
+    if all(kernel.schedule is None for kernel in table.kernels):
+        raise InputError(f"no kernel was measured in {seconds:g} s; allowed: more seconds")
+    return table
+
+
+def _request(
+    workload: Workload | str | Described,
+    profile: Profile | str,
+    kernels: int,
+    axis: str,
+    target: Target | str,
+) -> Request:
+    count = whole("kernels", kernels, 1, MOST_KERNELS)
+    sizes = as_profile(profile)
+    return Request(family_of(workload, axis, sizes), sizes, as_target(target), count)
+
+
+def _made(request: Request, database: Database | None, of_records: bool = False) -> Table:
+    """The table, of measured kernels only if asked for and if there are any."""
+    about = (request.family, request.profile, request.target, database)
+    known = known_kernels(*about)
+    usual = () if of_records and known else usual_sizes(request.profile)
+    offered = with_estimates(request.family, request.target, known, usual)
+    return selected(request, offered, known_torch(*about))
+
+
+def selected(request: Request, offered: Sequence[TableKernel], torch: Torch) -> Table:
+    """The table of the best of the offered kernels."""
+    family, profile, last = request.family, request.profile, request.profile.last
+    extra = extra_for(request.target.kind, family.moved_bytes(last) / last)
+    seconds = {each.size: each.seconds for each in offered}
+    sizes = sorted(seconds)
+    sets = [(size,) for size in sizes] + list(combinations(sizes, 2))
+    serving = serving_seconds(sets, seconds, last, extra)
+    own = np.interp(np.arange(last + 1), sizes, [seconds[size] for size in sizes])
+    own = np.minimum(own, serving.min(axis=0))  # the time of a kernel for this very size
+    by_torch = torch.seconds(own) * GAIN
+    fastest = np.minimum(own, by_torch)
+    weights = profile.weights
+    columns = np.array(list(weights))
+    plans = [[sizes.index(size) for size in each] for each in sets]
+    regrets = serving[:, columns] / fastest[columns] - 1
+    if np.isfinite(by_torch[columns]).any():
+        plans, regrets = (
+            [*plans, []],
+            np.vstack([regrets, by_torch[columns] / fastest[columns] - 1]),
+        )
+    chosen = select(regrets, plans, np.array([*weights.values()]), request.kernels)
+    open_sizes = [sizes[place] for place in chosen] or [sizes[-1]]
+    final = serving_seconds([open_sizes], seconds, last, extra)[0]
+    torch_wins = by_torch < final
+    regret = np.minimum(final, by_torch)[1:] / fastest[1:] - 1
+    chosen_sizes = choices(open_sizes, seconds, last, extra)
+    rows = _rows(chosen_sizes[1:], torch_wins[1:].tolist())
+    used = {row.size for row in rows}
+    return Table(
+        family,
+        request.target,
+        profile,
+        tuple(each for each in offered if each.size in used),
+        rows,
+        float(sum(weight * regret[size - 1] for size, weight in weights.items())),
+        float(regret.max()),
+        1 + int(regret.argmax()),
+    )
+
+
+def _rows(sizes: Sequence[int], by_torch: Sequence[bool]) -> tuple[Row, ...]:
+    """Neighbouring sizes that are served alike, together."""
+    pairs = enumerate(zip(sizes, by_torch, strict=True), start=1)
+    found = []
+    for (size, torch), group in groupby(pairs, key=lambda each: each[1]):
+        members = [place for place, _ in group]
+        found.append(Row(members[0], members[-1], size, torch))
+    return tuple(found)

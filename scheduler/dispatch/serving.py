@@ -1,0 +1,95 @@
+"""The time that kernels of fixed sizes take to serve a call of any size.
+
+A call of ``m`` rows is served by a kernel of ``s`` rows in one of two ways. If ``s <= m`` it
+computes the first ``s`` rows, and the remaining rows are served as a call of their own. If
+``s > m`` the rows are copied into arrays of ``s`` rows. Where a larger call has gone before, such
+a kernel need not copy: it begins earlier, and some rows are computed twice. The time of the copy is
+counted all the same, so that what is counted for ``m`` rows does not depend on the rows before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Seconds that are spent beside kernels: for each piece of a call, for each copy, and for each
+    row that is copied."""
+
+    piece: float
+    copy: float
+    row: float
+
+
+CPU_PIECE, CPU_COPY, CPU_BANDWIDTH = 3e-6, 10e-6, 5e9
+GPU_PIECE, GPU_COPY, GPU_BANDWIDTH = 8e-6, 30e-6, 1e12
+"""Seconds, and bytes a second, as found on the machine of ``experiments/dispatch``; a GPU's are
+guesses."""
+
+
+def extra_for(kind: str, row_bytes: float) -> Extra:
+    """The cost of calls in pieces on a kind of target, for rows of so many bytes."""
+    if kind == "cpu":
+        return Extra(CPU_PIECE, CPU_COPY, row_bytes / CPU_BANDWIDTH)
+    return Extra(GPU_PIECE, GPU_COPY, row_bytes / GPU_BANDWIDTH)
+
+
+def serving_seconds(
+    sets: Sequence[Sequence[int]], seconds: Mapping[int, float], most: int, extra: Extra
+) -> np.ndarray:
+    """The time of calls of 0 to ``most`` rows (columns) by the kernels of each set (rows).
+
+    ``seconds`` are the times of kernels by their sizes.
+    """
+    width = max(map(len, sets))
+    sizes = np.array([[*each, *[each[0]] * (width - len(each))] for each in sets])
+    own = np.vectorize(seconds.__getitem__, otypes=[float])(sizes)
+    every = np.arange(len(sets))[:, None]
+    found = np.zeros((len(sets), most + 1))
+    for rows in range(1, most + 1):
+        found[:, rows] = _ways(sizes, own, found, every, rows, extra).min(axis=1)
+    for place, each in enumerate(sets):
+        for size in each:
+            if size <= most:  # a call of the whole arrays
+                found[place, size] = min(found[place, size], seconds[size])
+    return found
+
+
+def _ways(
+    sizes: np.ndarray,
+    own: np.ndarray,
+    found: np.ndarray,
+    every: np.ndarray,
+    rows: int,
+    extra: Extra,
+) -> np.ndarray:
+    """The time of a call of so many rows for each kernel that may begin it."""
+    then = found[every, np.maximum(rows - sizes, 0)] + extra.piece
+    copied = extra.copy + extra.row * (sizes + rows)
+    return own + np.where(sizes <= rows, then, copied)
+
+
+def choices(
+    sizes: Sequence[int], seconds: Mapping[int, float], most: int, extra: Extra
+) -> list[int]:
+    """The size of the kernel that begins a call of 1 to ``most`` rows, where all kernels of these
+    sizes may be used. The first entry, for no rows, has no meaning."""
+    ordered = np.array([sorted(sizes, reverse=True)])
+    own = np.vectorize(seconds.__getitem__, otypes=[float])(ordered)
+    every = np.zeros((1, 1), int)
+    found = np.zeros((1, most + 1))
+    chosen = [0]
+    for rows in range(1, most + 1):
+        ways = _ways(ordered, own, found, every, rows, extra)[0]
+        least = ways.min()
+        if rows in sizes and seconds[rows] <= least + extra.piece:
+            place = int(np.flatnonzero(ordered[0] == rows)[0])
+        else:
+            place = int(np.flatnonzero(ways <= least * (1 + 1e-9))[0])  # the largest of equal ones
+        found[0, rows] = ways[place]
+        chosen.append(int(ordered[0, place]))
+    return chosen

@@ -1,0 +1,67 @@
+"""``tilewright dispatch``: tables, files and refusals."""
+
+from __future__ import annotations
+
+import json
+import runpy
+
+import pytest
+
+from tests.scheduler.cli.command import ask, one_line, run
+from tilewright.scheduler.dispatch.function import Dispatch
+from tilewright.scheduler.dispatch.table import read_table, table_from_json
+
+WORDS = ("dispatch", "matmul", "n=64", "k=64", "--profile", "1:.1,64:.8,70:.1", "--kernels", "2")
+
+
+def test_a_table_is_printed_and_written(tuned, here, capsys):
+    db = ("--db", str(tuned[0]))
+    out = ask(capsys, *WORDS, *db, "--out", "table.json", "--python", "table.py")
+    assert "expected regret" in out
+    assert "64" in out
+    table = read_table("table.json")
+    assert any(kernel.size == 64 and kernel.schedule for kernel in table.kernels)
+    names = runpy.run_path("table.py")
+    chosen = [names["choose"](size) for size in range(1, 71)]
+    assert chosen == [table.row(size).size for size in range(1, 71)]
+    assert table_from_json(json.loads(ask(capsys, *WORDS, *db, "--format", "json"))) == table
+    assert Dispatch.load("table.json", "cpu").choose(70).size == chosen[-1]
+
+
+def test_it_tunes_what_it_needs(here, capsys):
+    words = ("dispatch", "softmax c=20", "--axis", "r", "--profile", "1-9:1", "--kernels", "1")
+    assert run([*words, "--tune", "--seconds", "30", "--db", "t.db", "--out", "table.json"]) == 0
+    said = capsys.readouterr()
+    assert "tuning kernels of " in said.out
+    table = read_table("table.json")
+    assert [kernel.provenance for kernel in table.kernels] == ["measured"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (WORDS[:4], "Missing option '--profile'"),
+        ((*WORDS, "--kernels", "0"), "kernels=0 is out of range; allowed: whole numbers from 1"),
+        ((*WORDS, "--axis", "q"), "matmul has no parameter 'q'"),
+        ((*WORDS, "m=8", "--axis", "n"), "n is not the outermost axis of B"),
+        ((*WORDS, "--profile", "1-8:1,8:1"), "overlap"),
+        ((*WORDS, "--seconds", "9"), "--seconds 9 is for tuning; allowed with: --tune"),
+        ((*WORDS, "--db", "none.db"), "there is no database at none.db"),
+        ((*WORDS, "--out", "."), "'.' is no file"),
+        (("dispatch", "--profile", "1:1"), "Missing argument 'OPERATOR', or --file"),
+        (("dispatch", "matmul", "n=8", "k=8", "m=x", "--profile", "1:1"), "none.db"),
+    ],
+)
+def test_bad_input(here, capsys, words, says):
+    database = () if "--db" in words else ("--db", "none.db")
+    assert run([*words, *database]) == 2
+    said = one_line(capsys.readouterr().err)
+    assert says in said
+    assert len(said) <= 220
+    assert [path.name for path in here.iterdir()] == ["notes.txt"]
+
+
+def test_an_empty_database_and_one_of_others(tuned, here, capsys):
+    words = ("dispatch", "softmax", "c=8", "--axis", "r", "--profile", "1-9:1")
+    assert run([*words, "--db", str(tuned[0])]) == 2
+    assert "no kernel of softmax c=8 is on record up to r=9" in one_line(capsys.readouterr().err)

@@ -1,0 +1,135 @@
+"""Tables follow what the database knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scheduler.dispatch.records import PRODUCT, a_schedule, put
+from tilewright.measure.records.measurement import new_job_id
+from tilewright.measure.records.run import Run
+from tilewright.scheduler.dispatch import making
+from tilewright.scheduler.dispatch.costs import known_torch, usual_sizes
+from tilewright.scheduler.dispatch.family import family_of
+from tilewright.scheduler.dispatch.making import dispatch_table, tuned_table
+from tilewright.scheduler.dispatch.profile import as_profile
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.target import detect_target
+
+TARGET = detect_target("cpu")
+PROFILE = "1:.5,2-40:.5"
+
+
+def asked(database, kernels=2, text=PRODUCT, **options):
+    return dispatch_table(text, PROFILE, database, kernels, target=TARGET, **options)
+
+
+def test_a_record_that_comes_changes_the_table(database):
+    put(database, {1: 1e-3, 40: 1e-2}, TARGET)
+    before = asked(database)
+    assert {each.size for each in before.kernels if each.schedule} <= {1, 40}
+    put(database, {16: 1e-5}, TARGET)
+    after = asked(database)
+    assert 16 in {kernel.size for kernel in after.kernels}
+    (found,) = (each for each in after.kernels if each.size == 16)
+    assert (found.seconds, found.schedule) == (1e-5, a_schedule(16, TARGET))
+    put(database, {1: 1e-6}, TARGET)
+    again = asked(database)
+    assert next(each for each in again.kernels if each.size == 1).seconds == 1e-6
+
+
+def test_estimates_are_scaled_to_the_records_beside_them(database):
+    put(database, {8: 5.0}, TARGET)
+    table = asked(database, 3)
+    estimated = [each.seconds for each in table.kernels if each.schedule is None]
+    assert estimated
+    assert all(1e-1 < seconds < 1e2 for seconds in estimated)
+
+
+def test_records_of_others_count_for_nothing(database):
+    put(database, {8: 1e-3}, TARGET, "matmul n=25 k=16")
+    put(database, {8: 1e-3}, TARGET, "softmax c=24", "r")
+    with pytest.raises(InputError, match=r"no kernel of matmul n=24 k=16 is on record up to m=40"):
+        asked(database)
+    put(database, {64: 1e-3}, TARGET)  # beyond the profile
+    with pytest.raises(InputError, match=r"allowed: tune some \(--tune\), or another database"):
+        asked(database)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"kernels": 0}, "kernels=0 is out of range; allowed: whole numbers from 1 to 64"),
+        ({"kernels": 1.5}, "kernels=1.5 is no whole number"),
+        ({"axis": "q"}, "matmul has no parameter 'q'"),
+        ({"profile": ""}, "has no sizes"),
+        ({"workload": "matmul n=8"}, "matmul needs m, n, k; missing: k"),
+        ({"database": "none.db"}, "there is no database at none.db"),
+        ({"database": 5}, "5 is no database"),
+        ({"target": "tpu"}, "tpu"),
+    ],
+)
+def test_bad_input(change, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = {"workload": PRODUCT, "profile": PROFILE, "database": None, "target": TARGET} | change
+    with pytest.raises(InputError) as refused:
+        dispatch_table(**given)
+    assert says in str(refused.value)
+    assert len(str(refused.value)) <= 200
+    assert not list(tmp_path.iterdir())
+
+
+def compared(database, size, ours, torch, **more):
+    run = Run(
+        key=new_job_id(),
+        workload=workload(PRODUCT, m=size),
+        target=TARGET,
+        session="torch",
+        command="torch.compile",
+        configuration={"ours_seconds": ours},
+        library_seconds=torch,
+    )
+    database.begin_run(run)
+
+
+def test_torch_gets_the_sizes_at_which_it_was_faster(database):
+    put(database, {1: 1e-3, 8: 2e-3, 40: 8e-3}, TARGET)
+    assert not any(row.torch for row in asked(database, 3).rows)
+    compared(database, 8, 2.0, 1.0)
+    compared(database, 16, 1.0, 2.0)
+    compared(database, 16, 2.0, 1.0)  # the latest counts
+    compared(database, 40, 1.0, 1.5)
+    profile = as_profile(PROFILE)
+    known = known_torch(family_of(PRODUCT, "m", profile), profile, TARGET, database)
+    assert (known.sizes, known.ratios) == ((8, 16, 40), (0.5, 0.5, 1.5))
+    table = asked(database, 3)
+    by_torch = {n for row in table.rows if row.torch for n in range(row.first, row.last + 1)}
+    assert set(range(8, 17)) <= by_torch
+    assert not by_torch & {*range(1, 8), 40}
+    assert sum(row.torch for row in table.rows) == len(by_torch & {row.first for row in table.rows})
+
+
+def test_few_searches_are_made_and_only_measured_kernels_remain(database, monkeypatch):
+    """A search records a latency by size that no estimate foresees."""
+    searched = []
+
+    def search(suite, target, known, seconds):
+        sizes = [member.workload.extents["m"] for member in suite.members]
+        searched.append((sizes, seconds))
+        put(known, {size: 1e-3 * (1 + size % 7) for size in sizes}, target)
+
+    monkeypatch.setattr("tilewright.scheduler.suites.tune.tune_suite", search)
+    told = []
+    table = tuned_table(
+        PRODUCT, PROFILE, database, 2, target=TARGET, seconds=8, on_search=told.append
+    )
+    sizes = [size for some, _ in searched for size in some]
+    assert told == [some for some, _ in searched]
+    assert len(sizes) == len(set(sizes)) <= 2 + making.FURTHER
+    assert all(seconds == pytest.approx(2 * len(some)) for some, seconds in searched)
+    assert {each.provenance for each in table.kernels} == {"measured"}
+    assert table == asked(database) or len(sizes) == 2 + making.FURTHER
+
+
+def test_sizes_that_are_worth_a_search():
+    assert usual_sizes(as_profile("1:1,5-20:1")) == [1, 2, 3, 4, 5, 6, 8, 12, 16, 20]
