@@ -43,19 +43,19 @@ class Group:
         return (self.space.workload.key, self.space.target.fingerprint)
 
     def subset(self, keep: np.ndarray) -> Group:
-        """The group with the rows that the boolean array ``keep`` marks."""
+        """Return the group with the rows that the boolean array ``keep`` marks."""
         return Group(self.space, self.population[keep], self.latency[keep])
 
 
 def place(space: Space, schedule: Schedule) -> np.ndarray | None:
-    """The row of a schedule; None if it is no point of the space."""
+    """Return the row of a schedule; None if it is no point of the space."""
     return space.row(schedule) if schedule in space else None
 
 
 def group_examples(
     examples: Sequence[Example], space_for: SpaceFor, place: Place = place
 ) -> tuple[list[Group], int]:
-    """Groups in the order of their names, and the number of schedules skipped.
+    """Return the groups in the order of their names, and the number of schedules skipped.
 
     A schedule measured more than once counts once, with its lowest latency (noise only adds).
     Skipped are schedules that are no point of the workload's space (any more), or whose workload

@@ -22,7 +22,7 @@ class Described:
 
 
 def describe(name: str) -> Described:
-    """The feature called ``name``, see ``costmodel.features``."""
+    """Return the feature called ``name``, see ``costmodel.features``."""
     kind, _, rest = name.partition(".")
     if kind == "schedule":
         return Described(kind, _schedule_unit(rest), _schedule_meaning(rest))

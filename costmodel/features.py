@@ -48,7 +48,7 @@ SMALLEST = 2.0**-40  # stands for zero under a logarithm
 
 
 def features(space: Space, population: Population) -> dict[str, Column]:
-    """All features of each schedule of ``population``, by name."""
+    """Return all features of each schedule of ``population``, by name."""
     quantities = space.quantities(population)
     columns: dict[str, Column] = {}
     with np.errstate(all="ignore"):  # what a template does not report is NaN, and stays so
@@ -61,7 +61,7 @@ def features(space: Space, population: Population) -> dict[str, Column]:
 
 
 def feature_matrix(space: Space, population: Population, names: Sequence[str]) -> np.ndarray:
-    """The features called ``names``, float32 [schedules, names]; NaN where there is none."""
+    """Return the features called ``names``, float32 [schedules, names]; NaN where there is none."""
     return as_matrix(features(space, population), names, len(population))
 
 
@@ -75,7 +75,7 @@ def as_matrix(columns: Mapping[str, Column], names: Sequence[str], rows: int) ->
 
 
 def is_feature(name: str) -> bool:
-    """True if a space of this version may have a feature called ``name``.
+    """Return True if a space of this version may have a feature called ``name``.
 
     The names for schedules, rooflines and all kinds of targets are fixed. Axes, operands,
     templates, decisions and further quantities of templates are named by others, so any plain name
@@ -92,7 +92,8 @@ def is_feature(name: str) -> bool:
 
 @lru_cache
 def workload_features(workload: Workload) -> Mapping[str, float]:
-    """Features of the workload alone: extents, traffic, types, memory order, functions."""
+    """Return the features of the workload alone: extents, traffic, types, memory order,
+    functions."""
     result = {
         "workload.intensity": log2(workload.work / max(workload.least_bytes, 1)),
         "workload.output_bytes": float(workload.outputs[0].element.bytes),
@@ -123,7 +124,7 @@ def _contraction_features(workload: Contraction) -> dict[str, float]:
 
 @lru_cache
 def target_features(target: Target) -> Mapping[str, float]:
-    """Every number in the target's description, compressed, by its field's name."""
+    """Return every number in the target's description, compressed, by its field's name."""
     return {
         f"target.{name}": float(_compress(np.asarray(value, dtype=np.float64)))
         for name, value in target.to_json().items()
@@ -148,7 +149,7 @@ def _schedule_features(
 
 
 def _schedule_name(quantity: str) -> str:
-    """The name of the feature for a quantity."""
+    """Return the name of the feature for a quantity."""
     if quantity not in QUANTITIES:
         return f"reported.{quantity}"
     if quantity in PER_FLOP:
@@ -178,7 +179,7 @@ def _decision_features(space: Space, population: Population) -> dict[str, Column
 
 
 def _compress(values: np.ndarray) -> np.ndarray:
-    """``log2(1 + |v|)`` with the sign of v: the logarithm's order, and zero stays zero."""
+    """Return ``log2(1 + |v|)`` with the sign of v: the logarithm's order, and zero stays zero."""
     return np.copysign(np.log2(1.0 + np.abs(values)), values)
 
 

@@ -11,7 +11,7 @@ from tilewright.spaces.errors import InputError
 
 
 def load_xgboost() -> ModuleType:
-    """The package; :class:`InputError` where this machine cannot load its library.
+    """Return the package; :class:`InputError` where this machine cannot load its library.
 
     Its own error would say so in twenty lines, of a type that is only known once it is loaded.
     """

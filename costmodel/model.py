@@ -165,7 +165,7 @@ class XGBoostModel:
     def load(
         cls, path: Path, settings: Settings = Settings(), space_for: SpaceFor = space_for
     ) -> XGBoostModel:
-        """The model that :meth:`save` wrote; InputError if ``path`` is anything else."""
+        """Return the model that :meth:`save` wrote; InputError if ``path`` is anything else."""
         model = cls(settings, space_for)
         model._trained = Trained(*read_model(path, settings.threads))
         return model
@@ -198,11 +198,11 @@ class XGBoostModel:
         )
 
     def columns(self, space: Space, population: Population) -> dict[str, Column]:
-        """The features of each schedule, by name."""
+        """Return the features of each schedule, by name."""
         return features(space, population)
 
     def _labels(self, score: np.ndarray) -> np.ndarray:
-        """The labels that trees learn, from scores in [0, 1]."""
+        """Return the labels that trees learn, from scores in [0, 1]."""
         return score
 
     def _gradient(self, margin: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,7 +212,7 @@ class XGBoostModel:
         return weight * (margin - labels[:, None]), weight
 
     def _seen(self, rows: int) -> np.ndarray:
-        """The rows that each member learns from, bool [rows, members]."""
+        """Return the rows that each member learns from, bool [rows, members]."""
         generator = np.random.default_rng(self.settings.seed)
         return generator.random((rows, self.settings.members)) < self.settings.share
 
@@ -248,12 +248,12 @@ class XGBoostModel:
 
 
 def _predict(booster: xgboost.Booster, matrix: np.ndarray) -> np.ndarray:
-    """Every member's scores, float64 [rows, members]."""
+    """Return every member's scores, float64 [rows, members]."""
     return booster.inplace_predict(matrix).reshape(len(matrix), -1).astype(np.float64)
 
 
 def _varied(matrix: np.ndarray) -> np.ndarray:
-    """The columns that differ among rows, bool. The others teach nothing and cost time."""
+    """Return the columns that differ among rows, bool. The others teach nothing and cost time."""
     known = np.isfinite(matrix)
     first = matrix[0]
     same = (matrix == first) | (~known & ~known[0])
@@ -264,7 +264,8 @@ def _varied(matrix: np.ndarray) -> np.ndarray:
 
 
 def _by_others(members: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """The mean score of each row by the ``members`` that have not seen it, NaN if all have."""
+    """Return the mean score of each row by the ``members`` that have not seen it, NaN if all
+    have."""
     others = np.where(seen, 0.0, members).sum(axis=1)
     with np.errstate(invalid="ignore"):
         unseen: np.ndarray = others / np.count_nonzero(~seen, axis=1)

@@ -15,7 +15,7 @@ CANDIDATES = 4096
 def shortlist(
     space: Space, population: Population, draft: AnalyticModel, count: int = CANDIDATES
 ) -> np.ndarray:
-    """Positions of the ``count`` schedules of least estimated latency, in rising order.
+    """Return the positions of the ``count`` schedules of least estimated latency, in rising order.
 
     Those that the estimate knows nothing of come last.
     """
@@ -32,7 +32,7 @@ def shortlisted(
     model: Predictor,
     count: int = CANDIDATES,
 ) -> tuple[Population, np.ndarray]:
-    """The rows of the :func:`shortlist`, the best by ``model`` first, and their scores."""
+    """Return the rows of the :func:`shortlist`, the best by ``model`` first, and their scores."""
     rows = population[shortlist(space, population, draft, count)]
     score, _ = model.predict(space, rows)
     order = np.argsort(-score, kind="stable")

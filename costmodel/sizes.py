@@ -17,7 +17,7 @@ REST = 0.15
 
 
 def is_size(values: Sequence[Value]) -> bool:
-    """True if a decision with these values is a size."""
+    """Return True if a decision with these values is a size."""
     return len(values) >= SIZE_VALUES and all(type(v) is int and v > 0 for v in values)
 
 

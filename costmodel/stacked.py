@@ -25,6 +25,7 @@ class StackedModel(XGBoostModel):
         self._base = base
 
     def columns(self, space: Space, population: Population) -> dict[str, Column]:
-        """The features of each schedule by name, with the base model's prediction among them."""
+        """Return the features of each schedule by name, with the base model's prediction among
+        them."""
         advice, _ = self._base.predict(space, population)
         return super().columns(space, population) | {ADVICE: advice}

@@ -85,7 +85,7 @@ def write_model(
 
 
 def read_model(path: Path, threads: int) -> Contents:
-    """The model at ``path``; InputError unless it is whole, sound, and of this version."""
+    """Return the model at ``path``; InputError unless it is whole, sound, and of this version."""
     try:
         if path.exists() and not path.is_file():
             raise InputError(f"cannot read model {str(path)!r}: it is no file")

@@ -35,7 +35,7 @@ _LISTS = ("left", "right", "feature", "value", "missing_left")
 
 
 def plain_trees(booster: xgboost.Booster) -> dict[str, Any]:
-    """The trees of ``booster`` as JSON values.
+    """Return the trees of ``booster`` as JSON values.
 
     ``base`` is added to each of the ``outputs``; the trees of all outputs take turns. A tree is
     five lists over its nodes, the root first: the nodes to the ``left`` and ``right`` (-1 for a
@@ -63,7 +63,7 @@ def plain_trees(booster: xgboost.Booster) -> dict[str, Any]:
 
 
 def booster_of(data: object, features: int, threads: int) -> xgboost.Booster:
-    """A booster of the trees that :func:`plain_trees` described, over so many features.
+    """Return a booster of the trees that :func:`plain_trees` described, over so many features.
 
     ValueError if ``data`` describes none, in words.
     """
@@ -92,8 +92,8 @@ def weighted_by(booster: xgboost.Booster, matrix: np.ndarray, threads: int) -> x
 
 
 def _weights(tree: Mapping[str, np.ndarray], reached: np.ndarray) -> np.ndarray:
-    """The weight of each node of a tree: the rows that reach its leaves. No weight is 0, because
-    shares are divided by it."""
+    """Return the weight of each node of a tree: the rows that reach its leaves. No weight is 0,
+    because shares are divided by it."""
     left, right = tree["left"], tree["right"]
     weight = np.bincount(reached, minlength=len(left)) + np.where(left == LEAF, UNREACHED, 0.0)
     for node in np.flatnonzero(left != LEAF)[::-1]:  # children come after their parents
@@ -145,7 +145,8 @@ def _tree(tree: object, number: int, features: int) -> dict[str, np.ndarray]:
 
 
 def _depth(left: np.ndarray, right: np.ndarray) -> int:
-    """Levels of a tree whose nodes come after those above them, ``MOST_DEPTH`` + 1 if more."""
+    """Return the levels of a tree whose nodes come after those above them, ``MOST_DEPTH`` + 1 if
+    more."""
     level, depth = np.zeros(1, dtype=np.int64), 0
     while len(level) and depth <= MOST_DEPTH:
         inner = level[left[level] != LEAF]
@@ -154,7 +155,7 @@ def _depth(left: np.ndarray, right: np.ndarray) -> int:
 
 
 def _numbers(values: object, name: str, whole: bool = False) -> np.ndarray:
-    """A list of finite numbers, at least one, as an array; ValueError if it is none."""
+    """Return a list of finite numbers, at least one, as an array; ValueError if it is none."""
     if not isinstance(values, list) or not 0 < len(values) <= MOST_NODES:
         raise ValueError(f"{name} is no list of 1 to {MOST_NODES} numbers")
     if not set(map(type, values)) <= ({int} if whole else {int, float}):

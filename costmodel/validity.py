@@ -25,8 +25,8 @@ BINS = 32
 def learn_validity(
     matrix: np.ndarray, ran: np.ndarray, seed: int, threads: int
 ) -> xgboost.Booster | None:
-    """Trees that give the log-odds of running from features [rows, names], by whether each row
-    ``ran``; None unless some did and some did not."""
+    """Return the trees that give the log-odds of running from features [rows, names], by whether
+    each row ``ran``; None unless some did and some did not."""
     if ran.all() or not ran.any():
         return None
     xgboost = load_xgboost()

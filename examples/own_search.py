@@ -26,7 +26,7 @@ class Climber:
         self.history = History(space, seed)  # what was asked for and told, nothing twice
 
     def ask(self, count: int) -> list[Proposed]:
-        """At most ``count`` new schedules."""
+        """Return at most ``count`` new schedules."""
         generator = self.history.generator()
         asked: list[Proposed] = []
         for fastest in self.history.best(3):

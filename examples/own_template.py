@@ -37,7 +37,7 @@ class RunningSums(Template):
 
     @classmethod
     def refuses(cls, work, target):
-        """Why this template does not serve a workload; None if it does."""
+        """Say why this template does not serve a workload; None if it does."""
         shape = work.outputs[0].shape
         if len(shape) != 2 or shape[0] < 8:
             return "needs a matrix of at least 8 rows"
@@ -45,13 +45,14 @@ class RunningSums(Template):
         return None if work == running_sums else "needs running sums along rows"
 
     def quantities(self, columns):
-        """The quantities that a cost model learns from; 1 for those alike in all schedules."""
+        """Return the quantities that a cost model learns from; 1 for those alike in all
+        schedules."""
         alike = {name: np.ones(len(columns["rows"])) for name in QUANTITIES}
         traffic = np.full(len(columns["rows"]), float(self.workload.least_bytes))
         return alike | {"main_bytes": traffic, "independent_chains": columns["rows"]}
 
     def lower(self, schedule):
-        """The kernel of one schedule."""
+        """Return the kernel of one schedule."""
         (i, j), rows = self.workload.outputs[0].shape, schedule["rows"]
         body = f"""
 void {self.entry(schedule)}(void *const *buffers, void *workspace, const tw_runtime *runtime) {{

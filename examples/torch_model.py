@@ -24,7 +24,7 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Two layers, a residual and a norm."""
+        """Return two layers, a residual and a norm."""
         return self.norm(x + self.down(F.gelu(self.up(x))))
 
 

@@ -10,5 +10,5 @@ from tilewright.spaces.schedule import Schedule
 
 
 def recorded_schedule(data: Mapping[str, Any]) -> Schedule:
-    """The schedule in ``data``, its decisions under today's names."""
+    """Return the schedule in ``data``, its decisions under today's names."""
     return Schedule.from_json(present_schedule(data))

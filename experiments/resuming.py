@@ -19,7 +19,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """By which the results have it."""
+        """The name by which the results have it."""
 
 
 C = TypeVar("C", bound=Named)
@@ -28,8 +28,8 @@ C = TypeVar("C", bound=Named)
 def resume(
     path: Path, module: str, facts: Mapping[str, Any], rows: str = "cases"
 ) -> dict[str, Any]:
-    """The results in a file, none of its ``rows`` if it is not there yet, with the ``facts``, the
-    date and the command of this run of a module."""
+    """Return the results in a file, none of its ``rows`` if it is not there yet, with the
+    ``facts``, the date and the command of this run of a module."""
     path.parent.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {rows: {}}
     command = shlex.join(["python", "-m", module, *sys.argv[1:]])
@@ -39,7 +39,7 @@ def resume(
 def remaining(
     cases: Iterable[C], results: Mapping[str, Any], only: re.Pattern[str], end: float = inf
 ) -> Iterator[C]:
-    """The cases whose names match ``only`` and that the results lack, until it is ``end`` by
+    """Yield the cases whose names match ``only`` and that the results lack, until it is ``end`` by
     ``time.monotonic``."""
     for case in cases:
         if case.name in results["cases"] or not only.search(case.name):

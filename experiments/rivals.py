@@ -11,7 +11,8 @@ Call = Callable[[], Any]
 
 
 def usable(makers: Mapping[str, Callable[[], Call]]) -> tuple[dict[str, Call], dict[str, str]]:
-    """The calls that can be made and then run, and the reasons why others do not, by name."""
+    """Return the calls that can be made and then run, and the reasons why others do not, by
+    name."""
     calls: dict[str, Call] = {}
     unavailable: dict[str, str] = {}
     for name, make in makers.items():
@@ -29,14 +30,14 @@ def usable(makers: Mapping[str, Callable[[], Call]]) -> tuple[dict[str, Call], d
 def compiled(
     function: Callable[..., Any], tensors: Mapping[str, torch.Tensor], mode: str | None = None
 ) -> Call:
-    """A function of tensors by name, by ``torch.compile`` for their sizes alone."""
+    """Return a function of tensors by name, by ``torch.compile`` for their sizes alone."""
     torch._dynamo.reset()  # sizes seen before would make these dynamic
     found = torch.compile(function, mode=mode, dynamic=False)
     return lambda: found(**tensors)
 
 
 def gpu_copy(size: int) -> Call:
-    """A copy that reads half of ``size`` bytes and writes as many."""
+    """Return a copy that reads half of ``size`` bytes and writes as many."""
     source = torch.ones(size // 2, dtype=torch.uint8, device="cuda")
     to = torch.empty_like(source)
     return lambda: to.copy_(source)

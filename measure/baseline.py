@@ -70,7 +70,7 @@ def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> f
 
 
 def environment(threads: int) -> dict[str, str]:
-    """This process's environment, for a BLAS at its best on so many threads."""
+    """Return this process's environment, for a BLAS at its best on so many threads."""
     kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
     root = str(Path(__file__).parents[1])
     path = {"PYTHONPATH": os.pathsep.join([root, *sys.path[1:]])}
@@ -89,8 +89,8 @@ def matrices(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
 
 
 def least_seconds(call: Callable[[], object], clock: Callable[[], float]) -> float:
-    """The least latency of ``call`` in seconds of ``clock``, over samples of as many calls as take
-    :data:`SAMPLE_SECONDS`; it is called for :data:`SECONDS` of wall time at least."""
+    """Return the least latency of ``call`` in seconds of ``clock``, over samples of as many calls
+    as take :data:`SAMPLE_SECONDS`; it is called for :data:`SECONDS` of wall time at least."""
     least, calls, end = inf, 1, time.perf_counter() + SECONDS
     while time.perf_counter() < end or least == inf:
         start = clock()

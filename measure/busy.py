@@ -41,7 +41,8 @@ def why_busy(measurement: Measurement) -> str:
 
 
 def waiting(measurement: Measurement) -> float | None:
-    """The share of its time in which some process waited for a processor, if a runner looked."""
+    """Return the share of its time in which some process waited for a processor, if a runner
+    looked."""
     return _number(measurement.info.get(WAITED))
 
 
@@ -62,7 +63,7 @@ def noted(measurement: Measurement) -> dict[str, Any]:
 
 
 def _loaded(measurement: Measurement) -> str:
-    """The load in words, if more was running than a run by itself does; else empty."""
+    """Return the load in words, if more was running than a run by itself does; else empty."""
     load, cores = (_number(measurement.info.get(name)) for name in (LOAD, CORES))
     if load is None or cores is None or load <= cores + 1:
         return ""

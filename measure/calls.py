@@ -23,7 +23,7 @@ def call_to_json(call: Call) -> dict[str, Any]:
 
 
 def call_from_json(data: Mapping[str, Any], workload: Workload) -> Call:
-    """The call of a kernel for ``workload``."""
+    """Return the call of a kernel for ``workload``."""
     known = {array.name: array for array in workload.operands}
     return Call(
         data["entry"],
@@ -41,5 +41,5 @@ def _launch(fields: Mapping[str, Any]) -> Launch:
 
 
 def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON's lists as the tuples they were."""
+    """Return JSON's lists as the tuples they were."""
     return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}

@@ -51,8 +51,8 @@ class Estimate:
 
 
 def pooled(comparisons: Sequence[Measurement]) -> Measurement:
-    """The last of several comparisons of one schedule, scored by the samples of all of them, since
-    one that fell into a slow minute says little alone. Its info says whether the machine was
+    """Return the last of several comparisons of one schedule, scored by the samples of all of them,
+    since one that fell into a slow minute says little alone. Its info says whether the machine was
     busy."""
     last = comparisons[-1]
     if len(comparisons) > 1:
@@ -78,8 +78,8 @@ def statistic(measurement: Measurement) -> Statistic:
 
 
 def latency(measurement: Measurement) -> Estimate | None:
-    """The score in seconds and its interval; None without a score, or with one that is no statistic
-    of its samples."""
+    """Return the score in seconds and its interval; None without a score, or with one that is no
+    statistic of its samples."""
     value, samples = measurement.score, measurement.samples
     if value is None or not samples:
         return None
@@ -105,15 +105,15 @@ def over_rival(measurement: Measurement, name: str) -> Estimate | None:
 
 
 def rival_seconds(measurement: Measurement, name: str) -> float | None:
-    """The latency of the library called ``name`` by the same statistic; None if it was not
+    """Return the latency of the library called ``name`` by the same statistic; None if it was not
     timed."""
     theirs, _ = rival_samples(measurement, name)
     return statistic(measurement)(theirs) if theirs else None
 
 
 def rival_samples(measurement: Measurement, name: str) -> tuple[Sequence[float], Sequence[float]]:
-    """The times of a library in seconds of one call, and the kernel's own of the same rounds; empty
-    if it was not timed."""
+    """Return the times of a library in seconds of one call, and the kernel's own of the same
+    rounds; empty if it was not timed."""
     found = _rivals(measurement).get(name)
     if not isinstance(found, Mapping):
         return [], []
@@ -134,7 +134,7 @@ def _rivals(measurement: Measurement) -> Mapping[str, object]:
 
 
 def _times(told: object) -> list[float]:
-    """A list of seconds; empty if it is none."""
+    """Return a list of seconds; empty if it is none."""
     if not isinstance(told, list) or not all(type(s) is float and 0 < s < inf for s in told):
         return []
     return told
@@ -174,9 +174,9 @@ def _estimate(value: float, repeats: np.ndarray[Any, Any]) -> Estimate:
 
 
 def _again(samples: Sequence[float], own: Statistic) -> np.ndarray[Any, Any]:
-    """The statistic of ``samples`` drawn again and again. Where blocks begin is drawn as a share of
-    all samples, and alike each time: two kernels that were timed in the same rounds meet the same
-    seconds of the machine in each repeat."""
+    """Return the statistic of ``samples`` drawn again and again. Where blocks begin is drawn as a
+    share of all samples, and alike each time: two kernels that were timed in the same rounds meet
+    the same seconds of the machine in each repeat."""
     given = np.asarray(samples, dtype=float)
     length = max(1, round(sqrt(len(given))))
     count = -(-len(given) // length)

@@ -32,7 +32,7 @@ class _Chunk:
 
 
 def _parts(job: Job, built: Sequence[Built]) -> list[_Chunk]:
-    """As many together as are run together: all of a final comparison."""
+    """Divide a job into parts that run together: all of a final comparison."""
     size = max(1, len(built)) if job.final else RUN_TOGETHER
     pieces = [built[i : i + size] for i in range(0, len(built), size)]
     return [_Chunk(job, [b.candidate for b in piece], piece) for piece in pieces]
@@ -116,7 +116,7 @@ class LocalExecutor:
             raise
 
     def pending(self, job: Job | None = None) -> int:
-        """Candidates, of one job or of all, whose results were not returned yet."""
+        """Return the candidates, of one job or of all, whose results were not returned yet."""
         return self._outcomes.pending(job)
 
     def cancel(self, job: Job) -> None:
@@ -174,8 +174,8 @@ class LocalExecutor:
                 self._built.task_done()
 
     def _divided(self, chunk: _Chunk, built: Sequence[Built]) -> list[_Chunk]:
-        """The parts of a chunk that was built, which wait in its place; none if it was cancelled.
-        What has no binary is done with."""
+        """Return the parts of a chunk that was built, which wait in its place; none if it was
+        cancelled. What has no binary is done with."""
         with self._outcomes.changed:
             if chunk.cancelled:
                 return []

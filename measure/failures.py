@@ -1,4 +1,4 @@
-"""Whose failure it is: the schedule's, which says something of it, or the machine's.
+"""Tell failures of a schedule, which say something of it, from those of the machine.
 
 A compiler's words are its diagnostic of the source only if one of them points into the source. All
 else, such as a full disk or a killed compiler, is the machine's.

@@ -63,7 +63,7 @@ class Builder(Protocol):
     batch: int
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
-        """Binaries in the order of ``candidates``, made in parallel. Never raises for a
+        """Return the binaries in the order of ``candidates``, made in parallel. Never raises for a
         candidate's own fault: that is a ``Built`` with an error."""
         ...
 
@@ -80,7 +80,8 @@ class Runner(Protocol):
     """
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        """Measurements in the order of ``built``: candidates of ``job``, with a binary each."""
+        """Return the measurements in the order of ``built``: candidates of ``job``, with a binary
+        each."""
         ...
 
     def close(self) -> None:
@@ -126,8 +127,8 @@ class Executor(Protocol):
         ...
 
     def pending(self, job: Job | None = None) -> int:
-        """Number of candidates, of one job or of all, submitted whose results were not returned
-        yet."""
+        """Return the number of candidates, of one job or of all, submitted whose results were not
+        returned yet."""
         ...
 
     def cancel(self, job: Job) -> None:

@@ -11,15 +11,15 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def memory_limit(cgroups: Path = CGROUPS, own: Path = Path("/proc/self/cgroup")) -> int:
-    """Bytes that this process and its children may use at most: the physical memory, or the least
-    limit of its control groups, of version 1 or 2, and of those around them."""
+    """Return the bytes that this process and its children may use at most: the physical memory, or
+    the least limit of its control groups, of version 1 or 2, and of those around them."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([physical, *_limits(cgroups, own)])
 
 
 def _limits(cgroups: Path, own: Path) -> Iterator[int]:
-    """The limits that are set. What ``own`` (see cgroups(7)) says may be a path of the host's,
-    which a container does not see; its own group stands at the top then."""
+    """Yield the limits that are set. What ``own`` (see cgroups(7)) says may be a path of the
+    host's, which a container does not see; its own group stands at the top then."""
     with suppress(OSError):
         for line in own.read_text().splitlines():
             _, controllers, path = line.split(":", 2)

@@ -53,9 +53,9 @@ class Outcomes:
         return self._fault is not None
 
     def take(self, timeout: float | None, *jobs: Job) -> list[Result]:
-        """The results of these jobs, or of all if none is named, that became known, each once;
-        waits for one, at most ``timeout`` seconds, if any is pending. Raises what it failed by once
-        there are none."""
+        """Return the results of these jobs, or of all if none is named, that became known, each
+        once; waits for one, at most ``timeout`` seconds, if any is pending. Raises what it failed
+        by once there are none."""
         ids = {job.id for job in jobs}
         with self.changed:
             self.changed.wait_for(lambda: self._has_news(ids), timeout)
@@ -67,7 +67,7 @@ class Outcomes:
             return taken
 
     def pending(self, job: Job | None = None) -> int:
-        """Candidates, of one job or of all, whose results were not taken yet."""
+        """Return the candidates, of one job or of all, whose results were not taken yet."""
         with self.changed:
             return self._pending.total() if job is None else self._pending[job.id]
 

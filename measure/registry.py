@@ -8,10 +8,10 @@ from tilewright.spaces.target import Target
 
 
 def builder_for(target: Target, jobs: int) -> Builder:
-    """A builder for the target that runs ``jobs`` compilations at a time."""
+    """Return a builder for the target that runs ``jobs`` compilations at a time."""
     return backend(target.kind).part("builder")(target, jobs)
 
 
 def runner_for(target: Target, device: int = 0) -> Runner:
-    """A runner for the target, which must be this machine: its device of this number."""
+    """Return a runner for the target, which must be this machine: its device of this number."""
     return backend(target.kind).part("runner")(target, device)

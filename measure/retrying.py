@@ -43,7 +43,8 @@ class Attempt:
 
 
 def build(builder: Builder, candidates: Sequence[Candidate]) -> list[Built]:
-    """Binaries in the order of ``candidates``; what a compiler's death took is built once more."""
+    """Return the binaries in the order of ``candidates``; what a compiler's death took is built
+    once more."""
     built = builder.build(candidates)
     lost = [i for i, b in enumerate(built) if b.error_kind is ErrorKind.COMPILER_LOST]
     if lost:
@@ -53,7 +54,7 @@ def build(builder: Builder, candidates: Sequence[Candidate]) -> list[Built]:
 
 
 def run(runner: Run, job: Job, built: Sequence[Built]) -> Iterator[list[Result]]:
-    """Results of all of ``built`` as they become final, tried again as far as need be."""
+    """Yield the results of all of ``built`` as they become final, tried again as far as need be."""
     attempts = deque([Attempt(job, built)])
     while attempts:
         attempt = attempts.popleft()

@@ -45,7 +45,7 @@ class TimingProtocol:
 
 
 SEARCH = TimingProtocol()
-"""While searching: a dozen milliseconds of timing a candidate."""
+"""The protocol of a search: a dozen milliseconds of timing a candidate."""
 
 SEARCH_BY_WALL_CLOCK = replace(
     SEARCH, cold_seconds=8e-3, budget=20e-3, samples=15, contender_samples=5
@@ -60,8 +60,8 @@ FINAL = TimingProtocol(
     samples=25,
     contender_samples=5,
 )
-"""Before one is declared best: 25 interleaved rounds; fewer, but at least 5 of the contenders,
-where one call takes longer than 24 milliseconds."""
+"""The protocol before one is declared best: 25 interleaved rounds; fewer, but at least 5 of the
+contenders, where one call takes longer than 24 milliseconds."""
 
 
 VERIFICATION = replace(FINAL, recheck_seconds=0.0, samples=0, contender_samples=0)
@@ -69,14 +69,14 @@ VERIFICATION = replace(FINAL, recheck_seconds=0.0, samples=0, contender_samples=
 
 
 def protocol_for(clock: str, final: bool) -> TimingProtocol:
-    """The protocol for a clock (``cpu`` or ``wall``), while searching or before the end."""
+    """Return the protocol for a clock (``cpu`` or ``wall``), while searching or before the end."""
     if final:
         return FINAL
     return SEARCH_BY_WALL_CLOCK if clock == "wall" else SEARCH
 
 
 def score(samples: Sequence[float]) -> float:
-    """The latency that ranks: the least sample, in seconds.
+    """Return the latency that ranks: the least sample, in seconds.
 
     Disturbance only ever adds time, so the least of a few interleaved samples is nearest to the
     kernel's own; ``experiments/timing_noise`` compares it with the other statistics.
@@ -105,13 +105,13 @@ def steady_score(samples: Sequence[float]) -> float:
 
 
 def score_on_cpu(clock: str, final: bool, flushed: bool) -> Statistic:
-    """The statistic that ranks by a clock of the CPU, in the ``final`` comparison or before, where
-    caches are flushed between calls (``flushed``) or are not."""
+    """Return the statistic that ranks by a clock of the CPU, in the ``final`` comparison or before,
+    where caches are flushed between calls (``flushed``) or are not."""
     return usual_score if flushed or (final and clock == "cpu") else score
 
 
 def score_by_clock(clock: str, samples: Sequence[float]) -> float:
-    """The latency that ranks, as the runners of this clock give it."""
+    """Return the latency that ranks, as the runners of this clock give it."""
     return statistics_by_clock(clock)[0](samples)
 
 

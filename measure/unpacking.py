@@ -12,7 +12,7 @@ from tilewright.measure.interfaces import Built
 
 @contextmanager
 def unpacked(built: Sequence[Built]) -> Iterator[list[Built]]:
-    """``built`` with a file for each binary; those written here are gone after the block."""
+    """Give ``built`` with a file for each binary; those written here are gone after the block."""
     packed = [b.binary for b in built if isinstance(b.binary, bytes)]
     if not packed:
         yield list(built)

@@ -84,7 +84,7 @@ def _first_built(found: Iterator[Answer], check_indices: bool | None) -> CpuFunc
 
 
 def _first_right(found: Iterator[Answer]) -> Answer:
-    """The first answer whose kernel computes the right result."""
+    """Return the first answer whose kernel computes the right result."""
     from tilewright.scheduler.verification import measure
 
     tried: set[Schedule] = set()

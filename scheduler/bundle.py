@@ -97,7 +97,7 @@ def _check(python: str, machine: str, wheels: Sequence[str]) -> None:
 
 @contextmanager
 def _folder_beside(out: Path) -> Iterator[Path]:
-    """A temporary folder on the file system of ``out``; :class:`InputError` if none can be."""
+    """Make a temporary folder on the file system of ``out``; :class:`InputError` if none can be."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(dir=out.parent)
@@ -109,7 +109,7 @@ def _folder_beside(out: Path) -> Iterator[Path]:
 
 
 def requirements(wheels: Sequence[str], pins: Mapping[str, str]) -> list[str]:
-    """``wheels`` with the pinned versions."""
+    """Return ``wheels`` with the pinned versions."""
     return [f"{name}=={pins[name]}" if name in pins else name for name in wheels]
 
 
@@ -143,7 +143,7 @@ def _download(wheels: Sequence[str], to: Path, python: str, machine: str) -> Non
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Bytes of the sources together, and of each wheel."""
+    """Return the bytes of the sources together, and of each wheel."""
     sizes = {path.name: path.stat().st_size for path in (folder / "wheels").iterdir()}
     sources = (path for path in (folder / "source").rglob("*") if path.is_file())
     return {"source": sum(path.stat().st_size for path in sources), **sizes}

@@ -37,7 +37,7 @@ def _load_early() -> None:
 def default_search(
     space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
 ) -> Search:
-    """The default search: evolution under a model that learns.
+    """Return the default search: evolution under a model that learns.
 
     Until the model has learned, the prior ranks: ``model`` if given, else a model of ``known``
     other shapes, else the roofline. With known shapes, a search without prior knowledge gives a
@@ -67,8 +67,8 @@ def default_search(
 
 
 def learned_model(space: Space, base: Predictor | None = None) -> Learner:
-    """A model that learns from measurements of ``space`` alone. The score by ``base`` is one of
-    its features."""
+    """Return a model that learns from measurements of ``space`` alone. The score by ``base`` is one
+    of its features."""
     from tilewright.costmodel.model import Settings, XGBoostModel
     from tilewright.costmodel.stacked import StackedModel
 
@@ -80,7 +80,8 @@ def learned_model(space: Space, base: Predictor | None = None) -> Learner:
 
 
 def blended_model(space: Space) -> Blend:
-    """A learned model for a space without relatives: trees, blended with a Gaussian process."""
+    """Return a learned model for a space without relatives: trees, blended with a Gaussian
+    process."""
     from tilewright.costmodel.predictors.blend import Blend
 
     return Blend(learned_model(space))
@@ -92,7 +93,8 @@ def only(space: Space) -> SpaceFor:
 
 
 def expected_latency(space: Space) -> float:
-    """Seconds of one call of a good schedule, by the roofline; 0 if that knows nothing."""
+    """Return the seconds of one call of a good schedule, by the roofline; 0 if that knows
+    nothing."""
     latency = roofline(space.target).latency(space, space.sample(np.random.default_rng(0), 64))
     known = latency[np.isfinite(latency)]
     return float(known.min()) if len(known) else 0.0
@@ -123,7 +125,7 @@ def build_helpers(target: Target) -> float:
 
 
 def local_executor(target: Target) -> Executor:
-    """An executor of this machine."""
+    """Return an executor of this machine."""
     from tilewright.measure.executor import LocalExecutor
 
     return LocalExecutor(target)

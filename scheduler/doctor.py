@@ -61,7 +61,7 @@ def diagnose(threads: int | None = None) -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
-    """The settings, and where each is from."""
+    """Yield the settings, and where each is from."""
     for name in BUILT_IN:
         try:
             found = setting(name)

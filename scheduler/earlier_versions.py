@@ -20,7 +20,7 @@ STARTS = 4
 
 
 def starts(space: Space, records: Sequence[Record]) -> list[Schedule]:
-    """The fastest schedules of earlier ``records`` that ``space`` still has, each once."""
+    """Return the fastest schedules of earlier ``records`` that ``space`` still has, each once."""
     best: dict[Schedule, float] = {}
     for record in records:
         score = record.measurement.score
@@ -36,7 +36,7 @@ def count_earlier(versions: Mapping[str, int], is_earlier: Callable[[str], bool]
 
 
 def remark(count: int) -> str:
-    """A sentence on ``count`` records of earlier template versions."""
+    """Return a sentence on ``count`` records of earlier template versions."""
     records = "1 record is" if count == 1 else f"{count} records are"
     them = "its template and does" if count == 1 else "their templates and do"
     return (

@@ -47,7 +47,7 @@ class ModelExplained:
     validity: Explanation | None
 
     def to_json(self) -> dict[str, Any]:
-        """The explanation as a JSON object, the most important feature first."""
+        """Return the explanation as a JSON object, the most important feature first."""
         return {
             "source": self.source,
             "schedules": self.schedules,
@@ -96,7 +96,7 @@ class WorkloadExplained:
     peaks_measured: bool
 
     def to_json(self) -> dict[str, Any]:
-        """The explanation as a JSON object."""
+        """Return the explanation as a JSON object."""
         return {
             "workload": self.workload.to_json(),
             "target": self.target.to_json(),
@@ -176,7 +176,8 @@ def explain_workload(database: Database, workload: Workload, target: Target) -> 
 
 
 def in_words(direction: float, better: str, worse: str) -> str:
-    """Words for the effect of a larger value of a feature, from :meth:`Explanation.direction`."""
+    """Return the words for the effect of a larger value of a feature, from
+    :meth:`Explanation.direction`."""
     if abs(direction) < CLEAR:
         return "both ways"
     return f"larger is {better if direction > 0 else worse}"
@@ -206,7 +207,7 @@ def _few(items: Sequence[Any]) -> Sequence[Any]:
 
 
 def _drawn(group: Group, groups: int) -> Population:
-    """A fair share of the rows that may be explained."""
+    """Return a fair share of the rows that may be explained."""
     most = max(1, MOST_ROWS // groups)
     order = np.random.default_rng(0).permutation(len(group.population))
     return group.population[np.sort(order[:most])]

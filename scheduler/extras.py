@@ -9,7 +9,7 @@ from tilewright.spaces.errors import InputError
 
 
 def extra(module: str, name: str, purpose: str) -> ModuleType:
-    """``module``, which the extra called ``name`` installs, loaded now.
+    """Return ``module``, which the extra called ``name`` installs, loaded now.
 
     :class:`InputError` with the line that installs it, where it is not there.
     """

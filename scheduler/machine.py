@@ -13,7 +13,8 @@ GIGA = 1e9
 
 
 def roofline(target: Target, space_for: SpaceFor = space_for) -> AnalyticModel:
-    """The model that needs no data, by the peaks of ``target`` where these were measured before.
+    """Return the model that needs no data, by the peaks of ``target`` where these were measured
+    before.
 
     Nothing is measured for it, so that an answer never takes seconds: ``tilewright tune`` and
     ``doctor`` do that.
@@ -22,7 +23,8 @@ def roofline(target: Target, space_for: SpaceFor = space_for) -> AnalyticModel:
 
 
 def measured_peaks(target: Target) -> MeasuredPeaks | None:
-    """The peaks measured on this machine; None if ``target`` is another, or was not measured."""
+    """Return the peaks measured on this machine; None if ``target`` is another, or was not
+    measured."""
     if not isinstance(target, CpuTarget):
         return None
     from tilewright.measure.cpu.peak import known_peaks

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(given: Database | str | Path, create: bool = True) -> Iterator[Database]:
-    """``given`` itself, which stays open, or the database at that path or URL until the end.
+    """Give ``given`` itself, which stays open, or the database at that path or URL until the end.
 
     One that is missing is made if ``create`` is true. Raises :class:`InputError` otherwise, and
     for what is neither a database nor the name of one.
@@ -39,7 +39,7 @@ def opened(given: Database | str | Path, create: bool = True) -> Iterator[Databa
 
 
 def as_model(given: CostModel | str | Path) -> CostModel:
-    """``given`` itself, or the model at that path; :class:`InputError` if there is none."""
+    """Return ``given`` itself, or the model at that path; :class:`InputError` if there is none."""
     if isinstance(given, str | Path):
         from tilewright.costmodel.model import XGBoostModel
 

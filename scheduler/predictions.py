@@ -58,7 +58,8 @@ def ranked(space: Space) -> tuple[tuple[Schedule, float], ...]:
 
 
 def least_estimate(space: Space) -> float:
-    """The least estimate of ``COMPARED`` random schedules, in seconds; infinite without any."""
+    """Return the least estimate of ``COMPARED`` random schedules, in seconds; infinite without
+    any."""
     peaks = measured_peaks(space.target)
     return _MEMORY.get((*_identity(space, peaks), COMPARED), lambda: _least(space, peaks))
 
@@ -78,6 +79,6 @@ def _least(space: Space, peaks: MeasuredPeaks | None) -> float:
 
 
 def _identity(space: Space, peaks: MeasuredPeaks | None) -> tuple[Hashable, ...]:
-    """All that findings depend on: equal spaces have equal schedules, whoever made them."""
+    """Return all that findings depend on: equal spaces have equal schedules, whoever made them."""
     templates = tuple((type(each), each.decisions) for each in space.templates.values())
     return space.workload, space.target, templates, peaks

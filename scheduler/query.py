@@ -135,7 +135,7 @@ class Answer:
         return None if self.latency is None else self.workload.flops / self.latency / 1e9
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as a JSON object."""
+        """Return the answer as a JSON object."""
         return {
             "workload": self.workload.to_json(),
             "target": self.target.to_json(),
@@ -191,7 +191,7 @@ def answers(
     model: CostModel | str | Path | None = None,
     numerics: Numerics | str = Numerics.STRICT,
 ) -> Generator[Answer, None, None]:
-    """All possible answers of :func:`query`, best first.
+    """Yield all possible answers of :func:`query`, best first.
 
     Measured schedules come first, each once, then transferred and predicted ones.
     """
@@ -218,7 +218,8 @@ def answers(
 
 
 def untuned(space: Space, database: Database, model: CostModel | None = None) -> list[Schedule]:
-    """The answers for a workload without measurements: transferred if possible, then predicted."""
+    """Return the answers for a workload without measurements: transferred if possible, then
+    predicted."""
     trials = database.trials(space.workload, space.target)
     first = next(_unmeasured(space, database, trials, model))
     if first.provenance is Provenance.PREDICTED:
@@ -242,13 +243,14 @@ def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]
 
 
 def _earlier(space: Space, database: Database) -> int:
-    """The number of records of this workload and target from earlier template versions."""
+    """Return the number of records of this workload and target from earlier template versions."""
     versions = database.versions(space.workload, space.target)
     return count_earlier(versions.get(space.target.fingerprint, {}), space.is_earlier)
 
 
 def _other_threads(space: Space, database: Database) -> tuple[str, ...]:
-    """Targets with measurements that differ from this one only in their number of threads."""
+    """Return the targets with measurements that differ from this one only in their number of
+    threads."""
     records = database.of_other_threads(space.workload, space.target, space.versions)
     return tuple(record.target.text for record in records)
 
@@ -278,8 +280,8 @@ def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answ
 
 
 def _space_of(record: Record, here: Space) -> Space:
-    """The space of the record's workload and target; ``here`` if it is that one (it is slow to
-    make)."""
+    """Return the space of the record's workload and target; ``here`` if it is that one (it is slow
+    to make)."""
     if (record.workload, record.target) == (here.workload, here.target):
         return here
     return space_for(record.workload, record.target)
@@ -298,7 +300,7 @@ def _predicted(space: Space, trials: int, model: CostModel | None) -> Iterator[A
 
 
 def _ranked_by(model: CostModel, space: Space) -> list[tuple[Schedule, float]]:
-    """The schedules that ``model`` ranks first, with the roofline's estimates."""
+    """Return the schedules that ``model`` ranks first, with the roofline's estimates."""
     drawn = space.sample(np.random.default_rng(0), DRAFTED)
     population, _ = shortlisted(space, drawn, roofline(space.target), model)
     rows = distinct(population)[:PREDICTED]

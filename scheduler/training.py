@@ -43,7 +43,7 @@ class Training:
     quality: Evaluation | None
 
     def to_json(self) -> dict[str, Any]:
-        """The report as a JSON object."""
+        """Return the report as a JSON object."""
         quality = None if self.quality is None else self.quality.to_json()
         return asdict(self) | {"quality": quality}
 
@@ -51,7 +51,8 @@ class Training:
 def examples(
     database: Database, workload: Workload | None = None, target: Target | None = None
 ) -> list[Example]:
-    """All measurements of schedules that today's spaces have, of one workload or target or of all.
+    """Return all measurements of schedules that today's spaces have, of one workload or target or
+    of all.
 
     Lost and doubted measurements are left out.
     """

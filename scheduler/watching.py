@@ -37,7 +37,8 @@ class SilentDisplay:
 def watching(
     what: Workload | Suite, target: Target, asked: bool
 ) -> AbstractContextManager[Display]:
-    """The display of a run: that of the command line or of a notebook, if it is ``asked`` for."""
+    """Return the display of a run: that of the command line or of a notebook, if it is ``asked``
+    for."""
     if not asked:
         return SilentDisplay()
     from tilewright.scheduler.cli.display.choice import display_in_python  # takes a while
@@ -48,7 +49,7 @@ def watching(
 def each_of(
     first: Callable[[Any], None], second: Callable[[Any], None] | None
 ) -> Callable[[Any], None]:
-    """A function that hands what it is told to both."""
+    """Return a function that hands what it is told to both."""
     if second is None:
         return first
 

@@ -37,7 +37,7 @@ class Backend:
     function: str
 
     def part(self, name: str) -> Any:
-        """The part called ``name``, loaded."""
+        """Return the part called ``name``, loaded."""
         module, _, attribute = getattr(self, name).partition(":")
         return getattr(import_module(module), attribute)
 
@@ -51,7 +51,7 @@ def register(backend: Backend) -> None:
 
 
 def backend(kind: object) -> Backend:
-    """The record of a kind; :class:`InputError` if it is unknown."""
+    """Return the record of a kind; :class:`InputError` if it is unknown."""
     if not isinstance(kind, str) or kind not in _BACKENDS:
         raise InputError(f"unknown kind of target {shown(kind)}; allowed: {', '.join(_BACKENDS)}")
     return _BACKENDS[kind]

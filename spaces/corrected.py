@@ -14,6 +14,6 @@ class CorrectedTemplate(Template):
 
     @classmethod
     def numerics_of(cls, workload: Workload) -> Numerics:
-        """``FAST`` if the chain has a correction that a strict one has not."""
+        """Return ``FAST`` if the chain has a correction that a strict one has not."""
         weak = isinstance(workload, Computation) and is_weak(workload.program)
         return Numerics.FAST if weak else Numerics.STRICT

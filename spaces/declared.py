@@ -22,7 +22,8 @@ def is_of_earlier_version(versioned: str, kind: str) -> bool:
 
 @cache
 def declared_versions(kind: str) -> dict[str, int]:
-    """The version of each template for a kind of target, of those that declare their names."""
+    """Return the version of each template for a kind of target, of those that declare their
+    names."""
     found: dict[str, int] = {}
     for path in Path(__file__).parent.glob(f"{kind}/*/template.py"):
         text = path.read_text()

@@ -42,7 +42,7 @@ class DType:
         return np.dtype("float32" if self.name == "tfloat32" else self.name)
 
     def cast(self, values: np.ndarray) -> np.ndarray:
-        """``values`` in this type, C-contiguous; tfloat32 rounds to nearest, ties away."""
+        """Return ``values`` in this type, C-contiguous; tfloat32 rounds to nearest, ties away."""
         import numpy as np
 
         cast = np.asarray(values, self.numpy, order="C")
@@ -92,7 +92,7 @@ EXACT_WIDE = 2**53
 
 
 def dtype(name: str) -> DType:
-    """The element type called ``name``; :class:`InputError` if there is none."""
+    """Return the element type called ``name``; :class:`InputError` if there is none."""
     try:
         return DTYPES[name]
     except (KeyError, TypeError):

@@ -69,7 +69,7 @@ RENAMED: Mapping[str, str] = {
 
 
 def present_name(template: str, decision: str) -> str:
-    """Today's name of a template's decision."""
+    """Return today's name of a template's decision."""
     if template not in TEMPLATES:
         return decision
     name, line, number = decision.rpartition("_")
@@ -79,12 +79,12 @@ def present_name(template: str, decision: str) -> str:
 
 
 def present_decisions(template: str, decisions: Mapping[str, Kept]) -> dict[str, Kept]:
-    """The decisions of a schedule under today's names, in their order."""
+    """Return the decisions of a schedule under today's names, in their order."""
     return {present_name(template, name): value for name, value in decisions.items()}
 
 
 def present_schedule(schedule: object) -> Any:
-    """The JSON of a schedule under today's names; anything malformed stays as it is."""
+    """Return the JSON of a schedule under today's names; anything malformed stays as it is."""
     if not isinstance(schedule, Mapping):
         return schedule
     template, decisions = schedule.get("template"), schedule.get("decisions")

@@ -14,7 +14,7 @@ SHOWN = 80  # characters of a value that a message repeats
 
 
 def shown(value: object) -> str:
-    """``repr(value)`` for a message of one line, its middle left out where it is long.
+    """Return ``repr(value)`` for a message of one line, its middle left out where it is long.
 
     Some values have no ``repr``: whole numbers of thousands of digits, and foreign objects.
     """

@@ -126,7 +126,7 @@ class Call:
         return tuple(a.array for a in self.arguments if a.role is not Role.IN)
 
     def function(self, launch: Launch) -> str:
-        """The name of what one of its launches starts."""
+        """Return the name of what one of its launches starts."""
         return launch.entry or self.entry
 
     def buffers(self, launch: Launch) -> tuple[Buffer, ...]:
@@ -150,6 +150,6 @@ class Kernel:
 
 
 def arguments(inputs: Iterable[Array], outputs: Iterable[Array]) -> tuple[Argument, ...]:
-    """Arrays that are only read, then arrays that are only written."""
+    """Return the arrays that are only read, then arrays that are only written."""
     read = [Argument(array, Role.IN) for array in inputs]
     return (*read, *(Argument(array, Role.OUT) for array in outputs))

@@ -32,7 +32,7 @@ MATMUL = "matmul"
 
 
 def workload(operator: str, /, **parameters: Any) -> Workload:
-    """The workload of ``operator`` with ``parameters``, as Python values or their text.
+    """Return the workload of ``operator`` with ``parameters``, as Python values or their text.
 
     ``name=value`` words may follow the operator's name, as on the command line and in
     ``str(workload)``; a value with blanks is quoted:
@@ -58,7 +58,7 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
 
 
 def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
-    """The workload of a program's text with these extents, see :mod:`spaces.language`."""
+    """Return the workload of a program's text with these extents, see :mod:`spaces.language`."""
     from tilewright.spaces.language import program
     from tilewright.spaces.language.reading.source import statements
     from tilewright.spaces.workloads.computation import PROGRAM
@@ -82,7 +82,7 @@ def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:
 
 
 def as_workload(given: Workload | Program | str) -> Workload:
-    """``given`` itself, or the workload of a program, or that the text names, see
+    """Return ``given`` itself, or the workload of a program, or that the text names, see
     :func:`workload`."""
     from tilewright.spaces.language.program import Program
     from tilewright.spaces.workloads.served import (
@@ -110,7 +110,8 @@ def parameters_of(words: Sequence[str], others: Mapping[str, Any] | None = None)
 
 
 def workload_from_json(data: Mapping[str, Any]) -> Workload:
-    """The workload that :meth:`Workload.to_json` described; :class:`InputError` if malformed."""
+    """Return the workload that :meth:`Workload.to_json` described; :class:`InputError` if
+    malformed."""
     operator, parameters = data.get("operator"), data.get("parameters")
     if not isinstance(operator, str) or not isinstance(parameters, Mapping):
         raise InputError(f"not a workload: {shown(dict(data))}; needs 'operator' and 'parameters'")
@@ -121,8 +122,8 @@ def workload_from_json(data: Mapping[str, Any]) -> Workload:
 
 
 def _computation(operator: str, parameters: Mapping[str, Any], lines: object) -> Workload:
-    """The program of these lines; the operator and its parameters are names for people, who get
-    them in the operator's order, or the program's."""
+    """Return the program of these lines; the operator and its parameters are names for people, who
+    get them in the operator's order, or the program's."""
     from tilewright.spaces.language import program
     from tilewright.spaces.workloads.served import workload_of
 
@@ -136,14 +137,14 @@ def _computation(operator: str, parameters: Mapping[str, Any], lines: object) ->
 
 
 def _parameters(operator: str) -> Sequence[str]:
-    """The names of an operator's parameters in their order; none of what is no operator."""
+    """Return the names of an operator's parameters in their order; none of what is no operator."""
     from tilewright.spaces.named import named, names
 
     return list(named(operator).parameters) if operator in names() else []
 
 
 def _asked(operator: str, given: Mapping[str, Any]) -> Workload:
-    """The workload of an operator's name and parameters, as people write them."""
+    """Return the workload of an operator's name and parameters, as people write them."""
     if operator != MATMUL:
         return _named(operator, given)
     asked = values(MATMUL, matmul, given)

@@ -38,9 +38,9 @@ def _templates(kind: str) -> tuple[type[Template], ...]:
 
 
 def space_for(workload: Workload, target: Target, numerics: Numerics = Numerics.FAST) -> Space:
-    """The space of all templates that serve ``workload`` on ``target``, as far as ``numerics``
-    allows them: ``FAST`` allows all, so that every record can be read. See :func:`serving` for what
-    none serves as it is written.
+    """Return the space of all templates that serve ``workload`` on ``target``, as far as
+    ``numerics`` allows them: ``FAST`` allows all, so that every record can be read. See
+    :func:`serving` for what none serves as it is written.
 
     Raises :class:`InputError` with the reason that counts where none does at all.
     """
@@ -88,7 +88,7 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
 
 
 def _other_form(workload: Workload) -> Workload | None:
-    """An equal workload of the same arrays, if there is another one."""
+    """Return an equal workload of the same arrays, if there is another one."""
     from tilewright.spaces.derivation.rewriting import rewritten
     from tilewright.spaces.workloads.computation import Computation
     from tilewright.spaces.workloads.served import workload_of  # which asks for templates here
@@ -115,7 +115,7 @@ def note_on(template: str, target: Target) -> str:
 
 
 def numerics_of(template: str, workload: Workload, target: Target) -> Numerics:
-    """The promise about errors that the template of that name keeps; ``STRICT`` of one that is not
-    known here."""
+    """Return the promise about errors that the template of that name keeps; ``STRICT`` of one that
+    is not known here."""
     known = (each for each in templates_for(target) if each.name == template)
     return next((each.numerics_of(workload) for each in known), Numerics.STRICT)

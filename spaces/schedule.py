@@ -41,7 +41,7 @@ class Schedule:
         return self.values[name]
 
     def to_json(self) -> dict[str, object]:
-        """``{"template": ..., "decisions": {...}}``."""
+        """Return ``{"template": ..., "decisions": {...}}``."""
         return {"template": self.template, "decisions": self.values}
 
     @cached_property
@@ -51,7 +51,8 @@ class Schedule:
 
     @staticmethod
     def from_json(data: Mapping[str, object]) -> Schedule:
-        """The schedule in ``data``. Only its form is checked: a space validates its values."""
+        """Return the schedule in ``data``. Only its form is checked: a space validates its
+        values."""
         template, decisions = data.get("template"), data.get("decisions")
         if not is_plain(template) or not isinstance(decisions, Mapping):
             raise InputError(

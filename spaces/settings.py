@@ -45,7 +45,8 @@ class Setting:
 
 
 def setting(name: str) -> Setting:
-    """The setting called ``db``, ``target`` or ``threads``; :class:`InputError` for a bad value."""
+    """Return the setting called ``db``, ``target`` or ``threads``; :class:`InputError` for a bad
+    value."""
     variable = VARIABLES.get(name, "")
     if given := os.environ.get(variable, ""):
         return Setting(_checked(name, given, variable), variable)
@@ -60,22 +61,22 @@ def setting(name: str) -> Setting:
 
 
 def default_database() -> str:
-    """The database that is used where nobody names one."""
+    """Return the database that is used where nobody names one."""
     return str(setting("db").value)
 
 
 def default_target() -> str:
-    """The name of the target that is used where nobody names one."""
+    """Return the name of the target that is used where nobody names one."""
     return str(setting("target").value)
 
 
 def default_threads() -> int:
-    """The threads of CPU kernels where nobody gives a number."""
+    """Return the threads of CPU kernels where nobody gives a number."""
     return int(setting("threads").value)
 
 
 def _nearest_table(folder: Path) -> tuple[Path, Mapping[str, object]] | None:
-    """The nearest file with a table for us, and the table."""
+    """Return the nearest file with a table for us, and the table."""
     for place in (folder, *folder.parents):
         table = _table(place / FILE)
         if table is not None:
@@ -84,7 +85,7 @@ def _nearest_table(folder: Path) -> tuple[Path, Mapping[str, object]] | None:
 
 
 def _table(file: Path) -> Mapping[str, object] | None:
-    """Our table of a file; None where there is none, or no file."""
+    """Return our table of a file; None where there is none, or no file."""
     try:
         with file.open("rb") as stream:
             data = stream.read(MOST_BYTES)
@@ -95,7 +96,7 @@ def _table(file: Path) -> Mapping[str, object] | None:
 
 @lru_cache(maxsize=8)  # a service asks for the same file at every call
 def _read(file: Path, data: bytes) -> Mapping[str, object] | None:
-    """Our table in the bytes of a file; None where there is none."""
+    """Return our table in the bytes of a file; None where there is none."""
     import tomllib  # takes a while
 
     try:
@@ -116,7 +117,7 @@ def _read(file: Path, data: bytes) -> Mapping[str, object] | None:
 
 
 def _checked(name: str, value: object, where: str) -> str | int:
-    """``value`` as it may be; ``where`` says where it stands."""
+    """Return ``value`` as it may be; ``where`` says where it stands."""
     if name == "threads":
         if type(value) is int and 1 <= value <= MOST_THREADS:
             return value

@@ -47,12 +47,12 @@ class Target:
             check(name, getattr(self, name), limit)
 
     def to_json(self) -> dict[str, Any]:
-        """The description as a JSON object; :func:`target_from_json` reads it back."""
+        """Return the description as a JSON object; :func:`target_from_json` reads it back."""
         return {"kind": self.kind, **asdict(self)}
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The target with these fields, as read from JSON.
+        """Return the target with these fields, as read from JSON.
 
         TypeError if one is missing or unknown, :class:`InputError` if it holds what it may not.
         """
@@ -102,8 +102,8 @@ def _limits(kind: type[Target]) -> dict[str, Container[object]]:
 
 
 def detect_target(name: str, threads: int | None = None) -> Target:
-    """The target called ``name``: ``cpu``, ``cpu:threads=2``, ``cuda`` (the first GPU here) or
-    ``cuda:sm_90a``.
+    """Return the target called ``name``: ``cpu``, ``cpu:threads=2``, ``cuda`` (the first GPU here)
+    or ``cuda:sm_90a``.
 
     ``threads`` is how many threads a kernel of the CPU may use, 1 if neither it nor the name says.
     Raises :class:`InputError` for an unknown name, or where the machine has no such device.
@@ -115,7 +115,7 @@ def detect_target(name: str, threads: int | None = None) -> Target:
 
 
 def target_names() -> tuple[str, ...]:
-    """All names that :func:`detect_target` takes; ``cuda`` needs a GPU."""
+    """Return all names that :func:`detect_target` takes; ``cuda`` needs a GPU."""
     return tuple(
         name
         for kind in kinds()
@@ -124,14 +124,15 @@ def target_names() -> tuple[str, ...]:
 
 
 def as_target(given: Target | str) -> Target:
-    """``given`` itself, or the target of that name, see :func:`detect_target`."""
+    """Return ``given`` itself, or the target of that name, see :func:`detect_target`."""
     if given is Default.TARGET:
         given = default_target()
     return given if isinstance(given, Target) else detect_target(given)
 
 
 def target_from_json(data: Mapping[str, Any]) -> Target:
-    """The target that :meth:`Target.to_json` described; :class:`InputError` if it is not one."""
+    """Return the target that :meth:`Target.to_json` described; :class:`InputError` if it is not
+    one."""
     fields = dict(data)
     kind = fields.pop("kind", None)
     target: type[Target] = backend(kind).part("target")

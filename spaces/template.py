@@ -85,8 +85,8 @@ class Template(ABC):
 
     @classmethod
     def numerics_of(cls, workload: Workload) -> Numerics:
-        """The promise about errors that kernels of a workload keep: ``FAST`` where their bounds are
-        weaker than those of the program as it is written."""
+        """Return the promise about errors that kernels of a workload keep: ``FAST`` where their
+        bounds are weaker than those of the program as it is written."""
         return Numerics.STRICT
 
     @property
@@ -106,13 +106,13 @@ class Template(ABC):
         ``spaces.quantities``. ``columns`` holds one-dimensional arrays of equal length."""
 
     def entry(self, schedule: Schedule) -> str:
-        """The name of a schedule's kernel: that of no other schedule or workload."""
+        """Return the name of a schedule's kernel: that of no other schedule or workload."""
         text = f"{self.workload} {schedule.key}"
         return f"tw_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @abstractmethod
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel of a schedule that keeps all rules. Deterministic.
+        """Return the kernel of a schedule that keeps all rules. Deterministic.
 
         It imports what writes the code, which takes a while and which most questions about a space
         do not need.

@@ -73,7 +73,7 @@ class Evaluation:
         return {name: meaning for name, meaning in PROTOCOLS.items() if name in known}
 
     def to_json(self) -> dict[str, Any]:
-        """The evaluation as a JSON object."""
+        """Return the evaluation as a JSON object."""
         meaning = {metric.name: metric.meaning for metric in METRICS}
         return asdict(self) | {"meaning": meaning, "protocols": self.protocols}
 
@@ -165,7 +165,7 @@ def _left_out(held: Sequence[HeldOut], split: Split) -> list[str]:
 
 
 def _verdict(pairwise: Figure, roofline: Figure, gain: Figure, split: Split, lone: bool) -> str:
-    """A sentence on whether the model is useful.
+    """Return a sentence on whether the model is useful.
 
     ``lone`` marks the only workload there is, which the model has therefore seen.
     """

@@ -42,7 +42,8 @@ class Metric:
 
 
 def pairwise_accuracy(predicted: np.ndarray, score: np.ndarray) -> float:
-    """Share of pairs with different measured scores that are predicted in the right order.
+    """Return the share of pairs with different measured scores that are predicted in the right
+    order.
 
     A predicted tie counts half. NaN if no two measured scores differ. By way of Kendall's tau-b,
     which takes n log n steps: it is how many more pairs are in the right order than in the wrong
@@ -81,13 +82,13 @@ def top(predicted: np.ndarray, score: np.ndarray, k: int) -> float:
 
 
 def average_peak(predicted: np.ndarray, score: np.ndarray, k: int) -> float:
-    """Mean of :func:`top` over 1 to ``k``: the curve of a search that measures the predicted best
-    first (``a-peak@k`` of TVM)."""
+    """Return the mean of :func:`top` over 1 to ``k``: the curve of a search that measures the
+    predicted best first (``a-peak@k`` of TVM)."""
     return float(np.maximum.accumulate(score[_first(predicted, k)]).mean())
 
 
 def recall(predicted: np.ndarray, score: np.ndarray, share: float = 0.01) -> float:
-    """The share of the predicted best schedules that are among the measured best.
+    """Return the share of the predicted best schedules that are among the measured best.
 
     ``share`` of all schedules count as best. Ties with the last of the measured best count.
     """
@@ -96,7 +97,8 @@ def recall(predicted: np.ndarray, score: np.ndarray, share: float = 0.01) -> flo
 
 
 def coverage(ranking: Ranking, deviations: float) -> float:
-    """Share of measured scores within so many predicted standard deviations of the prediction."""
+    """Return the share of measured scores within so many predicted standard deviations of the
+    prediction."""
     error = np.abs(ranking.score - ranking.predicted)
     return float((error <= deviations * ranking.spread).mean())
 

@@ -17,12 +17,12 @@ class Split(StrEnum):
 
 
 def part_of(workload: Workload, target: Target, split: Split) -> str:
-    """The part that what was measured of a workload on a target belongs to."""
+    """Return the part that what was measured of a workload on a target belongs to."""
     if split is Split.DEVICE:
         return device_of(target)
     return workload.key if split is Split.WORKLOAD else workload.operator
 
 
 def device_of(target: Target) -> str:
-    """The name of the hardware, whatever compiler and number of threads serve it."""
+    """Return the name of the hardware, whatever compiler and number of threads serve it."""
     return f"{target.kind} {target.to_json().get('model', target.fingerprint)}"

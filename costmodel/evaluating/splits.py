@@ -54,7 +54,7 @@ class HeldOut:
 def held_out(
     model: XGBoostModel, groups: Sequence[Group], split: Split, space_for: SpaceFor
 ) -> list[HeldOut]:
-    """Each part of ``groups`` as predicted by a model that has not learned from it.
+    """Return each part of ``groups`` as predicted by a model that has not learned from it.
 
     :class:`InputError` where a split by operator or device has but one part.
     """
@@ -85,7 +85,7 @@ def _left_out(
     seen: Sequence[str],
     space_for: SpaceFor,
 ) -> Iterator[HeldOut]:
-    """The parts called ``seen``, some at a time, by models that learn from all the others."""
+    """Yield the parts called ``seen``, some at a time, by models that learn from all the others."""
     for i in range(min(PART_FOLDS, len(seen))):
         away = seen[i::PART_FOLDS]
         others = [group for part, members in parts.items() if part not in away for group in members]
@@ -100,7 +100,7 @@ def _part(group: Group, split: Split) -> str:
 
 
 def _seen(model: XGBoostModel, groups: Sequence[Group], split: Split) -> set[str]:
-    """The parts that ``model`` may have learned from.
+    """Return the parts that ``model`` may have learned from.
 
     Of a workload the model keeps the text. Other texts may mean the same workload, and there are
     such as only this data can read: of an operator that this version does not have.
@@ -125,7 +125,7 @@ def _by_rows(
 
 
 def _filled_in(model: XGBoostModel, group: Group, space_for: SpaceFor) -> Ranking:
-    """A group, each fifth of which is predicted by what the others teach."""
+    """Return a group, each fifth of which is predicted by what the others teach."""
     rows = len(group.latency)
     fold = np.random.default_rng(model.settings.seed).permutation(rows) % ROW_FOLDS
     predicted, spread = np.empty(rows), np.empty(rows)
@@ -147,7 +147,7 @@ def _retrained(model: XGBoostModel, groups: Sequence[Group], space_for: SpaceFor
 
 
 def _thinned(groups: Sequence[Group], seed: int) -> Sequence[Group]:
-    """``groups``, or as large a share of each as ``MOST_ROWS`` allow."""
+    """Return ``groups``, or as large a share of each as ``MOST_ROWS`` allow."""
     rows = sum(len(group.latency) for group in groups)
     if rows <= MOST_ROWS:
         return groups

@@ -45,8 +45,8 @@ class Level:
 
 
 def nearest_roof(found: Sequence[Level]) -> Level | None:
-    """The level that takes the largest share of a latency, of those that fit into it; None if there
-    is none."""
+    """Return the level that takes the largest share of a latency, of those that fit into it; None
+    if there is none."""
     fit = [level for level in found if level.share <= MOST]
     return max(fit, key=lambda level: level.share, default=None)
 
@@ -54,8 +54,8 @@ def nearest_roof(found: Sequence[Level]) -> Level | None:
 def levels(
     space: Space, schedule: Schedule, latency: float, measured: MeasuredPeaks | None = None
 ) -> list[Level]:
-    """The levels of a schedule that took ``latency`` seconds; those left out that its template
-    says nothing of, or that have nothing to do."""
+    """Return the levels of a schedule that took ``latency`` seconds; those left out that its
+    template says nothing of, or that have nothing to do."""
     quantities = space.quantities(space.rows([schedule]))
     peaks = peaks_for(space.workload, space.target, measured)
     found = []

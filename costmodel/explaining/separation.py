@@ -57,7 +57,7 @@ def _of_template(schedules: Sequence[Schedule], latency: np.ndarray) -> list[Sep
 
 
 def _separation(decision: str, chosen: Sequence[Value], latency: np.ndarray) -> Separation | None:
-    """None where there is nothing to tell apart."""
+    """Return None where there is nothing to tell apart."""
     names = list(dict.fromkeys(chosen))
     value = np.array([names.index(each) for each in chosen])
     explained = epsilon_squared(value, np.log(latency))
@@ -78,9 +78,9 @@ def _separation(decision: str, chosen: Sequence[Value], latency: np.ndarray) -> 
 
 
 def epsilon_squared(group: np.ndarray, y: np.ndarray) -> float | None:
-    """Share of the variance of ``y`` between groups of equal whole numbers, corrected for chance
-    (Kelley, "An unbiased correlation ratio measure", PNAS 21(9), 1935), at least 0; None with
-    fewer than two groups, without a row to spare, or where ``y`` does not vary."""
+    """Return the share of the variance of ``y`` between groups of equal whole numbers, corrected
+    for chance (Kelley, "An unbiased correlation ratio measure", PNAS 21(9), 1935), at least 0; None
+    with fewer than two groups, without a row to spare, or where ``y`` does not vary."""
     counts = np.bincount(group)
     kinds = np.count_nonzero(counts)
     total = float(((y - y.mean()) ** 2).sum())

@@ -52,6 +52,6 @@ class Blend:
 
 
 def mixed(process: np.ndarray, trees: np.ndarray) -> np.ndarray:
-    """The geometric mean of both scores; 0 where one of them is not above it."""
+    """Return the geometric mean of both scores; 0 where one of them is not above it."""
     both: np.ndarray = np.sqrt(np.maximum(process, 0.0) * np.maximum(trees, 0.0))
     return both

@@ -40,7 +40,8 @@ ROWS_AT_ONCE = 512  # schedules whose covariances are in memory
 
 
 class GaussianProcess:
-    """Learned from the ``scores`` of the schedules in ``population``, at least two of them.
+    """A process learned from the ``scores`` of the schedules in ``population``, at least two of
+    them.
 
     ``unseen`` is what it says of each of them from the others alone (ibid., equation 5.12).
     """
@@ -82,10 +83,10 @@ class GaussianProcess:
 def likeliest(
     place: np.ndarray, outcomes: np.ndarray, rough: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """The weight of each coordinate and the variance of the noise, of which each outcome has
-    ``rough`` times as much, under which ``outcomes`` (mean 0, variance 1) at ``place``
-    [rows, coordinates] are likeliest, by the gradient of their marginal likelihood (ibid.,
-    equations 5.8 and 5.9)."""
+    """Return the weight of each coordinate and the variance of the noise, of which each outcome has
+    ``rough`` times as much, under which ``outcomes`` (mean 0, variance 1) at ``place`` [rows,
+    coordinates] are likeliest, by the gradient of their marginal likelihood (ibid., equations 5.8
+    and 5.9)."""
     from scipy.optimize import minimize
 
     _, width = place.shape
@@ -119,15 +120,15 @@ def likeliest(
 
 
 def _roughness(scores: np.ndarray) -> np.ndarray:
-    """The noise of each score, of their mean: slow schedules need be known less well, as by the
-    trees' loss."""
+    """Return the noise of each score, of their mean: slow schedules need be known less well, as by
+    the trees' loss."""
     weight = scores + FLOOR
     rough: np.ndarray = weight.mean() / weight
     return rough
 
 
 def _covariance(place: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The covariance of schedules at ``place`` with each at ``known``, both weighted."""
+    """Return the covariance of schedules at ``place`` with each at ``known``, both weighted."""
     from scipy.spatial.distance import cdist
 
     distance: np.ndarray = cdist(place, known, "cityblock")
@@ -135,7 +136,7 @@ def _covariance(place: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def _coordinates(space: Space) -> Iterator[tuple[int, np.ndarray]]:
-    """Columns of a population, and the coordinate of each value in them.
+    """Yield the columns of a population, and the coordinate of each value in them.
 
     A number has one by its logarithm, a size another one by its odd part (see
     ``costmodel.sizes``); anything else, and the template, has one for each value.

@@ -76,7 +76,7 @@ class AnalyticModel:
 
     @classmethod
     def load(cls, path: Path, space_for: SpaceFor = space_for) -> AnalyticModel:
-        """The model that :meth:`save` wrote; :class:`InputError` for anything else."""
+        """Return the model that :meth:`save` wrote; :class:`InputError` for anything else."""
         try:
             data = json.loads(path.read_text())
             if data["format"] != FORMAT:

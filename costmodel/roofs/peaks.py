@@ -65,7 +65,7 @@ class MeasuredPeaks:
 
 @lru_cache
 def peaks_for(workload: Workload, target: Target, measured: MeasuredPeaks | None = None) -> Peaks:
-    """Peaks for the element types of ``workload``, corrected by what was measured."""
+    """Return the peaks for the element types of ``workload``, corrected by what was measured."""
     fields = target.to_json()
     kind = target.kind if target.kind in kinds() else "cpu"  # a typical CPU for recorded devices
     float32, peaks = backend(kind).part("rates")(workload, fields)

@@ -98,7 +98,7 @@ def points(space: Space, count: int, seed: int = 0) -> Population:
 
 
 def true_latency(space: Space, population: Population) -> np.ndarray:
-    """An invented machine, unlike the roofline: latency of FMAs, packing, spills past L1."""
+    """Return an invented machine, unlike the roofline: latency of FMAs, packing, spills past L1."""
     q = space.quantities(population)
     d = space.decision_columns(population)
     time = q["flops"] * np.maximum(1.0, 10 / q["independent_chains"]) ** 0.8

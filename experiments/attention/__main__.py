@@ -45,7 +45,7 @@ def measure(
     compiled: bool,
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    """The case's row of the results: rates in TFLOP/s, and ratios of times."""
+    """Return the case's row of the results: rates in TFLOP/s, and ratios of times."""
     tensors = drawn(case, options.spread)
     target, wanted = detect_target("cuda"), exact(case, tensors)
     row: dict[str, Any] = {"templates": {}}
@@ -100,7 +100,8 @@ def main() -> int:
 
 
 def best_known(cases: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The schedules of each template that were the best of cases before, the newest first."""
+    """Return the schedules of each template that were the best of cases before, the newest
+    first."""
     found: dict[str, list[Any]] = {}
     for row in reversed(list(cases.values())):
         for name, each in row["templates"].items():

@@ -46,7 +46,7 @@ class AttentionCase:
 
     @cached_property
     def workload(self) -> Workload:
-        """As the tuner knows it."""
+        """The case as the tuner knows it."""
         if self.has("pages"):
             return self._paged
         if self.is_float8:
@@ -124,7 +124,7 @@ def _decode(
 
 
 def _ten(length: int) -> tuple[AttentionCase, ...]:
-    """Ten operators at a length: six of all positions, four of one more."""
+    """Return ten operators at a length: six of all positions, four of one more."""
     return (
         _prefill("", length),
         _prefill("causal", length),
@@ -169,7 +169,7 @@ CASES = tuple(
         )
     )
 )
-"""In the order in which they are measured, the most telling first."""
+"""Cases in the order in which they are measured, the most telling first."""
 
 _USUAL: dict[str, Value] = {
     "blocks_per_sm": 1, "overlap": 1, "chain_overlap": 0, "query_storage": "shared",
@@ -308,8 +308,8 @@ EARLIER: Mapping[str, Value] = {"warp_splits": 1}
 
 
 def completed(template: Template, chosen: Mapping[str, Value]) -> Schedule | None:
-    """The schedule of some values, others the last of their decisions; None if one is no value, or
-    of no decision."""
+    """Return the schedule of some values, others the last of their decisions; None if one is no
+    value, or of no decision."""
     given = {**EARLIER, **chosen}
     values = {d.name: given.get(d.name, d.values[-1]) for d in template.decisions}
     known = all(values[d.name] in d.values for d in template.decisions)

@@ -23,12 +23,12 @@ Cases = Mapping[str, Mapping[str, Any]]
 
 
 def best(row: Mapping[str, Any], names: Iterable[str]) -> float | None:
-    """The least median of some calls, in seconds."""
+    """Return the least median of some calls, in seconds."""
     return min((row["median_s"][n] for n in names if n in row["median_s"]), default=None)
 
 
 def ratios(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """The fastest library's time over ours, and compiled FlexAttention's."""
+    """Return the fastest library's time over ours, and compiled FlexAttention's."""
     ours = row["median_s"][row["best"]]
     found = (best(row, LIBRARIES), best(row, ("flex",)))
     library, flex = (time / ours if time else None for time in found)
@@ -36,7 +36,7 @@ def ratios(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
 
 
 def table(cases: Cases) -> str:
-    """A line a case, and geometric means at the end."""
+    """Return a line a case, and geometric means at the end."""
     lines = [
         "| case | us | TFLOP/s | template | cuDNN | flash | Flex | over libraries | over Flex |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",

@@ -1,4 +1,4 @@
-"""Who merges parts of keys, timed: kernels that differ in that alone, in turns.
+"""Time the ways to merge parts of keys: kernels that differ in that alone, in turns.
 
     python -m experiments.attention.merging [--out FILE]
 
@@ -58,12 +58,12 @@ class Compared:
 
 
 def merged_by(names: Sequence[str], base: Values, **changes: Value) -> list[Values]:
-    """A schedule with each of these ways of merging."""
+    """Return a schedule with each of these ways of merging."""
     return [{**base, **changes, "merge": name} for name in names]
 
 
 def compared() -> list[Compared]:
-    """All that is."""
+    """Return all that is."""
     both = (EARLY, CLUSTER)
     two = {"blocks_per_sm": 2, "keys": 64, "overlap": 0}
     shared = AttentionCase("", 16, 128, 1, 1, 4096, 128, "bfloat16")

@@ -29,7 +29,7 @@ from experiments.search.budgets import after, told
 
 
 def measure(case: AttentionCase, known: dict[str, Any], seconds: Sequence[float]) -> dict[str, Any]:
-    """Medians of all kernels, and how the search went."""
+    """Return the medians of all kernels, and how the search went."""
     calls: dict[str, Callable[[], None]] = {"known": best_call(case, known)}
     tried = {"known": (known["best"], known["schedule"])}
     runs = {}

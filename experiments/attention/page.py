@@ -21,7 +21,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 
 def page(cases: Rows) -> str:
-    """A table in Markdown: the fastest rival's time over ours at each length."""
+    """Return a table in Markdown: the fastest rival's time over ours at each length."""
     lines = [
         "| operator | over the fastest, by length | GFLOP/s | lines | text |",
         "| --- | --- | --- | --- | --- |",
@@ -50,7 +50,7 @@ def panels(cases: Rows) -> list[dict[str, list[tuple[int, float]]]]:
 
 
 def _points(cases: Rows, name: str, operator: Any) -> list[tuple[int, float]]:
-    """The lengths of an operator at which it was measured beside rivals, and its ratios."""
+    """Return the lengths of an operator at which it was measured beside rivals, and its ratios."""
     rows = {n: cases.get(f"{name} {n}") for n in lengths_of(operator)}
     found = {n: ratio(row) for n, row in rows.items() if row is not None}
     return [(n, over) for n, over in found.items() if over is not None]

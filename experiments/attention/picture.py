@@ -10,8 +10,8 @@ Lines = Mapping[str, Sequence[tuple[int, float]]]
 
 
 def draw(panels: Sequence[Lines], path: Path, words: str, size: int) -> None:
-    """The lines of each panel around 1 on log axes; ``words`` say what the ratios are of, labels
-    are of so many points."""
+    """Draw the lines of each panel around 1 on log axes; ``words`` say what the ratios are of,
+    labels are of so many points."""
     import matplotlib
 
     matplotlib.use("svg")

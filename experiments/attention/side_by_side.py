@@ -28,7 +28,7 @@ from tilewright.spaces.target import detect_target
 
 
 def trial_of(case: AttentionCase, template: str) -> Trial:
-    """One of a case's kernels by a template, of whose inputs the right outputs are known."""
+    """Return one of a case's kernels by a template, of whose inputs the right outputs are known."""
     target = detect_target("cuda")
     (served,) = (t for t in serving(case, target) if t.name == template)
     tensors = drawn(case)
@@ -36,7 +36,8 @@ def trial_of(case: AttentionCase, template: str) -> Trial:
 
 
 def call_of(case: AttentionCase, template: str, values: Mapping[str, Value]) -> Callable[[], None]:
-    """A call of the kernel that some values of a template's decisions are, once it was right."""
+    """Return a call of the kernel that some values of a template's decisions are, once it was
+    right."""
     trial = trial_of(case, template)
     chosen = completed(trial.space.templates[template], values)
     assert chosen
@@ -46,7 +47,7 @@ def call_of(case: AttentionCase, template: str, values: Mapping[str, Value]) -> 
 
 
 def best_call(case: AttentionCase, row: dict[str, Any]) -> Callable[[], None]:
-    """A call of the kernel that was the best of a case."""
+    """Return a call of the kernel that was the best of a case."""
     return call_of(case, row["best"].split()[0], row["schedule"])
 
 
@@ -58,8 +59,8 @@ def beside_ours(
     seconds: float,
     heat: float,
 ) -> dict[str, Any]:
-    """Our best kernel of a case in turns with other calls: medians, rates, and the others' times
-    over ours."""
+    """Return our best kernel of a case in turns with other calls: medians, rates, and the others'
+    times over ours."""
     calls = {OURS: best_call(case, best), **others}
     times = interleave(calls, rounds=rounds, seconds=seconds, heat=heat)
     median = {name: statistics.median(found) for name, found in times.items()}

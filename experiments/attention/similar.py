@@ -11,8 +11,8 @@ from experiments.attention.cases import CASES, AttentionCase
 
 
 def distance(a: AttentionCase, b: AttentionCase) -> tuple[float, ...]:
-    """How unlike two cases are: whether one has few queries, by heads' sizes, what their scores
-    are, how often their lengths differ by two, and whatever else."""
+    """Return how unlike two cases are: whether one has few queries, by heads' sizes, what their
+    scores are, how often their lengths differ by two, and whatever else."""
     few = (a.queries == a.length) != (b.queries == b.length)
     work = math.log2(a.length * a.batch / (b.length * b.batch))
     words = len(set(a.form.split()) ^ set(b.form.split()))
@@ -21,8 +21,8 @@ def distance(a: AttentionCase, b: AttentionCase) -> tuple[float, ...]:
 
 
 def best_of_similar(case: AttentionCase, results: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The schedules of each template that were the two best of other cases, those of the most
-    similar case first."""
+    """Return the schedules of each template that were the two best of other cases, those of the
+    most similar case first."""
     rows = [(c, results[c.name]) for c in CASES if c.name in results]
     rows.sort(key=lambda each: distance(case, each[0]))
     found: dict[str, list[Any]] = {}

@@ -38,7 +38,7 @@ def _in_float8(case: AttentionCase, spread: float) -> dict[str, torch.Tensor]:
 
 
 def exact(case: AttentionCase, tensors: Tensors) -> torch.Tensor:
-    """The output in float64, a head at a time and so many rows that they fit."""
+    """Return the output in float64, a head at a time and so many rows that they fit."""
     q, (k, v) = _scaled(tensors, "q").flatten(0, 1), _cache(case, tensors)
     group, step = case.heads // case.kv_heads, 4096
     found = torch.empty(q.shape, dtype=torch.float64, device="cuda")
@@ -72,6 +72,6 @@ def _cache(case: AttentionCase, tensors: Tensors) -> Iterator[torch.Tensor]:
 
 
 def _scaled(tensors: Tensors, name: str) -> torch.Tensor:
-    """An operand times the scale of each head, if it has one."""
+    """Return an operand times the scale of each head, if it has one."""
     scale = tensors.get(f"{name}s")
     return tensors[name] if scale is None else tensors[name].float() * scale[:, None, None]

@@ -29,7 +29,7 @@ class Operator:
     decodes: bool = False
 
     def text(self, length: int) -> str:
-        """The program as one writes it, for so many positions."""
+        """Return the program as one writes it, for so many positions."""
         past = length - 1 if self.decodes else 0
         group = HEADS // KEY_HEADS
         written = OUTPUT.replace("SCORE", self.score).replace("SCORE", SCORE)
@@ -37,12 +37,12 @@ class Operator:
         return "\n".join([*self.conditions, written.replace("PAST", str(past))])
 
     def sizes(self, length: int) -> dict[str, int]:
-        """Extents of the axes but ``e``, which is as ``d``."""
+        """Return the extents of the axes but ``e``, which is as ``d``."""
         queries = 1 if self.decodes else length
         return {"b": 1, "h": HEADS, "i": queries, "j": length, "d": DEPTH}
 
     def named(self, length: int) -> dict[str, int | float | str]:
-        """All parameters of the named operator."""
+        """Return all parameters of the named operator."""
         kv = {"kv": KEY_HEADS} if self.grouped else {}
         return {**self.sizes(length), **kv, **self.parameters}
 
@@ -68,5 +68,5 @@ LENGTHS, DECODE_LENGTHS = (128, 512, 2048), (2048, 8192, 32768)
 
 
 def lengths_of(operator: Operator) -> tuple[int, ...]:
-    """The lengths at which an operator is measured."""
+    """Return the lengths at which an operator is measured."""
     return DECODE_LENGTHS if operator.decodes else LENGTHS

@@ -30,7 +30,7 @@ PARENTS = 3
 
 
 def serving(case: AttentionCase, target: Target) -> list[type[Template]]:
-    """The templates of chains that serve a case."""
+    """Return the templates of chains that serve a case."""
     chained = [t for t in templates_for(target) if t.name in FIXED]
     return [t for t in chained if t.refuses(case.workload, target) is None]
 

@@ -109,7 +109,7 @@ def _sleeping(count: int = 600) -> dict[str, float]:
 
 
 def _start() -> float:
-    """Seconds from nothing to the first measured candidate on a local cluster."""
+    """Return the seconds from nothing to the first measured candidate on a local cluster."""
     began = time.monotonic()
     space = space_for(workload("matmul", m=64, n=64, k=64), detect_target("cpu"))
     first: list[float] = []
@@ -124,7 +124,8 @@ def _start() -> float:
 
 
 def _price(trials: int) -> dict[str, float]:
-    """Seconds of the same job by both executors, and what they find, after their start."""
+    """Return the seconds of the same job by both executors, and what they find, after their
+    start."""
     space = space_for(workload("matmul", m=256, n=256, k=256), detect_target("cpu"))
     figures = {}
     makers: Sequence[tuple[str, Callable[[], Executor]]] = (
@@ -141,7 +142,8 @@ def _price(trials: int) -> dict[str, float]:
 
 
 def _memory(count: int, pieces: int = 10) -> list[float]:
-    """Megabytes that the driver occupied at most after each tenth of so many candidates."""
+    """Return the megabytes that the driver occupied at most after each tenth of so many
+    candidates."""
     space, peaks = hills(), []
 
     def note(progress) -> None:

@@ -60,19 +60,19 @@ class Paced(Gpus):
     """GPUs that take about as long as real ones do, on a host that has cores for all compilers."""
 
     def device(self, kind: str) -> Target:
-        """The GPU that this process was given, of the usual model."""
+        """Return the GPU that this process was given, of the usual model."""
         return gpu(cuda_target("sm_90a").model)
 
     def domains(self) -> Sequence[tuple[tuple[int, ...], ...]]:
-        """Cores for compilers."""
+        """Return the cores for compilers."""
         return (tuple((core,) for core in range(CORES)),)
 
     def builder(self, target: Target, jobs: int) -> SimulatedBuilder:
-        """As many compilers as there would be cores for."""
+        """Run as many compilers as there would be cores for."""
         return PacedBuilder(jobs)
 
     def runner(self, target: Target) -> SimulatedRunner:
-        """One of the GPUs."""
+        """Return one of the GPUs."""
         return PacedRunner(TIMING)
 
 
@@ -102,7 +102,7 @@ class PacedRunner(SimulatedRunner):
     """Sleeps for what runs together, then for each of it."""
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        """One after the other."""
+        """Return one after the other."""
         time.sleep(SETTING_UP)
         each = SETTING_UP / max(1, len(built)) + TIMING
         return [replace(m, run_seconds=each) for m in super().run(job, built)]

@@ -1,4 +1,4 @@
-"""How many candidates a second a driver can hand out, by the number of its workers.
+"""Count the candidates that a driver hands out a second, by the number of its workers.
 
 Nothing but the driver's own work is there: workers are made up, and answer at once.
 """

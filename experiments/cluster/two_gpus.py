@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _counts(options: argparse.Namespace) -> tuple[int, ...]:
-    """The numbers of GPUs, in the order of the runs."""
+    """Return the numbers of GPUs, in the order of the runs."""
     return (2, 1) if options.two_first else (1, 2)
 
 
@@ -89,7 +89,8 @@ def _see(gpus: Sequence[str]) -> None:
 
 @contextmanager
 def simulated(count: int) -> Iterator[RayExecutor]:
-    """So many made-up GPUs of a host that has cores for all compilers, see ``devices.py``."""
+    """Return ``count`` made-up GPUs of a host that has cores for all compilers, see
+    ``devices.py``."""
     code = (*CODE, str(HERE / "devices.py"))
     with cluster(cpus=CORES, num_gpus=count) as made:
         needs = Needs(("cuda",))
@@ -100,13 +101,13 @@ def simulated(count: int) -> Iterator[RayExecutor]:
 
 
 def tuned_here(suite: Suite, kind: str, seconds: float) -> dict[str, Any]:
-    """One run on all GPUs that this process sees."""
+    """Return one run on all GPUs that this process sees."""
     with closing(RayExecutor(needs=Needs((kind,)))) as executor:
         return tuned(suite, executor, seconds)
 
 
 def tuned(suite: Suite, executor: RayExecutor, seconds: float) -> dict[str, Any]:
-    """One run from an empty database."""
+    """Return one run from an empty database."""
     with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/tuning.db") as database:
         [target] = executor.targets()
         noting = Noting(executor)
@@ -128,7 +129,7 @@ def tuned(suite: Suite, executor: RayExecutor, seconds: float) -> dict[str, Any]
 
 
 def _shares_of_driver(result: SuiteResult) -> dict[str, float]:
-    """The share of the run that the driver's thread spent on each activity."""
+    """Return the share of the run that the driver's thread spent on each activity."""
     spent = {
         "search": result.search_seconds,
         "lowering": result.lowering_seconds,
@@ -158,7 +159,7 @@ class Noting(threading.Thread):
             self._first = self._first or self._last
 
     def run(self) -> None:
-        """Until the process ends."""
+        """Run until the process ends."""
         while True:
             self._look()
             time.sleep(LOOK_SECONDS)
@@ -174,7 +175,7 @@ class Noting(threading.Thread):
                 print(f"{self._last[1]:5.1f} s  {remark}", flush=True)
 
     def shares(self) -> dict[str, float]:
-        """The share of the search that workers of each role spent in each state."""
+        """Return the share of the search that workers of each role spent in each state."""
         roles = Counter[str]()
         for state, count in self._states.items():
             roles[state.split()[0]] += count
@@ -189,12 +190,12 @@ class Noting(threading.Thread):
 
 
 def _drifting(database: Database) -> int:
-    """Measurements that bear a note of a slow worker."""
+    """Return the measurements that bear a note of a slow worker."""
     return sum("drift" in record.measurement.info for record in database.records())
 
 
 def compared(suite: Suite, kind: str, runs: Runs) -> dict[str, Any]:
-    """The winners of both runs timed in turns, on each of the GPUs at the same time."""
+    """Return the winners of both runs timed in turns, on each of the GPUs at the same time."""
     with ThreadPoolExecutor(len(GPUS)) as threads:
         first, second = threads.map(lambda gpu: seeing([gpu], timed, suite, kind, runs), GPUS)
     both = zip(first, second, strict=True)
@@ -210,7 +211,7 @@ def compared(suite: Suite, kind: str, runs: Runs) -> dict[str, Any]:
 
 
 def timed(suite: Suite, kind: str, runs: Runs) -> list[dict[str, float]]:
-    """On the first GPU that this process sees."""
+    """Time calls on the first GPU that this process sees."""
     return medians(compared_winners(suite, detect_target(kind), runs, COMPARISONS))
 
 

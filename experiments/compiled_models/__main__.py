@@ -62,7 +62,7 @@ class Child:
 
 
 def compare(name: str, ways: Sequence[str], given: argparse.Namespace) -> dict[str, Any]:
-    """Times of a block in each way, in turns; one process a way, all of them alive."""
+    """Return the times of a block in each way, in turns; one process a way, all of them alive."""
     children: dict[str, Child] = {}
     try:
         for way in ways:
@@ -80,7 +80,8 @@ def compare(name: str, ways: Sequence[str], given: argparse.Namespace) -> dict[s
 
 
 def _summary(times: Sequence[float], eager: Sequence[float]) -> dict[str, Any]:
-    """The median time; of eager's time over it, turn by turn, the median and the quartiles."""
+    """Return the median time; of eager's time over it, turn by turn, the median and the
+    quartiles."""
     ratios = [other / own for other, own in zip(eager, times, strict=True)]
     lower, _, upper = quantiles(ratios, n=4)
     return {

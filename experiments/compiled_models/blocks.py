@@ -111,7 +111,7 @@ BLOCKS = {
 
 
 def make(name: str) -> tuple[nn.Module, tuple[Any, ...]]:
-    """The block of a name for inference, and its inputs; the same each time."""
+    """Return the block of a name for inference, and its inputs; the same each time."""
     torch.manual_seed(0)
     block, size = BLOCKS[name]
     module = block().eval()

@@ -66,7 +66,7 @@ def main(name: str, way: str, threads: int, database: str, seconds: float) -> No
 
 
 def _explained(run: Any, way: str) -> list[dict[str, Any]]:
-    """Reports on the graph and on each region, as JSON values."""
+    """Return the reports on the graph and on each region, as JSON values."""
     if way not in ("tilewright", "always"):
         return []
     from tilewright import explain

@@ -92,7 +92,7 @@ def run(case: Case, trials: int, seconds: float) -> dict[str, Any]:
 
 
 def _usable(calls: dict[str, Call]) -> tuple[dict[str, Call], dict[str, str]]:
-    """The calls that run on this machine, and why the others do not, by name."""
+    """Return the calls that run on this machine, and why the others do not, by name."""
     usable, refused = {}, {}
     for name, call in calls.items():
         try:
@@ -104,8 +104,8 @@ def _usable(calls: dict[str, Call]) -> tuple[dict[str, Call], dict[str, str]]:
 
 
 def of_reading(read: dict[str, list[float]], ours: list[float]) -> dict[str, Any]:
-    """How our kernel compares with only reading as many bytes, in the same rounds: the share of
-    the bandwidth of the fastest reader, by minima and by medians. Empty without readers."""
+    """Return how our kernel compares with only reading as many bytes, in the same rounds: the share
+    of the bandwidth of the fastest reader, by minima and by medians. Empty without readers."""
     if not read:
         return {}
     return {
@@ -118,7 +118,7 @@ def of_reading(read: dict[str, list[float]], ours: list[float]) -> dict[str, Any
 
 
 def peaks(target: Any) -> dict[str, float]:
-    """The machine's measured peaks for this number of threads."""
+    """Return the machine's measured peaks for this number of threads."""
     measured = measure_peaks(target)
     return {"fma_gflops": measured.fma_gflops, "read_gbs": measured.read_gbs["main"]}
 
@@ -135,7 +135,8 @@ def line(name: str, row: dict[str, Any]) -> str:
 
 
 def summarise(cases: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Per group of cases: geometric mean and minimum of the ratios, by minimum and by median."""
+    """Return, per group of cases, geometric mean and minimum of the ratios, by minimum and by
+    median."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for name, row in cases.items():
         groups.setdefault(name.split(" ", 1)[1], []).append(row)

@@ -19,14 +19,15 @@ Call = Callable[[], object]
 
 
 def as_tensor(array: np.ndarray) -> torch.Tensor:
-    """The same memory as a tensor; bfloat16 by its bits, since NumPy's is foreign to torch."""
+    """Return the same memory as a tensor; bfloat16 by its bits, since NumPy's is foreign to
+    torch."""
     if array.dtype == ml_dtypes.bfloat16:
         return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
 
 def as_array(tensor: torch.Tensor) -> np.ndarray:
-    """The same memory as an array; the other way round."""
+    """Return the same memory as an array; the other way round."""
     if tensor.dtype == torch.bfloat16:
         bits: np.ndarray = tensor.view(torch.uint16).numpy()
         return bits.view(ml_dtypes.bfloat16)

@@ -49,7 +49,8 @@ def interleave(
 
 
 def repeats_of(call: Call, sample: float) -> int:
-    """Calls that take at least ``sample`` seconds together, if each is as fast as the fastest."""
+    """Return the calls that take at least ``sample`` seconds together, if each is as fast as the
+    fastest."""
     fastest, end = math.inf, time.perf_counter() + TRIES * sample
     for _ in range(TRIES):
         start = time.perf_counter()

@@ -1,1 +1,2 @@
-"""How fast the tuning database answers, keeps and imports among millions of measurements."""
+"""Measure how fast the tuning database answers, keeps and imports among millions of
+measurements."""

@@ -49,7 +49,7 @@ def main() -> None:
 
 @contextmanager
 def _folder(given: Path | None) -> Iterator[Path]:
-    """The folder that was given, or a temporary one."""
+    """Give the folder that was asked for, or a temporary one."""
     if given is not None:
         given.mkdir(parents=True, exist_ok=True)
         yield given.resolve()

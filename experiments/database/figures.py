@@ -45,7 +45,7 @@ def asked(shapes: list[Any]) -> list[Any]:
 
 
 def batches(shapes: list[Any]) -> Iterator[list[Record]]:
-    """As tuners record them: each of one shape, started now."""
+    """Yield batches as tuners record them: each of one shape, started now."""
     for number, work in zip(range(BATCHES), shapes, strict=False):
         start = time.time() + number
         yield [

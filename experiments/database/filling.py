@@ -40,7 +40,7 @@ ATTEMPTS = 1000
 
 
 def _place(tried: int) -> int:
-    """Where among the attempts of a search this one ends by its latency."""
+    """Return where among the attempts of a search this one ends by its latency."""
     return tried * 7919 % ATTEMPTS
 
 
@@ -54,14 +54,14 @@ KEYS = {
 
 
 def shape(number: int) -> Workload:
-    """One of millions of products, each of its own size."""
+    """Return one of millions of products, each of its own size."""
     m, n, k = number % 100, number // 100 % 100, number // 10_000
     sizes = {"m": 64 + 16 * m, "n": 64 + 16 * n, "k": 64 + 16 * k}
     return workload("matmul", **sizes, epilogue="relu(x + bias[n])")
 
 
 def run_key(work: Workload) -> str:
-    """As long as those of tuners are."""
+    """Return a key as long as those of tuners are."""
     return work.digest[:16]
 
 

@@ -1,4 +1,4 @@
-"""Where the databases of the experiment are: files of SQLite, or a PostgreSQL server of its own."""
+"""The databases of the experiment: files of SQLite, or a PostgreSQL server of its own."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Storage(Protocol):
     kind: str
 
     def location(self, name: str) -> str:
-        """The location of the database of that name."""
+        """Return the location of the database of that name."""
         ...
 
     def clear(self, name: str) -> str:
-        """The same, which has nothing in it now."""
+        """Return the same, which has nothing in it now."""
         ...
 
 
@@ -71,13 +71,13 @@ class OnServer:
 
 @contextmanager
 def sqlite(folder: Path) -> Iterator[Storage]:
-    """Files in ``folder``."""
+    """Give files in ``folder``."""
     yield Files(folder)
 
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[Storage]:
-    """A server that keeps its data in ``folder``, as long as the block lasts."""
+    """Run a server that keeps its data in ``folder``, as long as the block lasts."""
     programs = postgresql.binaries()
     if programs is None:
         raise SystemExit("no PostgreSQL server here: SQLite's figures alone were written")

@@ -20,7 +20,7 @@ SCHEDULES = {"cpu": 3, "cuda:sm_90a": 2}
 
 
 def items(target: str, count: int) -> Iterator[int]:
-    """Numbers of so many programs."""
+    """Yield the numbers of so many programs."""
     generator, found = random.Random(28), 0
     while found < count:
         number = generator.getrandbits(64)

@@ -45,7 +45,7 @@ def items(target: str, count: int) -> Iterator[Item]:
 
 
 def texts() -> list[str]:
-    """Every workload in every dtype that it may have."""
+    """Return every workload in every dtype that it may have."""
     found = []
     for text in (EDGES | {n: t for n, t in CASES.items() if n not in LARGE}).values():
         found.append(text)
@@ -68,8 +68,8 @@ def judged(target: str, item: Item) -> dict[str, Any]:
 
 
 def counted(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """The faults that are found. Kernels that a limit of time ended are slow: it says nothing of
-    their results."""
+    """Return the faults that are found. Kernels that a limit of time ended are slow: it says
+    nothing of their results."""
     slow = [v for v in verdicts if v.error_kind is ErrorKind.TIMEOUT]
     wrong = [_told(v) for v in verdicts if v.outcome == "wrong" and v not in slow]
     right = Counter(v.schedule.template for v in verdicts if v.right)
@@ -92,7 +92,8 @@ def _executor() -> Executor:
 
 
 def _space(target: str, text: str) -> Space | None:
-    """The space of a workload, small enough to be emulated if it is; None if there is none."""
+    """Return the space of a workload, small enough to be emulated if it is; None if there is
+    none."""
     try:
         made: Workload = workload(text)
         return space_for(made if target == "cpu" else emulable(made), _target(target))

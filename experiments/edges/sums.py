@@ -25,16 +25,16 @@ EAGER, TIMEOUT = Interleaving("eager"), 1800.0
 
 
 def items(target: str, count: int) -> Iterator[Item]:
-    """Every reduction of every length, the longest first: they take longest."""
+    """Yield every reduction of every length, the longest first: they take longest."""
     for terms in reversed(TERMS):
         for name, reduction in REDUCTIONS.items():
             yield from ((name, draw.__name__, terms) for draw in reduction.draws)
 
 
 def judged(target: str, item: Item) -> dict[str, Any]:
-    """The greatest error of kernels in units of the last place of what is exact, beside those of
-    NumPy and torch; wrong is what is off by more than four times torch's, or by NumPy's without
-    torch."""
+    """Return the greatest error of kernels in units of the last place of what is exact, beside
+    those of NumPy and torch; wrong is what is off by more than four times torch's, or by NumPy's
+    without torch."""
     name, draw, terms = item
     reduction = REDUCTIONS[name]
     work = workload(reduction.text, **reduction.shape(terms))
@@ -58,7 +58,7 @@ def judged(target: str, item: Item) -> dict[str, Any]:
 
 
 def _torch(reduction: str, terms: Sequence[np.ndarray], baseline: Baseline) -> dict[str, float]:
-    """torch's error, where torch is."""
+    """Return torch's error, where torch is."""
     try:
         import torch
     except ImportError:

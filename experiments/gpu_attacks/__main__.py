@@ -42,7 +42,7 @@ class Attackers:
         self.target, self.runner, self.builder = target, runner, builder
 
     def records(self, attacks: Sequence[Attack]) -> dict[str, Measurement]:
-        """The final record of each, by name."""
+        """Return the final record of each, by name."""
         built = self.builder.build([attack.candidate(self.target) for attack in attacks])
         records = {b.candidate.kernel.call.entry: b.failure() for b in built if b.binary is None}
         ready = [b for b in built if b.binary is not None]
@@ -61,7 +61,8 @@ class Attackers:
         return [_line(attack, records[attack.name]) for attack in batch]
 
     def killed(self, most: int, until: float, seed: int = 0) -> dict[str, Any]:
-        """How many of ``most`` runs in which the child was killed once had the right records."""
+        """Return how many of ``most`` runs in which the child was killed once had the right
+        records."""
         batch, generator = (GOOD[0], WRONG, GOOD[1]), random.Random(seed)
         start = time.monotonic()
         self.records(batch)

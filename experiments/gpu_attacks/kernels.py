@@ -49,7 +49,7 @@ class Attack:
     on_emulator: bool = True
 
     def candidate(self, target: Target) -> Candidate:
-        """The candidate that a runner is asked to measure."""
+        """Return the candidate that a runner is asked to measure."""
         given = arguments(WORK.inputs, WORK.outputs)
         signature = parameters(given, self.workspace_bytes > 0)
         head = f'{self.outside}\nextern "C" __global__ void {self.name}({signature})'

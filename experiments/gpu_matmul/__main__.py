@@ -120,7 +120,7 @@ def verify(target: Target, schedules: int) -> dict[str, Any]:
 
 
 def line(name: str, row: dict[str, Any]) -> str:
-    """One case in a line."""
+    """Return one case in a line."""
     times = " ".join(f"{who} {1e6 * t:.2f}" for who, t in row["median_s"].items())
     over = ratio(row, FASTEST)
     against = "no time" if over is None else f"{over:.3f} x the fastest"

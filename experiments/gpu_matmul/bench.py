@@ -21,9 +21,9 @@ from tilewright.spaces.target import Target, detect_target
 
 @dataclass
 class Bench:
-    """Within it, a function that tunes a case for ``seconds`` and ``trials`` at most on the first
-    GPU of this process, logs to the ``database``, and gives the case's row of the results: against
-    those of ``rivals`` that apply to it."""
+    """Makes, within its block, a function that tunes a case for ``seconds`` and ``trials`` at most
+    on the first GPU of this process, logs to the ``database``, and gives the case's row of the
+    results: against those of ``rivals`` that apply to it."""
 
     seconds: float
     trials: int
@@ -56,8 +56,8 @@ class Bench:
 
 
 def compare(case: Case, ours: Any, rivals: tuple[str, ...], target: Target) -> dict[str, Any]:
-    """Our function's largest error, and its time and that of ``rivals``, taken in turns; with few
-    rows also that of reading the weight."""
+    """Return our function's largest error, and its time and that of ``rivals``, taken in turns;
+    with few rows also that of reading the weight."""
     import torch
 
     from experiments.gpu_matmul.contenders import (

@@ -47,7 +47,7 @@ class Case:
 
     @property
     def regimes(self) -> tuple[str, ...]:
-        """By which the summary groups; a square may be a layer too."""
+        """Groups of the summary that the case belongs to; a square may be a layer too."""
         found = []
         if (self.n, self.k) in LAYERS and self.m in ROWS and self.dtype == "bfloat16":
             found += ["layers", "layers, m <= 128" if self.m <= 128 else "layers, m >= 2048"]
@@ -64,7 +64,8 @@ class Case:
 
 
 def all_cases() -> list[Case]:
-    """Squares, the forty shapes of layers, sides that are no multiples of anything, few rows."""
+    """Return the squares, the forty shapes of layers, sides that are no multiples of anything, few
+    rows."""
     squares = [
         Case(side, side, side, dtype, "col")
         for side in (8192, 4096)

@@ -36,7 +36,7 @@ def cublas(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Call:
 
 
 def triton_call(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Call:
-    """Our Triton kernel, autotuned on these tensors."""
+    """Return our Triton kernel, autotuned on these tensors."""
     from experiments.gpu_matmul.triton_matmul import matmul
 
     matmul(a, b, c)
@@ -52,7 +52,7 @@ def compiled(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Call:
 
 
 def largest_error(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, rows: int = 64) -> float:
-    """The largest error of ``rows`` random rows of ``c`` against float64."""
+    """Return the largest error of ``rows`` random rows of ``c`` against float64."""
     chosen = torch.randperm(a.shape[0], device="cuda")[:rows]
     exact = a.float()[chosen].double() @ b.float().double()  # float8 has no indexing
     return float((c.float()[chosen].double() - exact).abs().max())

@@ -16,7 +16,7 @@ Bench = AbstractContextManager[Callable[[Case], Any]]
 def map_in_processes(
     cases: Iterable[Case], gpus: list[str], bench: Bench[Case]
 ) -> Iterator[tuple[Case, Any]]:
-    """Each case, and what ``bench`` makes of it, as it becomes known.
+    """Yield each case, and what ``bench`` makes of it, as it becomes known.
 
     Every process enters its copy of ``bench`` and then sees only its own of ``gpus``, which are
     named as CUDA_VISIBLE_DEVICES names them, and its share of the processors. ``cases`` are
@@ -54,7 +54,8 @@ def map_in_processes(
 
 
 def _shares(count: int) -> list[list[int]]:
-    """The processors in ``count`` parts of neighbours; all for everyone, if there are too few."""
+    """Return the processors in ``count`` parts of neighbours; all for everyone, if there are too
+    few."""
     cpus = sorted(os.sched_getaffinity(0))
     size = len(cpus) // count
     return [cpus[i * size : (i + 1) * size] or cpus for i in range(count)]

@@ -38,7 +38,7 @@ def known_records(path: Path, cases: list[Case], target: Target) -> Iterator[Rec
 
 
 def completed(space: Space, schedule: Schedule) -> Schedule:
-    """A schedule with the decisions of its template that it did not have yet."""
+    """Return a schedule with the decisions of its template that it did not have yet."""
     template = space.templates.get(schedule.template)
     names = [decision.name for decision in template.decisions] if template else []
     later = {name: EARLIER[name] for name in names if name in EARLIER}

@@ -33,7 +33,7 @@ def machine(target: Target) -> dict[str, Any]:
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs of this machine, as CUDA_VISIBLE_DEVICES names them."""
+    """Return the GPUs of this machine, as CUDA_VISIBLE_DEVICES names them."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named:
         return named.split(",")
@@ -41,5 +41,5 @@ def visible_gpus() -> list[str]:
 
 
 def today() -> str:
-    """The date."""
+    """Return the date."""
     return datetime.date.today().isoformat()

@@ -1,4 +1,4 @@
-"""How long it takes to read a weight in the order in which blocks of products read it. Needs a GPU.
+"""Time the reading of a weight in the order in which blocks of products read it. Needs a GPU.
 
     python -m experiments.gpu_matmul.orders [--rows 14336] [--bytes 8192] --out FILE
 
@@ -27,7 +27,7 @@ ORDERS = ("along", "across")
 
 
 def kernels(rows: int, bytes: int) -> Iterator[Kernel]:
-    """Ways to read so many rows of so many bytes, by pieces of theirs and by order."""
+    """Yield the ways to read so many rows of so many bytes, by pieces of theirs and by order."""
     for piece in PIECES:
         if bytes % piece == 0 and rows % (BLOCK // piece) == 0:
             for order in ORDERS:

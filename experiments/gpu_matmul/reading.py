@@ -1,4 +1,4 @@
-"""How fast a weight can be read at all: the bound of products with few rows. Needs a GPU.
+"""Measure how fast a weight can be read at all: the bound of products with few rows. Needs a GPU.
 
 The kernels load each 16 bytes once, do no more with them than keeps the compiler from leaving the
 load out, and store nothing. The fastest of several ways is taken as the bound.
@@ -24,8 +24,8 @@ COMPILE_SECONDS = 60.0
 
 
 def kernels(size: int) -> Iterator[Kernel]:
-    """Ways to read ``size`` bytes that divide it: by threads of a block, vectors in flight of a
-    thread, and bytes that a miss fetches into L2."""
+    """Yield the ways to read ``size`` bytes that divide it: by threads of a block, vectors in
+    flight of a thread, and bytes that a miss fetches into L2."""
     for threads in (128, 256, 512, 1024):
         for vectors in (2, 4):
             for fetch in (0, 128):
@@ -47,8 +47,8 @@ def _kernel(threads: int, vectors: int, fetch: int, blocks: int) -> Kernel:
 def reading_kernel(
     entry: str, threads: int, vectors: int, blocks: int, begin: str, load: Sequence[str]
 ) -> Kernel:
-    """A kernel that reads a vector a thread so often: ``begin`` is a line of C before all, and
-    ``load`` are those that load the vector ``i`` to its place in ``held``."""
+    """Return a kernel that reads a vector a thread so often: ``begin`` is a line of C before all,
+    and ``load`` are those that load the vector ``i`` to its place in ``held``."""
     words, lines = vectors * VECTOR, "\n".join(f"    {line}" for line in load)
     source = f"""
 extern "C" __global__ void __launch_bounds__({threads}) {entry}(const u32 *from, u32 *out) {{
@@ -71,8 +71,8 @@ extern "C" __global__ void __launch_bounds__({threads}) {entry}(const u32 *from,
 
 
 def fastest(weight: Any, target: Target) -> Queue:
-    """A function that queues the reading of a torch tensor of a size that is a multiple of 4 KiB,
-    in the way that takes the least time."""
+    """Return a function that queues the reading of a torch tensor of a size that is a multiple of 4
+    KiB, in the way that takes the least time."""
     import torch
 
     from experiments.gpu_matmul.timing import interleave
@@ -88,7 +88,8 @@ def fastest(weight: Any, target: Target) -> Queue:
 
 
 def reading_call(kernel: Kernel, addresses: dict[str, int], architecture: str, held: Any) -> Queue:
-    """A function that queues a kernel on the buffers at ``addresses``, which ``held`` keeps."""
+    """Return a function that queues a kernel on the buffers at ``addresses``, which ``held``
+    keeps."""
     source = kernel.source.text
     done = compile_cubin(device_text(source) + source, architecture, COMPILE_SECONDS, lambda: False)
     assert done.cubin is not None, done.log

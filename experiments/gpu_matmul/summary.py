@@ -13,10 +13,10 @@ RIVALS = ("cublas", "triton", "compiled")
 
 
 FASTEST = "fastest"
-"""In a rival's place: the fastest of all there are."""
+"""The name, in a rival's place, of the fastest of all rivals."""
 
 READING = "reading"
-"""In a rival's place: no product, but the reading of its weight, which none can beat."""
+"""The name, in a rival's place, of the reading of its weight, which none can beat."""
 
 
 def ratio(row: Mapping[str, Any], rival: str) -> float | None:
@@ -29,7 +29,7 @@ def ratio(row: Mapping[str, Any], rival: str) -> float | None:
 
 
 def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Per regime and rival: cases, geometric mean, least, and the names of the losses."""
+    """Return, per regime and rival, cases, geometric mean, least, and the names of the losses."""
     regimes: dict[str, list[str]] = {}
     for name, row in cases.items():
         for regime in row["regimes"]:
@@ -54,7 +54,7 @@ def in_turn(cases: Sequence[Case], done: Mapping[str, Mapping[str, Any]]) -> lis
 
 
 def draw(cases: Mapping[str, Mapping[str, Any]], path: Path) -> None:
-    """One panel a regime, one bar a case and rival."""
+    """Draw one panel a regime, and one bar a case and rival."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -14,7 +14,7 @@ from tilewright.measure.cuda.session import COOLING_CALL
 Call = Callable[[], object]
 
 HEAT_SECONDS = 1.0
-"""At work for so long, a GPU is as warm and as slow as it gets under its power limit."""
+"""Seconds of work after which a GPU is as warm and as slow as it gets under its power limit."""
 
 MOST_LEAD = 1024
 LEAD = 4
@@ -32,7 +32,8 @@ def interleave(
     lead: int = LEAD,
     heat: float = HEAT_SECONDS,
 ) -> dict[str, list[float]]:
-    """Seconds of one call, a list a name, in shuffled rounds after two that do not count.
+    """Return the seconds of one call, a list a name, in shuffled rounds after two that do not
+    count.
 
     All are first called in turn for ``heat`` seconds. Before each call that is timed other
     data is read until it fills L2 (written data would have to leave L2 while a call runs, and be
@@ -67,7 +68,8 @@ def interleave(
 
 
 def _round(calls: Mapping[str, Call], lead: int, is_long: bool) -> dict[str, float] | None:
-    """Seconds of each call, or nothing if the device began one before all of it was queued."""
+    """Return the seconds of each call, or nothing if the device began one before all of it was
+    queued."""
     events, late = {}, False
     for _ in range(lead):
         flush()
@@ -87,7 +89,7 @@ def _round(calls: Mapping[str, Call], lead: int, is_long: bool) -> dict[str, flo
 
 
 def event() -> torch.cuda.Event:
-    """One that knows when it happened."""
+    """Return one that knows when it happened."""
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 

@@ -59,7 +59,7 @@ def _matmul(
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
-    """``c = a @ b`` on the current stream; float32 with all its bits."""
+    """Compute ``c = a @ b`` on the current stream; float32 with all its bits."""
     m, k = a.shape
     n = b.shape[1]
 

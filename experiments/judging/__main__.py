@@ -55,8 +55,8 @@ CASES = (
 
 
 def compared(found: dict[str, np.ndarray], right: dict[str, Bounds]) -> dict[str, float]:
-    """How many of the bounds that the host knows are the same, and the largest difference of the
-    others, as a part of the width of what is allowed."""
+    """Return how many of the bounds that the host knows are the same, and the largest difference of
+    the others, as a part of the width of what is allowed."""
     same, largest, known = [], 0.0, 0
     for name, bounds in right.items():
         wanted = np.stack(bounds)
@@ -71,7 +71,7 @@ def compared(found: dict[str, np.ndarray], right: dict[str, Bounds]) -> dict[str
 
 
 def judged(device: Device, work: Computation) -> dict[str, Any]:
-    """Seconds of each, and whether they agree."""
+    """Return the seconds of each, and whether they agree."""
     fresh = ProgramInputs(work, SEED, most=POINTS)
     began = time.perf_counter()
     draw = fresh.draw(SEED)
@@ -102,7 +102,7 @@ def _seconds(buffers: Buffers, problem: ProgramDraw) -> float:
 
 
 def measured(device: Device, cases: Sequence[str], minutes: float) -> list[dict[str, Any]]:
-    """Results of as many cases as there is time to begin."""
+    """Return the results of as many cases as there is time to begin."""
     end, found = time.monotonic() + 60 * minutes, []
     for text in cases:
         if time.monotonic() > end:
@@ -115,7 +115,7 @@ def measured(device: Device, cases: Sequence[str], minutes: float) -> list[dict[
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m experiments.judging")
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--only", nargs="+", default=[""])

@@ -82,7 +82,7 @@ def _clean() -> dict[str, str]:
 
 
 def _theirs(python: Path, runner: str, crashing: int, hanging: int, limit: float) -> dict[str, Any]:
-    """How a run of theirs ended, and how many candidates its cache kept."""
+    """Return how a run of theirs ended, and how many candidates its cache kept."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         cache, log = Path(folder) / "cache.json", Path(folder) / "log"
@@ -122,7 +122,7 @@ def _last_words(log: Path) -> str:
 
 
 def _kept(cache: Path) -> list[str]:
-    """The candidates of a cache file, which its writer may not have closed."""
+    """Return the candidates of a cache file, which its writer may not have closed."""
     if not cache.exists():
         return []
     text = cache.read_text().rstrip().rstrip(",")

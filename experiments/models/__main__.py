@@ -69,8 +69,8 @@ def main() -> int:
 
 
 def operators_of(model: str, batch: int, target: Target) -> Counter[Any]:
-    """The distinct operators of a model in the dtype for this kind of target, and how often each
-    occurs. Attention is one operator where a template serves it."""
+    """Return the distinct operators of a model in the dtype for this kind of target, and how often
+    each occurs. Attention is one operator where a template serves it."""
     dtype, batch = DTYPES[target.kind], whole("batch", batch, least=1)
     found = distinct(model, batch, dtype, whole=True)
     try:
@@ -124,7 +124,7 @@ def run(
 
 @contextmanager
 def measuring(target: Target, jobs: int, known: Known) -> Iterator[Measure]:
-    """How operators are measured on a target: on a CPU one after the other, those first that
+    """Choose how operators are measured on a target: on a CPU one after the other, those first that
     a model waits for longest; on a GPU all side by side, beginning with what is ``known``."""
     if isinstance(target, CudaTarget):
         from experiments.models import gpu

@@ -36,7 +36,7 @@ spaces = lru_cache(maxsize=256)(space_for)
 
 
 def crew(size: int = 0) -> ProcessPoolExecutor:
-    """So many processes, or as many as there are cores; each compiles by itself."""
+    """Start the processes, by default as many as there are cores; each compiles by itself."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(size or os.cpu_count() or 1, mp_context=context)
@@ -45,8 +45,8 @@ def crew(size: int = 0) -> ProcessPoolExecutor:
 def chosen(
     workload: Workload, target: CudaTarget, parents: Sequence[Schedule], count: int, seed: int
 ) -> list[Schedule]:
-    """The ``count`` schedules that the roofline likes best, of random ones or of neighbours of
-    ``parents``; equal for equal seeds."""
+    """Return the ``count`` schedules that the roofline likes best, of random ones or of neighbours
+    of ``parents``; equal for equal seeds."""
     space, generator = spaces(workload, target), np.random.default_rng(seed)
     if parents:
         rows = generator.permutation(space.neighbours(space.rows(parents), generator))
@@ -58,8 +58,8 @@ def chosen(
 def transferred(
     workload: Workload, target: CudaTarget, known: Known, name: str, count: int
 ) -> list[Schedule]:
-    """At most ``count`` schedules that are known to be fast and in the space: those of the operator
-    of this name, then those of others that the roofline likes best."""
+    """Return at most ``count`` schedules that are known to be fast and in the space: those of the
+    operator of this name, then those of others that the roofline likes best."""
     space = spaces(workload, target)
     own = [schedule for schedule in known.own(name) if schedule in space]
     others = [s for s in known.others(name) if s in space and s not in own]
@@ -68,7 +68,8 @@ def transferred(
 
 
 def _likely(space: Space, rows: np.ndarray, target: CudaTarget, count: int) -> list[Schedule]:
-    """The schedules that the roofline ranks first; among equals, one comes before the others."""
+    """Return the schedules that the roofline ranks first; among equals, one comes before the
+    others."""
     score, _ = roofline(target).predict(space, rows)
     order = np.argsort(-score, kind="stable")
     new = np.diff(score[order], prepend=np.inf) != 0
@@ -85,17 +86,17 @@ def build(
     known: Known = NONE,
     name: str = "",
 ) -> list[Built]:
-    """The kernels of ``count`` schedules, two thirds of them :func:`transferred` if so many are
-    known, the others :func:`chosen`: built, with their cubins' bytes. What was built before comes
-    from the cache on disk."""
+    """Return the kernels of ``count`` schedules, two thirds of them :func:`transferred` if so many
+    are known, the others :func:`chosen`: built, with their cubins' bytes. What was built before
+    comes from the cache on disk."""
     schedules = transferred(workload, target, known, name, 2 * count // 3)
     schedules += chosen(workload, target, parents, count - len(schedules), seed)
     return kernels(spaces(workload, target), schedules)
 
 
 def untuned_first(workload: Workload, target: CudaTarget, known: Sequence[Schedule]) -> list[Built]:
-    """The kernel that ``best`` gives where nobody tuned, which is the first prediction that builds,
-    then those of what is known, or is like it where the space holds it no more."""
+    """Return the kernel that ``best`` gives where nobody tuned, which is the first prediction that
+    builds, then those of what is known, or is like it where the space holds it no more."""
     space, generator = spaces(workload, target), np.random.default_rng(0)
     predicted = (kernels(space, [each.schedule])[0] for each in answers(workload, target, None))
     first = next(built for built in predicted if built.binary is not None)
@@ -104,7 +105,7 @@ def untuned_first(workload: Workload, target: CudaTarget, known: Sequence[Schedu
 
 
 def kernels(space: Space, schedules: Iterable[Schedule]) -> list[Built]:
-    """The kernels of schedules, of each once, with their cubins' bytes."""
+    """Return the kernels of schedules, of each once, with their cubins' bytes."""
     assert isinstance(space.target, CudaTarget)
     job = Job(new_job_id(), space.workload, space.target)
     candidates = [Candidate(job, s, space.lower(s)) for s in dict.fromkeys(schedules)]
@@ -113,7 +114,8 @@ def kernels(space: Space, schedules: Iterable[Schedule]) -> list[Built]:
 
 
 def _whole(built: Built) -> Built:
-    """The same with the cubin itself in the place of its path, which ends with the builder."""
+    """Return the same with the cubin itself in the place of its path, which ends with the
+    builder."""
     path = built.binary
     return (
         built

@@ -24,9 +24,9 @@ def compare(
     target: Target,
     end: float,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Each operator and its row of the results, those first that a model which has each so often
-    waits for longest, as many as there is time for by ``end`` (of ``time.monotonic``). The longer
-    it waits, the longer they are searched for."""
+    """Yield each operator and its row of the results, those first that a model which has each so
+    often waits for longest, as many as there is time for by ``end`` (of ``time.monotonic``). The
+    longer it waits, the longer they are searched for."""
     peaks = measured_peaks(target)
     waits = {
         o: n * ideal_seconds(o.workload, peaks_for(o.workload, target, peaks))
@@ -47,7 +47,7 @@ def compare(
 
 
 def _search(left: float, waits: Sequence[float]) -> float:
-    """Seconds of search for the first of some operators that share the seconds ``left``: all have
-    the least, and of the rest as much as a model waits for them."""
+    """Return the seconds of search for the first of some operators that share the seconds ``left``:
+    all have the least, and of the rest as much as a model waits for them."""
     spare = left - (LEAST + SETTLING) * len(waits)
     return min(MOST, LEAST + max(0.0, spare) * waits[0] / sum(waits))

@@ -54,7 +54,8 @@ class Contest:
         self.turns = 0
 
     def ask(self, crew: Executor) -> Future[list[Built]]:
-        """The next schedules, on their way; after the first ones, the compiled rival is, too."""
+        """Return the next schedules, on their way; after the first ones, the compiled rival is,
+        too."""
         parents, count = self.explorer.best[:PARENTS], FURTHER if self.turns else FIRST
         known, self.known = self.known, NONE
         self.turns += 1
@@ -92,9 +93,9 @@ def compare(
     end: float,
     known: Known,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Each operator, those first that occur most often, and its row of the results, searched until
-    it is time to settle them by ``end`` (of ``time.monotonic``); what is ``known`` is tried first.
-    One that cannot be timed, since the host is too busy, has no row."""
+    """Return each operator, those first that occur most often, and its row of the results, searched
+    until it is time to settle them by ``end`` (of ``time.monotonic``); what is ``known`` is tried
+    first. One that cannot be timed, since the host is too busy, has no row."""
     ordered = sorted(operators, key=lambda operator: -operators[operator])
     contests: list[Contest] = []
 

@@ -25,7 +25,7 @@ Rivals = Mapping[str, Callable[..., Any]]
 
 
 def windows(size: int, window: int, stride: int, padding: int) -> int:
-    """How many windows there are along an image."""
+    """Return how many windows there are along an image."""
     return (size + 2 * padding - window) // stride + 1
 
 
@@ -48,7 +48,7 @@ class Convolution:
 
     @property
     def name(self) -> str:
-        """Such as ``64 3x3 at 56 to 64, relu``."""
+        """A name such as ``64 3x3 at 56 to 64, relu``."""
         step = f"/{self.stride}" if self.stride > 1 else ""
         window = f"{self.channels} {self.window[0]}x{self.window[1]}{step} at {self.size}"
         kind = "depthwise " if self.groups > 1 else ""
@@ -111,13 +111,13 @@ class Convolution:
         return {"eager": eager}
 
     def alone(self, tensors: Tensors) -> Call:
-        """The convolution alone, without what follows it."""
+        """Return the convolution alone, without what follows it."""
         image, filters = (x.permute(0, 3, 1, 2) for x in self._arrays(tensors))
         convolved = self._convolved
         return lambda: convolved(image, filters, None)
 
     def others(self, tensors: Tensors) -> Mapping[str, Call]:
-        """The same of images with channels first."""
+        """Return the same of images with channels first."""
         lying = (self.batch, *self.to, self.outputs)
         given = dict(zip(("image", "filter"), self._arrays(tensors), strict=True))
         if self.residual:
@@ -186,7 +186,7 @@ class Pooling:
 
     @property
     def name(self) -> str:
-        """Such as ``max pool 64 3x3/2 at 112``."""
+        """A name such as ``max pool 64 3x3/2 at 112``."""
         step = f"/{self.stride}" if self.stride > 1 else ""
         return f"{self.kind} pool {self.channels} {self.window}x{self.window}{step} at {self.size}"
 
@@ -210,10 +210,10 @@ class Pooling:
         return {"eager": lambda x: pooled(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)}
 
     def alone(self, tensors: Tensors) -> None:
-        """Nothing follows it."""
+        """Return the operator itself, which nothing follows."""
 
     def others(self, tensors: Tensors) -> Mapping[str, Call]:
-        """The same of images with channels first."""
+        """Return the same of images with channels first."""
         image, pooled = tensors["x"].permute(0, 3, 1, 2).contiguous(), self._pooled
         return {"eager NCHW": lambda: pooled(image)}
 
@@ -238,7 +238,7 @@ class Means:
 
     @property
     def name(self) -> str:
-        """Such as ``means of 2048 at 7``."""
+        """A name such as ``means of 2048 at 7``."""
         return f"means of {self.channels} at {self.size}"
 
     @cached_property
@@ -253,7 +253,7 @@ class Means:
         return {"eager": lambda x: x.mean((1, 2))}
 
     def alone(self, tensors: Tensors) -> None:
-        """Nothing follows it."""
+        """Return the operator itself, which nothing follows."""
 
     def others(self, tensors: Tensors) -> Mapping[str, Call]:
         """No layout is any better."""

@@ -24,11 +24,11 @@ class Known:
     fast: Mapping[str, Sequence[Schedule]] = field(default_factory=dict)
 
     def own(self, name: str) -> list[Schedule]:
-        """The schedules of the operator itself."""
+        """Return the schedules of the operator itself."""
         return list(self.fast.get(name, ()))
 
     def others(self, name: str) -> list[Schedule]:
-        """The schedules of all other operators, each once."""
+        """Return the schedules of all other operators, each once."""
         found = (s for n, each in self.fast.items() if n != name for s in each[:OTHERS])
         return list(dict.fromkeys(found))
 

@@ -40,8 +40,8 @@ class Images:
         residual: bool = False,
         depthwise: bool = False,
     ) -> Convolution:
-        """A convolution of what the last layer gave, or of as many ``channels``; ``same``: padded
-        so that a stride of 1 keeps the size."""
+        """Return a convolution of what the last layer gave, or of as many ``channels``; ``same``:
+        padded so that a stride of 1 keeps the size."""
         taps = (window, window) if isinstance(window, int) else window
         padding = tuple(tap // 2 if same else 0 for tap in taps)
         made = Convolution(
@@ -53,7 +53,7 @@ class Images:
         return made
 
     def pool(self, kind: str, window: int, stride: int, padding: int) -> Pooling:
-        """Windows of what the last layer gave."""
+        """Return the windows of what the last layer gave."""
         made = Pooling(
             self.batch, self.channels, self.size, window, stride, padding, kind, self.dtype
         )
@@ -61,7 +61,7 @@ class Images:
         return made
 
     def classes(self, count: int = 1000) -> Layers:
-        """The mean of each channel, and the last layer."""
+        """Yield the mean of each channel, and the last layer."""
         yield Means(self.batch, self.channels, self.size, self.dtype)
         yield Product(self.batch, count, self.channels, "bias", self.dtype, "col")
 
@@ -116,8 +116,8 @@ def inception_v3(batch: int, dtype: str) -> Layers:
 
 
 def _branches(net: Images, *chains: Any, pooled: int, forked: Any = ()) -> Layers:
-    """Chains of convolutions side by side, and one after a mean; all but the first of the chains
-    end in both of ``forked``."""
+    """Yield the chains of convolutions side by side, and one after a mean; all but the first of the
+    chains end in both of ``forked``."""
     channels, total = net.channels, 0
     for number, chain in enumerate(chains):
         net.channels = channels
@@ -204,7 +204,7 @@ def gpt_2(batch: int, dtype: str, whole: bool = False) -> Layers:
 
 
 def _attention(batch: int, dtype: str, whole: bool, **mask: str) -> Layers:
-    """As one operator, or as scores, their softmax and contexts."""
+    """Add attention as one operator, or as scores, their softmax and contexts."""
     heads = batch * HEADS
     if whole:
         sizes = {"b": batch, "h": HEADS, "i": TOKENS, "j": TOKENS, "d": HEAD}
@@ -226,7 +226,7 @@ TRANSFORMERS = ("bert-base", "gpt-2")
 
 
 def distinct(model: str, batch: int, dtype: str, whole: bool = False) -> Counter[Any]:
-    """The operators of a model and how often each occurs; ``whole`` says how transformers
+    """Return the operators of a model and how often each occurs; ``whole`` says how transformers
     attend."""
     options = {"whole": whole} if model in TRANSFORMERS else {}
     return Counter(MODELS[model](batch, dtype, **options))

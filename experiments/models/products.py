@@ -39,7 +39,7 @@ class Product:
 
     @property
     def name(self) -> str:
-        """Such as ``128x768x768 col, bias``."""
+        """A name such as ``128x768x768 col, bias``."""
         batch = f"{self.batch} x " * bool(self.batch)
         order = " col" * (self.order == "col")
         follows = f", {self.follows}" * bool(self.follows)
@@ -81,7 +81,7 @@ class Product:
         return {"eager": eager}
 
     def alone(self, tensors: Tensors) -> Call | None:
-        """The product alone, without what follows it."""
+        """Return the product alone, without what follows it."""
         import torch
 
         return partial(torch.matmul, tensors["A"], tensors["B"]) if self.follows else None
@@ -100,7 +100,7 @@ class Named:
 
     @property
     def name(self) -> str:
-        """Such as ``layernorm 128x768 float32``."""
+        """A name such as ``layernorm 128x768 float32``."""
         return self.case.name
 
     @property
@@ -114,7 +114,7 @@ class Named:
         return references(self.case)
 
     def alone(self, tensors: Tensors) -> None:
-        """Nothing follows it."""
+        """Return the operator itself, which nothing follows."""
 
     def others(self, tensors: Tensors) -> Mapping[str, Call]:
         """Rows lie as they do."""
@@ -122,5 +122,5 @@ class Named:
 
 
 def named(operator: str, weights: int = 0, /, **parameters: int | str) -> Named:
-    """An operator of these parameters."""
+    """Return an operator of these parameters."""
     return Named(Case(operator, tuple(parameters.items())), weights)

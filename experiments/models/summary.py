@@ -8,24 +8,26 @@ from typing import Any
 from experiments.operators.summary import COPIES, NO_RIVALS, OURS
 
 ALONE = "alone"
-"""In a rival's place: a library's call without what follows it, which computes less."""
+"""The name, in a rival's place, of a library's call without what follows it, which computes
+less."""
 Row = Mapping[str, Any]
 
 
 def rivals(row: Row) -> Mapping[str, float]:
-    """The median seconds of those that compute what we do."""
+    """Return the median seconds of those that compute what we do."""
     return {n: t for n, t in row["median_s"].items() if n not in (*NO_RIVALS, ALONE)}
 
 
 def ratio(row: Row) -> float | None:
-    """The fastest rival's median time over ours; None where we have none."""
+    """Return the fastest rival's median time over ours; None where we have none."""
     ours = row["median_s"].get(OURS)
     return min(rivals(row).values()) / ours if ours else None
 
 
 def summarise(rows: Mapping[str, Row]) -> dict[str, Any]:
-    """Sums in seconds by ``count``, of those that have a time of ours: ours, eager torch, compiled
-    torch, and the fastest of each operator; how much more than ours these are; and losses by name.
+    """Return the sums in seconds by ``count``, of those that have a time of ours: ours, eager
+    torch, compiled torch, and the fastest of each operator; how much more than ours these are; and
+    losses by name.
 
     Where compiling failed, eager torch stands for it.
     """
@@ -48,14 +50,14 @@ def summarise(rows: Mapping[str, Row]) -> dict[str, Any]:
 
 
 def line(model: str, found: Mapping[str, Any], distinct: int) -> str:
-    """A model in a line."""
+    """Return a model in a line."""
     ratios = " ".join(f"{name} {value:.3f}" for name, value in found["ratios"].items())
     ours = 1e6 * found["seconds"][OURS]
     return f"{model}: {found['operators']} of {distinct} operators, ours {ours:.1f} us, {ratios}"
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """All models, and each one's operators, as tables of Markdown; times in microseconds."""
+    """Return all models, and each one's operators, as tables of Markdown; times in microseconds."""
     lines = [
         f"Measured on {results['date']} by `{results['command']}`; medians in microseconds.",
         "",

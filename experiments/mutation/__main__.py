@@ -58,7 +58,7 @@ class Mutant:
         return self.path.suffix != ".py" or compiles(self.change.apply(source))
 
     def rank(self, source: bytes, seed: int) -> str:
-        """A random place among all mutants, given by the text of the line that changes."""
+        """Return a random place among all mutants, given by the text of the line that changes."""
         start = source.rfind(b"\n", 0, self.change.start) + 1
         line = source[start : source.find(b"\n", self.change.end)]
         name = (seed, str(self.path), line, self.change.start - start, self.change.after)
@@ -66,8 +66,8 @@ class Mutant:
 
 
 def drawn(area: Area, root: Path, seed: int, share: float) -> list[Mutant]:
-    """The changes of an area that are tried, as many of each file as its size gives it. What is
-    drawn of a text by ``seed`` stays when another text changes."""
+    """Return the changes of an area that are tried, as many of each file as its size gives it. What
+    is drawn of a text by ``seed`` stays when another text changes."""
     sources = {path: (root / path).read_bytes() for path in area.files(root)}
     every = [
         Mutant(area, path, change)
@@ -112,7 +112,7 @@ class Results:
         self._write()
 
     def summary(self) -> str:
-        """How many changes of each area were seen, and each survivor without a reason."""
+        """Return how many changes of each area were seen, and each survivor without a reason."""
         every = list(self._known.values())
         tried = Counter(r["area"] for r in every)
         seen = Counter(r["area"] for r in every if r["seen"])
@@ -137,7 +137,7 @@ class Results:
 
 
 def _change_of(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """The parts of a mutant that stay the same where its file changes elsewhere."""
+    """Return the parts of a mutant that stay the same where its file changes elsewhere."""
     return tuple(result[name] for name in ("path", "text", "before", "after"))
 
 
@@ -214,7 +214,7 @@ def _shown(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m experiments.mutation")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="areas whose names contain this")

@@ -32,7 +32,8 @@ def _outermost(action: Callable[[], int]) -> int:
 
 
 def _become_root() -> None:
-    """Root of a namespace of users, which knows no other user: none can be given a file there."""
+    """Become root of a namespace of users, which knows no other user: none can be given a file
+    there."""
     user, group = os.getuid(), os.getgid()
     if _libc.unshare(NEW_MOUNTS | NEW_USER | NEW_NUMBERS):
         raise OSError(ctypes.get_errno(), "no namespaces for users")

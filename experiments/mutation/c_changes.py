@@ -45,7 +45,7 @@ JUMP = re.compile(rb"\b(?:continue|break);")
 
 
 def c_changes(source: bytes) -> list[Change]:
-    """All changes of a file, in the order of the text."""
+    """Return all changes of a file, in the order of the text."""
     shown = HIDDEN.sub(lambda hidden: re.sub(rb"[^\n]", b" ", hidden[0]), source)
     found = (_operators(shown), _numbers(shown), _conditions(shown, source), _less(shown))
     return sorted({change for changes in found for change in changes})

@@ -15,13 +15,13 @@ class Change:
     after: str
 
     def apply(self, source: bytes) -> bytes:
-        """The text with the change in it."""
+        """Return the text with the change in it."""
         return source[: self.start] + self.after.encode() + source[self.end :]
 
     def before(self, source: bytes) -> str:
-        """The text that goes."""
+        """Return the text that goes."""
         return source[self.start : self.end].decode()
 
     def line(self, source: bytes) -> int:
-        """The number of the line where the change begins, from 1."""
+        """Return the number of the line where the change begins, from 1."""
         return source.count(b"\n", 0, self.start) + 1

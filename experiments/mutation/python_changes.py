@@ -36,14 +36,14 @@ OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.And: ("and", "or"),
     ast.Or: ("or", "and"),
 }
-"""How an operator is written, and what takes its place."""
+"""The spelling of each operator, and what takes its place."""
 
 SILENT = ("__repr__", "__str__", "describe", "summary")
 """Functions whose results are words for people."""
 
 
 def python_changes(source: bytes) -> list[Change]:
-    """All changes of a module, in the order of the text."""
+    """Return all changes of a module, in the order of the text."""
     finder = _Finder(source)
     finder.visit(ast.parse(source))
     return sorted(set(finder.changes))
@@ -74,7 +74,7 @@ class _Finder(ast.NodeVisitor):
             self.visit(part)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """A text with values in it: a message, mostly."""
+        """Skip a text with values in it: a message, mostly."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -154,7 +154,7 @@ class _Finder(ast.NodeVisitor):
         self._replace(test, "condition", f"(not ({self._text(test)}))")
 
     def _between(self, left: ast.expr, operator: ast.AST, right: ast.expr, kind: str) -> None:
-        """Another operator, which stands somewhere between its operands."""
+        """Replace an operator, which stands somewhere between its operands."""
         written, instead = OPERATORS.get(type(operator), ("", ""))
         start, stop = self._end(left), self._start(right)
         pattern = r"\s+".join(map(re.escape, written.split())).encode()

@@ -27,7 +27,7 @@ OPTIONS = ("-q", "--tb=short", "-p", "no:cacheprovider")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How tests ended: ``passed``, ``failed`` or ``timeout``; the test that ran last; and the
+    """The end of tests: ``passed``, ``failed`` or ``timeout``; the test that ran last; and the
     seconds they took."""
 
     verdict: str
@@ -49,7 +49,8 @@ def get_ready() -> None:
 
 @contextmanager
 def copied(root: Path, cache: Path) -> Iterator[Path]:
-    """A copy of the files that git knows below ``root``, with a copy of ``cache`` beside it."""
+    """Make a copy of the files that git knows below ``root``, with a copy of ``cache`` beside
+    it."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=root,

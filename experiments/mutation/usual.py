@@ -36,15 +36,15 @@ class Usual:
     breath: float
 
     def tests_of(self, path: Path, line: int) -> list[str]:
-        """The tests that execute a line, or the nearest executed one above it; all, of a line that
-        an import executes, and of a file that is not Python's."""
+        """Return the tests that execute a line, or the nearest executed one above it; all, of a
+        line that an import executes, and of a file that is not Python's."""
         lines = self.lines.get(str(path), {})
         above = [number for number in map(int, lines) if number <= line]
         names = lines[str(max(above))] if above else [""]
         return self.ordered(self.seconds if "" in names else names)
 
     def ordered(self, names: Iterable[str]) -> list[str]:
-        """Files that take least time first, and in each the tests that do."""
+        """Return the files that take least time first, and in each the tests that do."""
         files: dict[str, float] = defaultdict(float)
         names = list(names)
         for name in names:
@@ -52,12 +52,12 @@ class Usual:
         return sorted(names, key=lambda n: (files[file_of(n)], file_of(n), self.seconds[n]))
 
     def limit(self, test: str) -> float:
-        """Seconds that a test of a changed tree may take."""
+        """Return the seconds that a test of a changed tree may take."""
         return self.breath + MOST_SLOWDOWN * self.seconds.get(test, self.breath) if test else START
 
 
 def file_of(test: str) -> str:
-    """The file of a test."""
+    """Return the file of a test."""
     return test.partition("::")[0]
 
 
@@ -93,7 +93,7 @@ def _survey(area: Area, root: Path, folder: Path) -> None:
 
 
 def _digest(root: Path, paths: list[str]) -> str:
-    """A name for the text of files and folders below ``root``."""
+    """Return a name for the text of files and folders below ``root``."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *paths],
         cwd=root,

@@ -55,7 +55,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Such as ``32/8 x 512x512x64 float32 t2``."""
+        """A name such as ``32/8 x 512x512x64 float32 t2``."""
         groups = f"/{self.batch // self.shared}" if self.shared > 1 else ""
         threads = f" t{self.threads}" if self.threads else ""
         return f"{self.batch}{groups} x {self.m}x{self.n}x{self.k} {self.dtype}{threads}"
@@ -139,7 +139,7 @@ def known_record(case: Case, target: Target, row: Mapping[str, Any]) -> Record:
 
 
 def on_cpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
-    """Seconds of our kernel and of what torch and NumPy offer for it, in turns."""
+    """Return the seconds of our kernel and of what torch and NumPy offer for it, in turns."""
     import numpy as np
     import threadpoolctl
     import torch

@@ -56,7 +56,7 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """Such as ``32 x 64 3x3 at 56 to 64, relu``; another layout or dtype comes last."""
+        """A name such as ``32 x 64 3x3 at 56 to 64, relu``; another layout or dtype comes last."""
         step = f"/{self.stride}" if self.stride > 1 else ""
         window = f"{self.channels} {self.window}x{self.window}{step} at {self.size}"
         usual = (self.layout, self.dtype) == ("NHWC", "float16")
@@ -92,7 +92,7 @@ class Layer:
         return number, size, size, channels
 
     def turned(self, array: Any) -> Any:
-        """An array as torch indexes it, channels first; lying as it does."""
+        """Return an array as torch indexes it, channels first; lying as it does."""
         return array if self.layout == "NCHW" else array.permute(0, 3, 1, 2)
 
 
@@ -147,7 +147,7 @@ def main() -> None:
 
 
 def _layers(options: argparse.Namespace) -> list[Layer]:
-    """The layers to measure. Plain layers that differ in their epilogues only are one."""
+    """Return the layers to measure. Plain layers that differ in their epilogues only are one."""
     shapes = [(*shape[:5], "plain") if options.plain else shape for shape in LAYERS]
     return [
         Layer(*shape, batch, options.layout, options.dtype)
@@ -157,7 +157,7 @@ def _layers(options: argparse.Namespace) -> list[Layer]:
 
 
 def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) -> dict[str, Any]:
-    """The layer's row of the results, after ``seconds`` of search that begin with what is
+    """Return the layer's row of the results, after ``seconds`` of search that begin with what is
     ``known``."""
     import torch
 
@@ -214,7 +214,7 @@ def _tensors(layer: Layer) -> dict[str, Any]:
 
 
 def convolved(layer: Layer, image: Any, filters: Any, bias: Any = None) -> Any:
-    """The convolution alone, perhaps with its bias, of images and to images as they lie."""
+    """Return the convolution alone, perhaps with its bias, of images and to images as they lie."""
     import torch
 
     turned = layer.turned(image), layer.turned(filters)
@@ -222,7 +222,7 @@ def convolved(layer: Layer, image: Any, filters: Any, bias: Any = None) -> Any:
 
 
 def fused(layer: Layer, image: Any, filters: Any, *beside: Any) -> Any:
-    """The convolution and what follows it: a bias, a residual."""
+    """Return the convolution and what follows it: a bias, a residual."""
     import torch
 
     found = convolved(layer, image, filters, *beside[:1])

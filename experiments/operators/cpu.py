@@ -56,12 +56,12 @@ SINGLE = 25
 
 
 def target(threads: int) -> Target:
-    """This machine, for kernels of so many threads."""
+    """Return this machine, for kernels of so many threads."""
     return detect_target("cpu", threads=threads)
 
 
 def facts(target: Target) -> dict[str, Any]:
-    """The peak of the machine in GFLOP/s, and the settings of the rivals."""
+    """Return the peak of the machine in GFLOP/s, and the settings of the rivals."""
     assert isinstance(target, CpuTarget)
     peak = measure_peaks(target).gflops["float32"]
     mkl = "its fast path opened, which it takes on Intel's alone"
@@ -70,12 +70,12 @@ def facts(target: Target) -> dict[str, Any]:
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """It goes when the process does."""
+    """Make a folder that goes when the process does."""
     return tempfile.TemporaryDirectory()
 
 
 def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
-    """The case's row of the results, after ``seconds`` of tuning."""
+    """Return the case's row of the results, after ``seconds`` of tuning."""
     others, inputs = partial(other_layout, case), case.inputs()
     return compare(case.workload, references(case), others, target, seconds, inputs=inputs)
 
@@ -129,8 +129,8 @@ def compare(
 
 
 def _of_kernels(workload: Workload) -> Workload:
-    """The same, of arrays as its kernels have them: matrices of a product, even if a program that
-    it was written as has more axes and other names for them."""
+    """Return the same, of arrays as its kernels have them: matrices of a product, even if a program
+    that it was written as has more axes and other names for them."""
     return replace(workload, program=None) if isinstance(workload, Contraction) else workload
 
 
@@ -143,8 +143,8 @@ def _is_allowed_more(workload: Workload, target: Target) -> bool:
 def _tuned(
     workload: Workload, target: Target, seconds: float, numerics: Numerics
 ) -> tuple[Any, dict[str, Any]]:
-    """The best kernel after so many seconds, and what is recorded of it: ``kernel_s`` are the
-    seconds that it takes where no Python calls it, if it was found out."""
+    """Return the best kernel after so many seconds, and what is recorded of it: ``kernel_s`` are
+    the seconds that it takes where no Python calls it, if it was found out."""
     path = Path(_folder().name) / "tuning.db"
     with Database(path) as database:
         tuned = tune(workload, target, database, TRIALS, seconds, numerics=numerics)
@@ -160,8 +160,8 @@ def _tuned(
 
 
 def _copies(size: int, threads: int) -> dict[str, Call]:
-    """Copies that read half of ``size`` bytes and write as many: torch's, and on one thread
-    NumPy's, which knows no other."""
+    """Return the copies that read half of ``size`` bytes and write as many: torch's, and on one
+    thread NumPy's, which knows no other."""
     source = torch.ones(size // 2, dtype=torch.uint8)
     to = torch.empty_like(source)
     alone = {COPY_OF_ARRAYS: partial(np.copyto, to.numpy(), source.numpy())}
@@ -183,14 +183,14 @@ def after_other_work(calls: Mapping[str, Call], flush_bytes: int) -> dict[str, f
 
 
 def _on_arrays(ours: Call, arguments: Sequence[torch.Tensor], result: Any) -> Call:
-    """Our kernel called on the same memory as arrays of NumPy."""
+    """Return our kernel called on the same memory as arrays of NumPy."""
     several = isinstance(result, tuple)
     out = tuple(map(as_array, result)) if several else as_array(result)
     return partial(ours, *map(as_array, arguments), out=out)
 
 
 def _largest_error(result: Any, reference: Any, tensors: dict[str, torch.Tensor]) -> float:
-    """How far our result is from torch's in float64, relative to its largest element."""
+    """Return how far our result is from torch's in float64, relative to its largest element."""
     wide = {n: t.double() if t.is_floating_point() else t for n, t in tensors.items()}
     exact = reference(**wide).numpy()
     error = np.abs(result.double().numpy() - exact).max()

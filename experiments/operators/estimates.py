@@ -1,4 +1,5 @@
-"""How well estimates rank what was timed on a GPU, without one; see README.md beside this file.
+"""Judge how well estimates rank what was timed on a GPU, without one; see README.md beside this
+file.
 
     python -m experiments.operators.estimates [FILE ...] [--only PATTERN] [--untuned]
 
@@ -57,7 +58,7 @@ class Judged:
 
     @cached_property
     def pairs(self) -> tuple[int, float]:
-        """How many pairs are told apart, and how many of those are in order, ties half."""
+        """The number of pairs that are told apart, and of those in order, ties half."""
         fast, slow = np.nonzero(self.seconds[:, None] * DIFFERENT < self.seconds[None, :])
         ratio = np.log(self.estimated[slow] / self.estimated[fast])
         right = np.where(np.abs(ratio) < ALIKE, 0.5, ratio > 0)
@@ -92,7 +93,7 @@ def judge(problem: Problem, times: Timed, target: Target) -> Judged | None:
 
 
 def families(cases: Iterable[Judged]) -> list[str]:
-    """A table of Markdown, a line for each family and one for all."""
+    """Return a table of Markdown, a line for each family and one for all."""
     found: dict[str, list[Judged]] = {}
     for case in cases:
         found.setdefault(case.problem.family, []).append(case)
@@ -114,7 +115,7 @@ def _line(name: str, cases: Sequence[Judged]) -> str:
 
 
 def predictions(cases: Iterable[Judged], target: Target) -> list[str]:
-    """A table of Markdown: cases of which a prediction was timed, the slowest first."""
+    """Return a table of Markdown: cases of which a prediction was timed, the slowest first."""
     head = (
         "| case | share | fastest, us | estimated | predicted, us | estimated | now | estimated |"
     )
@@ -124,7 +125,7 @@ def predictions(cases: Iterable[Judged], target: Target) -> list[str]:
 
 
 def _share(case: Judged) -> float:
-    """How fast the prediction is, as a share of the fastest."""
+    """Return how fast the prediction is, as a share of the fastest."""
     return float(case.seconds.min() / case.seconds[case.predicted])
 
 
@@ -153,7 +154,7 @@ def main() -> None:
 
 
 def _target(paths: Sequence[Path]) -> Target:
-    """The target of the first results that name one."""
+    """Return the target of the first results that name one."""
     read = (json.loads(path.read_text()) for path in paths)
     return target_from_json(next(islice((r["target"] for r in read if "target" in r), 1)))
 

@@ -24,19 +24,20 @@ from tilewright.spaces.target import Target, detect_target
 
 
 def target(threads: int) -> Target:
-    """The GPU here; :class:`spaces.errors.InputError` if there is none. Threads are a CPU's."""
+    """Return the GPU here; :class:`spaces.errors.InputError` if there is none. Threads are a
+    CPU's."""
     return detect_target("cuda")
 
 
 def facts(target: Target) -> dict[str, Any]:
-    """Nothing beside the target."""
+    """Return no facts beside the target."""
     return {}
 
 
 def measure(
     case: Case, target: Target, seconds: float, known: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """The case's row of the results, after ``seconds`` of search that begin with what is
+    """Return the case's row of the results, after ``seconds`` of search that begin with what is
     ``known``."""
     workload, reference, explorer = (
         case.workload,

@@ -46,7 +46,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Such as ``8 x 4096x14336, 512 rows, zipf``."""
+        """A name such as ``8 x 4096x14336, 512 rows, zipf``."""
         return f"{self.experts} x {self.depth}x{self.columns}, {self.rows} rows, {self.law}"
 
     @cached_property
@@ -65,7 +65,7 @@ class Case:
 
     @cached_property
     def ends(self) -> list[int]:
-        """Where the rows of each expert end."""
+        """The row at which each expert's rows end."""
         return np.cumsum(np.bincount(self.chosen, minlength=self.experts)).tolist()
 
 
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def measure(case: Case, target: Any, seconds: float, known: Sequence[Path]) -> dict[str, Any]:
-    """The case's row of the results, after ``seconds`` of search that begin with what is
+    """Return the case's row of the results, after ``seconds`` of search that begin with what is
     ``known``."""
     from experiments.operators.exploring.finals import compare, rates
 
@@ -135,7 +135,7 @@ def explorer_of(case: Case, target: Any) -> Any:
 def rivals(
     case: Case, tensors: Mapping[str, Any]
 ) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
-    """The rivals that compute the case, and why others do not."""
+    """Return the rivals that compute the case, and why others do not."""
     import torch
 
     from experiments.rivals import usable
@@ -153,7 +153,7 @@ def rivals(
 
 
 def by_groups(case: Case, a: Any, b: Any, wide: bool = False) -> Any:
-    """A product for each expert that has rows, in float64 if it is to be ``wide``."""
+    """Return a product for each expert that has rows, in float64 if it is to be ``wide``."""
     import torch
 
     kind = torch.float64 if wide else a.dtype
@@ -165,7 +165,7 @@ def by_groups(case: Case, a: Any, b: Any, wide: bool = False) -> Any:
 
 
 def _graph(call: Callable[[], object]) -> Callable[[], object]:
-    """The same launches as one CUDA graph."""
+    """Return the same launches as one CUDA graph."""
     import torch
 
     call()
@@ -177,7 +177,8 @@ def _graph(call: Callable[[], object]) -> Callable[[], object]:
 
 
 def _tensors(case: Case) -> dict[str, Any]:
-    """The case's table, and random arrays, uniform in [-1, 1), in the order of their memory."""
+    """Return the case's table, and random arrays, uniform in [-1, 1), in the order of their
+    memory."""
     import torch
 
     generator = torch.Generator("cuda").manual_seed(0)

@@ -26,7 +26,7 @@ LINE = 0.17
 """Inches of a case."""
 COPY, PEAK = "a copy", "the peak"
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
-"""Where the axis of shares has numbers."""
+"""The numbers on the axis of shares."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Dot:
 
 
 def dots(files: Sequence[Mapping[str, Any]]) -> list[Dot]:
-    """The dots of all cases that have a rival, in the order in which they come first."""
+    """Return the dots of all cases that have a rival, in the order in which they come first."""
     found = {dot.name: dot for results in files for dot in _of(results)}
     return list(found.values())
 
@@ -81,7 +81,7 @@ def _of_peak(row: Mapping[str, Any], results: Mapping[str, Any]) -> float | None
 
 
 def draw(found: Sequence[Dot], path: Path) -> None:
-    """The picture, a line for each."""
+    """Draw the picture, a line for each."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -21,21 +21,21 @@ Tensors = Mapping[str, Any]
 
 
 def softmax(x: Any) -> Any:
-    """Rows of positive numbers that add up to 1."""
+    """Return the rows of positive numbers that add up to 1."""
     import torch
 
     return torch.softmax(x, -1)
 
 
 def log_softmax(x: Any) -> Any:
-    """The logarithm of each row's softmax."""
+    """Return the logarithm of each row's softmax."""
     import torch
 
     return torch.log_softmax(x, -1)
 
 
 def logsumexp(x: Any) -> Any:
-    """The logarithm of the sum of each row's exponentials."""
+    """Return the logarithm of the sum of each row's exponentials."""
     import torch
 
     return torch.logsumexp(x, -1)
@@ -63,26 +63,26 @@ def rmsnorm(x: Any, weight: Any) -> Any:
 
 
 def swiglu(gate: Any, up: Any) -> Any:
-    """``silu(gate) * up``."""
+    """Return ``silu(gate) * up``."""
     import torch
 
     return torch.nn.functional.silu(gate) * up
 
 
 def gated_matmul(A: Any, gate: Any, up: Any) -> Any:  # noqa: N803
-    """Two products with one matrix, the first the gate of the second."""
+    """Return two products with one matrix, the first the gate of the second."""
     import torch
 
     return torch.nn.functional.silu(A @ gate) * (A @ up)
 
 
 def rmsnorm_matmul(A: Any, weight: Any, B: Any) -> Any:  # noqa: N803
-    """A product with normalised rows."""
+    """Return a product with normalised rows."""
     return rmsnorm(A, weight) @ B
 
 
 def routed(x: Any, u: Any) -> Any:
-    """The place of each row's greatest score, and its share of the softmax."""
+    """Return the place of each row's greatest score, and its share of the softmax."""
     import torch
 
     scores = x @ u.t()
@@ -92,7 +92,7 @@ def routed(x: Any, u: Any) -> Any:
 
 
 def loss(l: Any, x: Any, w: Any) -> Any:  # noqa: E741
-    """A linear layer with its cross-entropy, its logits in float32 at least."""
+    """Return a linear layer with its cross-entropy, its logits in float32 at least."""
     import torch
 
     logits = x @ w.t()
@@ -101,7 +101,7 @@ def loss(l: Any, x: Any, w: Any) -> Any:  # noqa: E741
 
 
 def rope(x: Any, cosine: Any, sine: Any) -> Any:
-    """Halves of each head turned by the angles of its position."""
+    """Return the halves of each head turned by the angles of its position."""
     import torch
 
     first, second = x.chunk(2, -1)
@@ -110,21 +110,21 @@ def rope(x: Any, cosine: Any, sine: Any) -> Any:
 
 
 def embedding(token: Any, table: Any) -> Any:
-    """Rows of a table."""
+    """Return the rows of a table."""
     import torch
 
     return torch.nn.functional.embedding(token, table)
 
 
 def fused_transposition(x: Any, b: Any) -> Any:
-    """A transposition with a bias and a relu."""
+    """Return a transposition with a bias and a relu."""
     import torch
 
     return torch.relu(x + b[:, None]).t().contiguous()
 
 
 def attention(case: Case) -> Mapping[str, Callable[..., Any]]:
-    """Unfused, and by torch's own operator, which serves no softcap."""
+    """Compute attention unfused, and by torch's own operator, which serves no softcap."""
     import torch
 
     given = dict(case.parameters)
@@ -180,11 +180,12 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     CHANNELS_LAST: lambda x: x.permute(0, 2, 3, 1).contiguous(),
     HEADS: lambda x: x.permute(0, 2, 1, 3).contiguous(),
 }
-"""By the operator's name, or a program's text; arguments are called like operands."""
+"""References by the operator's name, or a program's text; arguments are called like operands."""
 
 
 def references(case: Case) -> Mapping[str, Callable[..., Any]]:
-    """The functions of torch for a case, by name. ``eager`` is written as a compiler likes it."""
+    """Return the functions of torch for a case, by name. ``eager`` is written as a compiler likes
+    it."""
     if case.operator == "attention":
         return attention(case)
     if isinstance(case, segments.Segmented):

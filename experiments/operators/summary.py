@@ -8,13 +8,14 @@ from typing import Any
 
 OURS = "tilewright"
 FAST = "tilewright, fast"
-"""In a rival's place: our kernel under ``numerics="fast"``, where that allows more templates."""
+"""The name, in a rival's place, of our kernel under ``numerics="fast"``, where that allows more
+templates."""
 COPY = "copy"
-"""In a rival's place: a copy that moves the same bytes."""
+"""The name, in a rival's place, of a copy that moves the same bytes."""
 UNTUNED = "untuned"
-"""In a rival's place: our kernel of a schedule that nobody measured."""
+"""The name, in a rival's place, of our kernel of a schedule that nobody measured."""
 OF_ARRAYS, COPY_OF_ARRAYS = "tilewright, arrays", "copy, arrays"
-"""In rivals' places: our kernel called on arrays of NumPy, and a copy of such ones."""
+"""Names, in rivals' places, of our kernel called on arrays of NumPy, and a copy of such ones."""
 COPIES = {COPY: OURS, COPY_OF_ARRAYS: OF_ARRAYS}
 """Our call beside each copy: the one on arrays of the same kind, since looking at arrays is most of
 a call on few elements."""
@@ -22,8 +23,8 @@ NO_RIVALS = (OURS, FAST, COPY, UNTUNED, OF_ARRAYS, COPY_OF_ARRAYS)
 
 
 def ratio(row: Mapping[str, Any], fast: bool = False) -> float | None:
-    """The fastest rival's median time over ours, in the ``fast`` mode if it is wanted: above 1.0 we
-    are faster."""
+    """Return the fastest rival's median time over ours, in the ``fast`` mode if it is wanted: above
+    1.0 we are faster."""
     times = row["median_s"]
     ours = times.get(OURS)
     if fast:
@@ -33,20 +34,20 @@ def ratio(row: Mapping[str, Any], fast: bool = False) -> float | None:
 
 
 def of_copy(row: Mapping[str, Any]) -> float | None:
-    """Our share of the bandwidth of a copy, of several the least."""
+    """Return our share of the bandwidth of a copy, of several the least."""
     times = row["median_s"]
     pairs = [(c, ours) for c, ours in COPIES.items() if {c, ours} <= set(times)]
     return min((float(times[c] / times[ours]) for c, ours in pairs), default=None)
 
 
 def of_tuned(cases: Mapping[str, Mapping[str, Any]]) -> list[float]:
-    """The speed of our untuned kernel over the tuned one's, for each case that has both."""
+    """Return the speed of our untuned kernel over the tuned one's, for each case that has both."""
     times = [row["median_s"] for row in cases.values()]
     return [each[OURS] / each[UNTUNED] for each in times if {OURS, UNTUNED} <= set(each)]
 
 
 def gflops(row: Mapping[str, Any]) -> float | None:
-    """Ours, in GFLOP/s, if there are sums of products."""
+    """Return ours, in GFLOP/s, if there are sums of products."""
     return row["flops"] / row["median_s"][OURS] / 1e9 if row.get("flops") else None
 
 
@@ -65,7 +66,8 @@ def spread(times: Mapping[str, Sequence[float]]) -> dict[str, dict[str, Any]]:
 
 
 def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Per operator: cases, geometric mean and least over the fastest rival, and of a copy."""
+    """Return, per operator, cases, geometric mean and least over the fastest rival, and of a
+    copy."""
     found: dict[str, Any] = {}
     for operator in dict.fromkeys(row["operator"] for row in cases.values()):
         rows = {name: row for name, row in cases.items() if row["operator"] == operator}
@@ -76,8 +78,8 @@ def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def figures(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Cases, geometric mean and least over the fastest rival, and the names of the losses; empty
-    where no case has both times."""
+    """Return the cases, geometric mean and least over the fastest rival, and the names of the
+    losses; empty where no case has both times."""
     ratios = {name: r for name, row in rows.items() if (r := ratio(row)) is not None}
     if not ratios:
         return {}
@@ -90,7 +92,7 @@ def figures(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def line(name: str, row: Mapping[str, Any]) -> str:
-    """One case in a line."""
+    """Return one case in a line."""
     times = " ".join(f"{who} {1e6 * t:.1f}" for who, t in row["median_s"].items())
     over, copied = ratio(row), of_copy(row)
     against = "no time" if over is None else f"{over:.3f} x the fastest"
@@ -99,7 +101,7 @@ def line(name: str, row: Mapping[str, Any]) -> str:
 
 
 def against(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Per rival: geometric mean and least of its median time over ours, over all cases."""
+    """Return, per rival, geometric mean and least of its median time over ours, over all cases."""
     found: dict[str, list[float]] = {}
     for row in cases.values():
         times = row["median_s"]
@@ -113,7 +115,7 @@ def against(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """All cases as a table of Markdown: median microseconds, and ratios over ours; losses in
+    """Return all cases as a table of Markdown: median microseconds, and ratios over ours; losses in
     words below it."""
     cases = results["cases"]
     rivals = list(dict.fromkeys(name for row in cases.values() for name in row["median_s"]))
@@ -151,7 +153,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _facts(results: Mapping[str, Any]) -> list[str]:
-    """Lines on the machine, and on the settings of the rivals."""
+    """Return the lines on the machine, and on the settings of the rivals."""
     if "peak_gflops" not in results:
         return []
     peak = f"{results['peak_gflops']:.1f} GFLOP/s of multiply-adds in registers"

@@ -43,8 +43,8 @@ class Timed:
 
 
 def problems() -> dict[str, Problem]:
-    """By name: those of ``experiments.operators.untuned``, convolutions followed by nothing or with
-    channels first, products and attention."""
+    """Return, by name, the problems of ``experiments.operators.untuned``, convolutions followed by
+    nothing or with channels first, products and attention."""
     found = [Problem(e.family, e.name, e.workload) for e in entries()]
     for shape in convolutions.LAYERS:
         for batch in (1, 32):
@@ -68,7 +68,8 @@ def timed(results: Mapping[str, Any]) -> Iterator[Timed]:
 
 
 def _rows(results: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Rows by the names of problems: an operator's name in a model follows the model's."""
+    """Yield the rows by the names of problems: an operator's name in a model follows the
+    model's."""
     yield from results.get("cases", {}).items()
     for model, entry in results.get("models", {}).items():
         for name, row in entry["operators"].items():
@@ -93,8 +94,8 @@ def _compared(row: Mapping[str, Any]) -> Iterator[tuple[Schedule, float]]:
 
 
 def valid(schedule: Schedule, space: Space) -> Schedule | None:
-    """The schedule if ``space`` still has it; to one of before some decision was made, what the
-    nearest schedule has for it."""
+    """Return the schedule if ``space`` still has it; to one of before some decision was made, what
+    the nearest schedule has for it."""
     near = space.nearest(schedule, np.random.default_rng(0))
     if near is None or near.template != schedule.template:
         return None

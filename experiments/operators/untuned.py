@@ -1,4 +1,4 @@
-"""How fast kernels are that nobody tuned, on a GPU; see README.md beside this file.
+"""Measure how fast kernels are that nobody tuned, on a GPU; see README.md beside this file.
 
     python -m experiments.operators.untuned [--known FILE ...] [--seconds 2] [--tune 0]
         [--minutes 3] [--jobs 3] [--only PATTERN] [--out FILE]
@@ -60,7 +60,8 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """The entries of all families in turns, so that a run that ends early has some of each."""
+    """Return the entries of all families in turns, so that a run that ends early has some of
+    each."""
     families = [[_entry(n, c, gpu) for c in cases] for n, cases in FAMILIES["cuda"].items()]
     layers = [convolutions.Layer(*each, n) for each in convolutions.LAYERS for n in (32, 1)]
     families.append([_entry("convolutions", layer, convolutions) for layer in layers])
@@ -117,7 +118,7 @@ def known_of_entry(known: Known, entry: Entry) -> list[Schedule]:
 def measure(
     explorer: Explorer, built: Sequence[Built], seconds: float, tuning: float
 ) -> dict[str, Any]:
-    """The row of a case, of which the first kernel is what nobody tuned."""
+    """Return the row of a case, of which the first kernel is what nobody tuned."""
     for each in built:
         explorer.judge(each)
     first, others = built[0].candidate.schedule, explorer.best
@@ -149,7 +150,7 @@ def _tuned(explorer: Explorer, seconds: float) -> tuple[Any, dict[str, Any]]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """How fast untuned kernels are as a share of tuned ones, by family and then by case."""
+    """Return how fast untuned kernels are as a share of tuned ones, by family and then by case."""
     cases = results["cases"]
     lines = [
         f"Measured on {results['date']} by `{results['command']}`.",
@@ -180,7 +181,7 @@ def _us(row: Mapping[str, Any], who: str) -> str:
 
 
 def _share(row: Mapping[str, Any]) -> str:
-    """How fast the untuned kernel is; what kept it from being right, if it was not."""
+    """Return how fast the untuned kernel is; what kept it from being right, if it was not."""
     shares = of_tuned({"": row})
     return f"{shares[0]:.2f}" if shares else str(row["outcomes"])
 

@@ -36,8 +36,8 @@ BUDGETS = (("m=512 n=512 k=512", 5), ("m=1 n=4096 k=4096", 8), ("m=2039 n=2039 k
 
 
 def own_work(trials: int) -> dict[str, Any]:
-    """Shares of a run's wall time at 512 cubed that are the tuner's own, waited for or not;
-    ``own_cpu`` is the CPU time of its thread, which others on the machine do not lengthen."""
+    """Return the shares of a run's wall time at 512 cubed that are the tuner's own, waited for or
+    not; ``own_cpu`` is the CPU time of its thread, which others on the machine do not lengthen."""
     target = detect_cpu(1)
     product = workload("matmul", m=512, n=512, k=512)
     with (
@@ -76,7 +76,7 @@ def budgets_kept() -> list[dict[str, Any]]:
 
 
 def large_database(pairs: int, repeats: int) -> dict[str, Any]:
-    """Seconds of what users ask of a database of so many workloads: medians."""
+    """Return the seconds of what users ask of a database of so many workloads: medians."""
     target = detect_cpu(1)
     unknown = workload("matmul", m=333, n=777, k=555)
     records = [_record(product) for product in _products(pairs)]
@@ -118,7 +118,7 @@ def _products(count: int) -> Iterator[Workload]:
 
 
 def _record(product: Workload) -> Record:
-    """A made-up record of a schedule of ``product``."""
+    """Return a made-up record of a schedule of ``product``."""
     target = detect_cpu(1)
     space = space_for(product, target)
     schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
@@ -130,13 +130,13 @@ def _record(product: Workload) -> Record:
 
 @contextmanager
 def _database() -> Iterator[Path]:
-    """The path of a database that does not exist yet."""
+    """Give the path of a database that does not exist yet."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder, "tuning.db")
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     options = _options()
     parts: dict[str, Callable[[], Any]] = {
         "large_database": lambda: large_database(options.pairs, options.repeats),

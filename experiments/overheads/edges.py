@@ -63,7 +63,7 @@ class TimedRunner(CRunner):
 
 
 def run(text: str, trials: int) -> dict[str, float]:
-    """The seconds of one run, of further inputs alone, and the candidates measured."""
+    """Return the seconds of one run, of further inputs alone, and the candidates measured."""
     target, work = detect_cpu(1), workload(text)
     runner = TimedRunner(target)
     with (
@@ -91,7 +91,7 @@ def measured(text: str, trials: int, repeats: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m experiments.overheads.edges")
     parser.add_argument("--trials", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=3)

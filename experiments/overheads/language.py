@@ -1,4 +1,4 @@
-"""How long programs take to be read, derived and given a space, and packages to be imported.
+"""Time how long programs take to be read, derived and given a space, and packages to be imported.
 
     python -m experiments.overheads.language [--repeats 9] [--out FILE]
 
@@ -44,7 +44,7 @@ TIMED = "import time; t = time.process_time(); import {}; print(time.process_tim
 
 
 def milliseconds(call: Callable[[], object], repeats: int) -> float:
-    """The least of some calls, after one that does not count."""
+    """Return the least of some calls, after one that does not count."""
     call()
     taken = []
     for _ in range(repeats):
@@ -55,7 +55,7 @@ def milliseconds(call: Callable[[], object], repeats: int) -> float:
 
 
 def operators(repeats: int) -> list[dict[str, Any]]:
-    """Each of the named ones."""
+    """Return each of the named ones."""
     return [_operator(name, repeats) for name in names()]
 
 
@@ -76,7 +76,7 @@ def _operator(name: str, repeats: int) -> dict[str, Any]:
 
 
 def imports(repeats: int) -> dict[str, float]:
-    """Milliseconds of each package's import."""
+    """Return the milliseconds of each package's import."""
     with tempfile.TemporaryDirectory() as compiled:
         return {package: _import(package, repeats, compiled) for package in PACKAGES}
 
@@ -91,7 +91,7 @@ def _import(package: str, repeats: int, compiled: str) -> float:
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m experiments.overheads.language")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--out", type=Path, default=HERE / "language.json")

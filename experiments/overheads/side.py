@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def run(runner: CRunner, job: Job, built: list[Any]) -> dict[str, Any]:
-    """How long it took to run them, and how fast each was."""
+    """Return how long it took to run them, and how fast each was."""
     start = time.perf_counter()
     measured = runner.run(job, built)
     seconds = time.perf_counter() - start

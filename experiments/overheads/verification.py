@@ -70,7 +70,7 @@ class Side:
 
 @contextmanager
 def worktree(commit: str) -> Iterator[Path]:
-    """The tree of a commit, for a while."""
+    """Check out the tree of a commit, for a while."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "before")
         git = ["git", "-C", str(ROOT), "worktree"]
@@ -109,7 +109,7 @@ def compared(before: Path, text: str, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m experiments.overheads.verification")
     parser.add_argument("--before", default=BEFORE)
     parser.add_argument("--rounds", type=int, default=8)

@@ -19,7 +19,7 @@ PAGE, PICTURE = "explained/results.md", "_static/speedup.svg"
 
 
 def points() -> Points:
-    """The points that are drawn: ratios by device and kind."""
+    """Return the points that are drawn: ratios by device and kind."""
     found: dict[str, dict[str, list[float]]] = {}
     for entry in ENTRIES:
         if entry.drawn and not entry.again:
@@ -29,7 +29,7 @@ def points() -> Points:
 
 
 def texts() -> Mapping[str, str]:
-    """Each file's text, by its place in the documentation."""
+    """Return each file's text, by its place in the documentation."""
     return {PAGE: page(ENTRIES), PICTURE: draw(points())}
 
 

@@ -86,7 +86,7 @@ Each folder of `experiments/` has a page with its question, its command and its 
 
 
 def page(entries: Sequence[Entry]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     found = [(entry, read(entry)) for entry in entries]
     parts = [INTRODUCTION]
     for device, title in ((CPU, "On a CPU"), (GPU, "On an H200")):
@@ -112,7 +112,7 @@ def _table(found: Sequence[tuple[Entry, Found]], device: str) -> Iterator[str]:
 
 
 def _mode(entry: Entry, cases: Found) -> str:
-    """The mode of an entry's kernels, and how many of them are Winograd's."""
+    """Return the mode of an entry's kernels, and how many of them are Winograd's."""
     mode = entry.numerics or ("fast" if cases.winograd else "")
     own = [f"{cases.winograd} with Winograd"] * bool(cases.winograd)
     own += [f'`numerics="{mode}"`'] * bool(mode)
@@ -181,5 +181,5 @@ def _on(entry: Entry) -> str:
 
 
 def _ratio(ratio: float) -> str:
-    """Three digits of a loss, two of which might hide it."""
+    """Return three digits of a loss, two of which might hide it."""
     return f"{ratio:.3f}" if ratio < 1 else f"{ratio:.2f}"

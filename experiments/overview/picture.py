@@ -23,12 +23,12 @@ TICKS = (0.25, 0.5, 1, 2, 4, 8)
 
 
 def kinds(points: Points) -> list[str]:
-    """Kinds of all devices, those of the first in its order."""
+    """Return the kinds of all devices, those of the first in its order."""
     return list(dict.fromkeys(kind for found in points.values() for kind in found))
 
 
 def draw(points: Points) -> str:
-    """The picture's text."""
+    """Return the picture's text."""
     names = kinds(points)
     ratios = [r for found in points.values() for values in found.values() for r in values]
     low, high = min(ratios) / 1.15, max(ratios) * 1.15
@@ -78,7 +78,8 @@ def _panel(
 def _points(
     place: Callable[[float], float], middle: float, ratios: Sequence[float]
 ) -> Iterator[str]:
-    """Circles, and squares where we are slower, on five lines so that fewer hide each other."""
+    """Yield the circles, and squares where we are slower, on five lines so that fewer hide each
+    other."""
     for number, ratio in enumerate(sorted(ratios)):
         x, y = place(ratio), middle + 4 * (2 * number % 5 - 2)
         if ratio < 1:

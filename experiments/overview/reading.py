@@ -59,13 +59,13 @@ class Found:
 
 @cache
 def load(file: str) -> Mapping[str, Any]:
-    """A file of results, named from ``experiments/``."""
+    """Return a file of results, named from ``experiments/``."""
     found: Mapping[str, Any] = json.loads((EXPERIMENTS / file).read_text())
     return found
 
 
 def read(entry: Entry) -> Found:
-    """All cases of an entry."""
+    """Return all cases of an entry."""
     if "models" in load(entry.files[0]):
         return _networks(load(entry.files[0]))
     fast = entry.numerics == "fast"
@@ -109,20 +109,21 @@ def _operators(models: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def machine(file: str) -> str:
-    """The hardware that a file's times are of."""
+    """Return the hardware that a file's times are of."""
     results = load(file)
     target = results.get("target") or results.get("machine", {}).get("target") or {}
     return str(target.get("model") or results["device"])
 
 
 def date(file: str) -> str:
-    """The day of a file's run."""
+    """Return the day of a file's run."""
     results = load(file)
     return str(results.get("date") or results["machine"]["date"])
 
 
 def command(file: str) -> str:
-    """The command that made a file, or the arguments of its calls where only these are kept."""
+    """Return the command that made a file, or the arguments of its calls where only these are
+    kept."""
     results = load(file)
     if found := results.get("command") or results.get("machine", {}).get("command"):
         return str(found)

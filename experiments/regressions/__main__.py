@@ -41,7 +41,7 @@ class Side:
         )
 
     def ask(self, **request: Any) -> Any:
-        """The answer to one request; RuntimeError if it is an error."""
+        """Return the answer to one request; RuntimeError if it is an error."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(request) + "\n")
@@ -60,13 +60,13 @@ class Side:
 
 
 def _installed() -> list[str]:
-    """Where libraries are that neither checkout has."""
+    """Return where libraries are that neither checkout has."""
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [path for path in given if path and not (Path(path) / "spaces").is_dir()]
 
 
 def compared(before: Side, now: Side, text: str, rounds: int) -> dict[str, Any]:
-    """The time before over the time now of one operator, round by round."""
+    """Return the time before over the time now of one operator, round by round."""
     schedule = before.ask(build=[text, None])
     now.ask(build=[text, schedule])
     calls = max(1, int(SECONDS / max(before.ask(time=3), 1e-7)))

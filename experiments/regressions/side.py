@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 
 PREFIX = "tilewright." if util.find_spec("tilewright.spaces") else ""
-"""Where the packages are: checkouts before 0.1.0 have them at the top level."""
+"""The package that holds the others: checkouts before 0.1.0 have them at the top level."""
 TRIED = 16
 """Schedules that are built at most."""
 
 
 def module(name: str) -> Any:
-    """A module of the checkout."""
+    """Return a module of the checkout."""
     return import_module(PREFIX + name)
 
 
 def built(kind: str, text: str, schedule: Any) -> tuple[Any, list[Any]]:
-    """The function of a schedule, and the arrays that it is called with."""
+    """Return the function of a schedule, and the arrays that it is called with."""
     from tilewright import workload
 
     text, _, template = text.partition(" @")
@@ -65,7 +65,7 @@ def first_built(function: Any, space: Any) -> Any:
 
 
 def as_tensor(torch: Any, array: Any) -> Any:
-    """A CUDA tensor with the array's elements and strides."""
+    """Return a CUDA tensor with the array's elements and strides."""
     kinds = {"bfloat16": torch.bfloat16}
     bits = array.view("int16") if array.dtype.name in kinds else array
     tensor = torch.from_numpy(bits).cuda()

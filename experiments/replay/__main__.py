@@ -80,7 +80,7 @@ def main() -> None:
 def search_all(
     recording: Recording, strategies: Sequence[str], seeds: int
 ) -> Iterator[dict[str, Any]]:
-    """Regret of each strategy after ``TRIALS`` trials, mean over seeds."""
+    """Yield the regret of each strategy after ``TRIALS`` trials, mean over seeds."""
     for strategy in strategies:
         searches = [make_search(strategy, recording, seed) for seed in range(seeds)]
         runs = [replay(recording, search, TRIALS[-1], BATCH) for search in searches]
@@ -93,7 +93,7 @@ def search_all(
 
 
 def make_search(strategy: str, recording: Recording, seed: int) -> Search:
-    """The product's own search, over a recorded space."""
+    """Return the product's own search, over a recorded space."""
     space = recording.space
     if strategy == "random":
         return RandomSearch(space, seed)
@@ -103,7 +103,7 @@ def make_search(strategy: str, recording: Recording, seed: int) -> Search:
 
 
 def predict_all(recording: Recording, seeds: int) -> Iterator[dict[str, Any]]:
-    """How well models that saw a few random schedules rank all others, mean over seeds."""
+    """Yield how well models that saw a few random schedules rank all others, mean over seeds."""
     space, schedules = recording.space, list(recording.outcomes)
     population, score = space.rows(schedules), recording.optimum / recording.seconds
     for rows in TRAINED_ON:
@@ -130,7 +130,7 @@ def quality(predicted: np.ndarray, score: np.ndarray) -> dict[str, float]:
 
 
 def summarise(results: list[dict[str, Any]], by: str, keys: list[str]) -> dict[str, Any]:
-    """Mean of each key over all spaces, for each value of ``by``."""
+    """Return the mean of each key over all spaces, for each value of ``by``."""
     return {
         name: {
             key: round(float(np.mean([r[key] for r in results if r[by] == name])), 4)

@@ -75,7 +75,7 @@ def scored(
     settings: Settings,
     hide_failures: bool = False,
 ) -> Iterator[dict[str, Any]]:
-    """The reports of one strategy, of each space and then of all; as those of ``replay``."""
+    """Yield the reports of one strategy, of each space and then of all; as those of ``replay``."""
     asked = measures(settings.trials)
     name = f"kernel_tuner.{strategy}" + (".failures_hidden" if hide_failures else "")
     done = []
@@ -115,7 +115,7 @@ def _runs(
 
 
 def as_cache(recording: Recording, hide_failures: bool = False) -> dict[str, Any]:
-    """A recording of one template as a cache file of Kernel Tuner, complete and closed."""
+    """Return a recording of one template as a cache file of Kernel Tuner, complete and closed."""
     [template] = recording.space.templates.values()
     return {
         "device_name": recording.space.target.summary,

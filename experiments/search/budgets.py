@@ -48,7 +48,8 @@ def after(
     seconds: Sequence[float],
     executor: LocalExecutor | None = None,
 ) -> Iterator[tuple[float, TuningResult]]:
-    """Each of the seconds, and how the search stood by then, its winner found by a comparison."""
+    """Yield each of the seconds, and how the search stood by then, its winner found by a
+    comparison."""
     spent = 0.0
     for each in seconds:
         found = tune(workload, "cuda", database, TRIALS, each - spent, executor=executor)
@@ -57,7 +58,7 @@ def after(
 
 
 def told(result: TuningResult) -> dict[str, Any]:
-    """The fields of a row on a run."""
+    """Return the fields of a row on a run."""
     best = result.best
     return {
         "seconds": result.seconds,
@@ -69,7 +70,8 @@ def told(result: TuningResult) -> dict[str, Any]:
 
 @dataclass
 class Budgets:
-    """Within it, a function that gives the row of a case on the first GPU of its process."""
+    """Makes, within its block, a function that gives the row of a case on the first GPU of its
+    process."""
 
     seconds: tuple[float, ...]
     warm: float
@@ -108,7 +110,8 @@ class Budgets:
                 database.record_all(list(known_records(known, all_cases(), there)))
 
     def _in_turns(self, case: Case, found: dict[str, Any]) -> dict[str, float]:
-        """Medians of what each run found, the same time for the same schedule, and cuBLAS's."""
+        """Return the medians of what each run found, the same time for the same schedule, and
+        cuBLAS's."""
         import torch
 
         from experiments.gpu_matmul.contenders import cublas, tensors

@@ -52,7 +52,8 @@ def main() -> None:
 
 
 def searched(space: Space, rows: int, trials: int, batch: int) -> float:
-    """Seconds of asking, telling and training for each of ``trials`` after ``rows`` outcomes."""
+    """Return the seconds of asking, telling and training for each of ``trials`` after ``rows``
+    outcomes."""
     search = default_search(space, seed=0)
     generator = np.random.default_rng(0)
     search.tell(outcomes(space, space.sample(generator, rows)))
@@ -76,15 +77,15 @@ def outcomes(space: Space, population: Population) -> Sequence[tuple[Schedule, f
 
 
 def latencies(space: Space, population: Population) -> Sequence[float]:
-    """The roofline's, times a factor from the schedule alone."""
+    """Return the roofline's, times a factor from the schedule alone."""
     estimate = roofline(space.target, only(space)).latency(space, population)
     noise = [np.random.default_rng(row).lognormal(sigma=0.3) for row in population.tolist()]
     return (estimate * np.array(noise)).tolist()
 
 
 def scored(space: Space, rows: int) -> float:
-    """Seconds to draft and rank ``CANDIDATES`` schedules by a model of so many rows, features
-    included: the median of some."""
+    """Return the seconds to draft and rank ``CANDIDATES`` schedules by a model of so many rows,
+    features included: the median of some."""
     generator = np.random.default_rng(1)
     known = space.sample(generator, rows)
     model = blended_model(space)

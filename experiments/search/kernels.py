@@ -47,7 +47,7 @@ class Kernels:
         return count
 
     def built(self) -> list[Built]:
-        """The schedules whose kernels are there, in the order of the space."""
+        """Return the schedules whose kernels are there, in the order of the space."""
         known = self._known()
         found = ((each, known.get(_digest(each.kernel))) for each in self._candidates())
         return [

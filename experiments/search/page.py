@@ -37,13 +37,13 @@ RUNS = {
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def searches(known: Mapping[str, Found]) -> str:
-    """A line for each search, means of all spaces."""
+    """Return a line for each search, means of all spaces."""
     header = ["search", *map(str, POINTS), "reach 99 %", "evaluations to 99 %", "P", "ms a trial"]
     rows = []
     for name, found in known.items():
@@ -58,7 +58,7 @@ def searches(known: Mapping[str, Found]) -> str:
 
 
 def spaces(found: Found) -> str:
-    """A line for each space."""
+    """Return a line for each space."""
     rows = [
         [
             name,
@@ -71,7 +71,8 @@ def spaces(found: Found) -> str:
 
 
 def variants(file: str) -> str:
-    """A line for each search in a file of ``results``, and its gain over the first by seeds."""
+    """Return a line for each search in a file of ``results``, and its gain over the first by
+    seeds."""
     names = list(dict.fromkeys(line["search"] for line in lines_of(file)))
     known = {name: read(file, name) for name in names}
     first = known[names[0]].best
@@ -95,8 +96,8 @@ def _gain(values: np.ndarray) -> str:
 
 
 def regrets(file: str, points: Sequence[int] = (64, 128)) -> str:
-    """A line for each search and space in a file of ``results``, and for their mean: how much
-    longer the best so far takes than the fastest schedule, in percent."""
+    """Return a line for each search and space in a file of ``results``, and for their mean: how
+    much longer the best so far takes than the fastest schedule, in percent."""
     rows = []
     for name in dict.fromkeys(line["search"] for line in lines_of(file)):
         found = read(file, name)
@@ -109,8 +110,8 @@ def regrets(file: str, points: Sequence[int] = (64, 128)) -> str:
 
 
 def opinions(file: str) -> str:
-    """A line for each space, in its last evaluation: without a second opinion, with one, the gain
-    by seeds, and from nothing where that was replayed."""
+    """Return a line for each space, in its last evaluation: without a second opinion, with one, the
+    gain by seeds, and from nothing where that was replayed."""
     last = {
         (line["space"], line["search"]): np.array([curve(line, g)[-1] for g in line["gains"]])
         for line in lines_of(file)
@@ -126,7 +127,7 @@ def opinions(file: str) -> str:
 
 
 def ranked(results: Mapping[str, Any]) -> str:
-    """A line for each number of rows that a model has seen."""
+    """Return a line for each number of rows that a model has seen."""
     names = ("pairwise", "top1", "recall1")
     rows = [
         [key.removesuffix(" rows"), *(_interval(results[key][name]) for name in names)]
@@ -136,7 +137,7 @@ def ranked(results: Mapping[str, Any]) -> str:
 
 
 def warmed(results: Mapping[str, Any], points: Sequence[str]) -> str:
-    """A line for each space and their mean, after so many evaluations."""
+    """Return a line for each space and their mean, after so many evaluations."""
     every = {**results["spaces"], "mean": results["mean"]}
     header = ["space", *(f"{kind}, {n}" for n in points for kind in ("cold", "warm", "gain"))]
     rows = []
@@ -174,7 +175,7 @@ def plot_curves(known: Mapping[str, Found], path: Path) -> None:
 
 
 def plot_ranking(results: Mapping[str, Any], path: Path) -> None:
-    """How well models rank by how many schedules they have seen, with 95 % bars."""
+    """Plot how well models rank by how many schedules they have seen, with 95 % bars."""
     figure, axes = _figure()
     rows = [int(key.removesuffix(" rows")) for key in _row_keys(results)]
     for name in ("pairwise", "top1", "recall1"):

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def fractions(path: Path) -> dict[str, np.ndarray]:
-    """By space, [repeats, ``TRIALS``]: the best speed so far, of the fastest schedule's."""
+    """Return, by space, [repeats, ``TRIALS``], the best speed so far, of the fastest schedule's."""
     data = path.read_bytes()
     text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode()
     lines = [line for line in map(json.loads, text.splitlines()) if line["space"] is not None]
@@ -52,7 +52,8 @@ def _fractions(line: Mapping[str, Any]) -> np.ndarray:
 
 
 def compared(before: np.ndarray, after: np.ndarray) -> dict[str, dict[str, float | None]]:
-    """After so many trials: both means, and the gain seed by seed with its 95 % interval."""
+    """Return, after so many trials, both means, and the gain seed by seed with its 95 %
+    interval."""
     found = {}
     for place, trials in enumerate(TRIALS):
         one, other = before[:, place], after[:, place]

@@ -50,7 +50,7 @@ class Passes:
                 self.samples[-1][place] = measurement.samples
 
     def scores(self, passes: slice) -> np.ndarray:
-        """The score of each kernel by those passes together, NaN where they have none."""
+        """Return the score of each kernel by those passes together, NaN where they have none."""
         return np.array(
             [
                 usual_score(known) if (known := self._known(place, passes)) else np.nan
@@ -59,7 +59,7 @@ class Passes:
         )
 
     def measurements(self, passes: slice) -> list[Measurement]:
-        """One of each kernel, of all its samples in those passes."""
+        """Return one of each kernel, of all its samples in those passes."""
         return [
             replace(said, samples=known, score=usual_score(known)) if said.ok else said
             for place, said in sorted(self.said.items())
@@ -72,7 +72,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Repeatability:
-    """How far a record can be believed.
+    """The repeatability of a record.
 
     ``passes`` is the mean rank correlation of two passes over all kernels, ``leaders`` that of the
     record of the fastest kernels and one more pass over these; ``again`` are the times of the
@@ -96,8 +96,8 @@ class Repeatability:
 def timed(
     runner: CRunner, built: Sequence[Built], seconds: float
 ) -> tuple[list[Measurement], Repeatability]:
-    """Measurements of all in ``FULL_PASSES`` passes, of the ``LEADERS`` in as many more as begin
-    within ``seconds``."""
+    """Return the measurements of all in ``FULL_PASSES`` passes, of the ``LEADERS`` in as many more
+    as begin within ``seconds``."""
     deadline, passes = time.monotonic() + seconds, Passes(runner, built)
     for _ in range(FULL_PASSES):
         passes.over(np.arange(len(built)))

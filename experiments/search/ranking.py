@@ -1,4 +1,5 @@
-"""How well the cost model ranks recorded spaces of which it has seen a few random schedules.
+"""Measure how well the cost model ranks recorded spaces of which it has seen a few random
+schedules.
 
     python -m experiments.search.ranking FILE... [--rows 256,1024] [--draws 10] [--jobs N]
                                           [--out FILE]
@@ -67,7 +68,7 @@ def qualities(recording: Recording, rows: int, draws: int, jobs: int = 1) -> np.
 
 
 def quality(predicted: np.ndarray, score: np.ndarray) -> Sequence[float]:
-    """The figures of ``NAMES``; the pairs are those of the first ``COMPARED``."""
+    """Return the figures of ``NAMES``; the pairs are those of the first ``COMPARED``."""
     return (
         pairwise_accuracy(predicted[:COMPARED], score[:COMPARED]),
         top(predicted, score, 1),
@@ -76,7 +77,7 @@ def quality(predicted: np.ndarray, score: np.ndarray) -> Sequence[float]:
 
 
 def summary(found: np.ndarray) -> dict[str, object]:
-    """The mean of each column over the draws, with its interval."""
+    """Return the mean of each column over the draws, with its interval."""
     return {name: estimate(values) for name, values in zip(NAMES, found.T, strict=True)}
 
 

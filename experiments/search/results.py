@@ -21,7 +21,7 @@ SHARE_OF_FASTEST = 0.99
 
 
 def estimate(values: np.ndarray) -> dict[str, float | None]:
-    """The mean of repeats and its 95 % interval, rounded."""
+    """Return the mean of repeats and its 95 % interval, rounded."""
     found = mean(np.asarray(values, dtype=np.float64))
     bounds = {"low": found.low, "high": found.high}
     rounded = {name: None if b is None else round(b, 4) for name, b in bounds.items()}
@@ -53,7 +53,7 @@ class Found:
 
 
 def read(file: str, search: str) -> Found:
-    """The runs of a search that a file of ``results`` holds."""
+    """Return the runs of a search that a file of ``results`` holds."""
     lines = [line for line in lines_of(file) if line["search"] == search and line["space"]]
 
     def scored(key: str) -> float:
@@ -72,7 +72,7 @@ def lines_of(file: str) -> list[dict[str, Any]]:
 
 
 def curve(line: Mapping[str, Any], gains: Iterable[tuple[int, float]]) -> np.ndarray:
-    """The best speed after each trial, of the fastest schedule's; 0 until one ran."""
+    """Return the best speed after each trial, of the fastest schedule's; 0 until one ran."""
     best = np.zeros(line["trials"])
     for trial, seconds in gains:
         best[trial - 1 :] = line["optimum_seconds"] / seconds

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def of_other_shapes(recording: Recording, logs: Path) -> Transfer:
-    """The transfer that a run of ``tune`` begins with if its database holds ``logs``.
+    """Return the transfer that a run of ``tune`` begins with if its database holds ``logs``.
 
     :class:`InputError` if these are of the recorded shape, or say too little of others.
     """

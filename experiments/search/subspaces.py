@@ -69,7 +69,8 @@ one more than it has."""
 
 
 def subspace(name: str, target: Target) -> Space:
-    """The part of the workload's space, or the finer grid over it, that ``SUBSPACES`` says."""
+    """Return the part of the workload's space, or the finer grid over it, that ``SUBSPACES``
+    says."""
     text, values = SUBSPACES[name]
     space = space_for(workload(text), target)
     templates = [template.with_values(values) for template in space.templates.values()]

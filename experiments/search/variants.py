@@ -62,7 +62,8 @@ class Variant:
     settings: Mapping[str, float] = field(default_factory=dict)
 
     def search(self, recording: Recording, siblings: Sequence[Recording], seed: int) -> Search:
-        """The search of a recording's space, of which ``siblings`` are known to a warm one."""
+        """Return the search of a recording's space, of which ``siblings`` are known to a warm
+        one."""
         space = recording.space
         is_warm = WARM_ROWS in self.settings and len(siblings) > 0
         prior = roofline(space.target, only(space))
@@ -92,7 +93,7 @@ class Variant:
 
 
 def parsed(text: str) -> Variant:
-    """The variant that ``NAME[:SETTING=VALUE,...]`` describes."""
+    """Return the variant that ``NAME[:SETTING=VALUE,...]`` describes."""
     name, _, rest = text.partition(":")
     settings = {}
     for pair in filter(None, rest.split(",")):
@@ -112,7 +113,7 @@ def replayed(
     jobs: int,
     known: Sequence[Recording] = (),
 ) -> Iterator[tuple[Variant, Settings, list[Replays]]]:
-    """The runs of all recordings by each variant, made in each of the ``ways``; ``known`` are
+    """Yield the runs of all recordings by each variant, made in each of the ``ways``; ``known`` are
     siblings that are not replayed."""
 
     def run(item: tuple[Variant, Settings, Recording, int]) -> Run:
@@ -138,7 +139,8 @@ def fractions(replays: Sequence[Replays]) -> np.ndarray:
 
 
 def line(found: np.ndarray, first: np.ndarray) -> str:
-    """A line on a variant: its mean over all spaces, and its gain over the first, seed by seed."""
+    """Return a line on a variant: its mean over all spaces, and its gain over the first, seed by
+    seed."""
     gains = compared(first.mean(axis=0), found.mean(axis=0))
     told = [
         "{0}: {after} ({gain:+} from {low} to {high})".format(trials, **gains[str(trials)])
@@ -179,7 +181,7 @@ def main() -> None:
 def reports(
     variant: Variant, way: Settings, made: Sequence[Replays]
 ) -> Iterator[Mapping[str, Any]]:
-    """A line of JSON for each recording, as of ``replay --format json``."""
+    """Yield a line of JSON for each recording, as of ``replay --format json``."""
     for each in made:
         told = as_json(variant.name, [each], way, measures(way.trials))
         yield told | {"settings": dict(variant.settings)}

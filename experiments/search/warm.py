@@ -75,7 +75,7 @@ def pair(
 def transferred(
     recording: Recording, siblings: Sequence[Recording], rows: int, seed: int
 ) -> Transfer:
-    """The transfer of a search that knows so many random rows of each sibling."""
+    """Return the transfer of a search that knows so many random rows of each sibling."""
     generator = np.random.default_rng([seed, 1])
     groups, starters = [], []
     for sibling in siblings:
@@ -92,7 +92,7 @@ def transferred(
 
 
 def fractions(recording: Recording, search: Search) -> Sequence[float]:
-    """The best speed after each of ``TRIALS``, of the fastest schedule's."""
+    """Return the best speed after each of ``TRIALS``, of the fastest schedule's."""
     seconds = replay(recording, search, TRIALS[-1], BATCH).seconds
     return [recording.optimum / float(seconds[:trials].min()) for trials in TRIALS]
 

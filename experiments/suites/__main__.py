@@ -30,7 +30,7 @@ def main() -> None:
     places = side_by_side(runs, cores) if options.side_by_side else everywhere()
 
     def one(seed: int) -> None:
-        """A seed whose failure leaves the others as they are."""
+        """Run a seed, whose failure leaves the others as they are."""
         try:
             one_compared(seed)
         except Exception:

@@ -41,7 +41,7 @@ CONTENDERS: dict[str, tuple[Allocation, Worths, float]] = {
     GRADIENT: (by_gradient, by_part, 1.0),
     EQUAL: (in_turn, equally, 2.0),
 }
-"""How trials and finalists are given, and the time allowed, in units of ``--seconds``."""
+"""The rules for trials and finalists, and the time allowed, in units of ``--seconds``."""
 
 
 def compare(
@@ -55,7 +55,8 @@ def compare(
     ended: Callable[[int, str, dict[str, Any]], None] = lambda *run: None,
     compared: Callable[[dict[str, Any]], None] = lambda found: None,
 ) -> dict[str, Any]:
-    """Both runs of one seed, and their winners timed in turns, each by a process of ``pool``.
+    """Return both runs of one seed, and their winners timed in turns, each by a process of
+    ``pool``.
 
     Where they go ``side_by_side``, the shorter one is followed by one of another seed: the longer
     one is to have no quieter machine in its second half, and nothing depends on that other one.
@@ -91,7 +92,7 @@ def compare(
 def _judged(
     suite: Suite, runs: Mapping[str, object], compared: Sequence[Latencies]
 ) -> dict[str, Any]:
-    """The ratios of the sums to that of equal shares, and their standard errors by what the
+    """Return the ratios of the sums to that of equal shares, and their standard errors by what the
     comparisons say one by one."""
     latencies = medians(compared)
     sums = weighted_sums(suite, runs, latencies)
@@ -111,7 +112,7 @@ def _judged(
 def _run(
     suite: Suite, threads: int, name: str, *, seconds: float, seed: int, trials: int
 ) -> dict[str, Any]:
-    """One run from an empty database."""
+    """Return one run from an empty database."""
     allocation, worths, share = CONTENDERS[name]
     target = detect_target("cpu", threads)
     with (

@@ -1,4 +1,4 @@
-"""Where the runs of a comparison take place: processes with processors of their own."""
+"""Run a comparison in processes that have sets of CPUs of their own."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ Found = TypeVar("Found")
 
 
 def everywhere() -> list[CpuSet]:
-    """One place, with all processors that this process may use."""
+    """Return one place, with all processors that this process may use."""
     return [sorted(os.sched_getaffinity(0))]
 
 
 def side_by_side(count: int, cores: int, known: Sequence[Domain] | None = None) -> list[CpuSet]:
-    """``count`` places of ``cores`` cores that share a last-level cache, one processor of each.
+    """Return ``count`` places of ``cores`` cores that share a last-level cache, one processor of
+    each.
 
     ``known`` are the cores there are, by default those that this process may use. Raises
     :class:`ValueError` if there are too few.

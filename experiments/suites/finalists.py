@@ -1,4 +1,4 @@
-"""How good is the winner of a final comparison, by its size and by the statistic that ranks?
+"""Judge the winner of a final comparison by its size and by the statistic that ranks.
 
     python -m experiments.suites.finalists [--suite bert-base] [--place 4] [--seconds 60]
                                            [--leaders 40] [--times 8] [--out FILE]
@@ -59,8 +59,8 @@ def main() -> None:
 
 
 def judged(samples: np.ndarray) -> dict[str, dict[int, float]]:
-    """The mean regret by statistic and number of finalists, of samples in seconds by comparison,
-    leader and round."""
+    """Return the mean regret by statistic and number of finalists, of samples in seconds by
+    comparison, leader and round."""
     relative = _relative(np.median(samples, -1))
     found: dict[str, dict[int, float]] = {}
     for name, statistic in STATISTICS.items():
@@ -82,7 +82,7 @@ def _relative(times: np.ndarray) -> np.ndarray:
 def _leaders(
     workload: Workload, target: Target, seconds: float, count: int
 ) -> tuple[int, list[Schedule]]:
-    """The number of trials of a run, and the schedules that looked best in its search."""
+    """Return the number of trials of a run, and the schedules that looked best in its search."""
     with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/tuning.db") as database:
         result = tune(workload, target, database, 1_000_000, seconds)
         known = [record.measurement for record in database.records(workload, target)]
@@ -94,7 +94,7 @@ def _leaders(
 def _compared(
     workload: Workload, target: Target, schedules: list[Schedule], executor: Executor
 ) -> list[list[float]]:
-    """The samples of each in one comparison, in seconds."""
+    """Return the samples of each in one comparison, in seconds."""
     space, job = space_for(workload, target), Job(new_job_id(), workload, target, final=True)
     executor.submit(job, [Candidate(job, s, space.lower(s)) for s in schedules])
     found: dict[Schedule, tuple[float, ...]] = {}

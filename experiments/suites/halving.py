@@ -1,4 +1,4 @@
-"""How much slower than the best is who wins a comparison, in a model of a search and its finalists?
+"""Model how much slower than the best a comparison's winner is, by a search and its finalists.
 
     python -m experiments.suites.halving [--drawings 1000]
 
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def fields(count: int, times: int) -> Iterator[tuple[int, int]]:
-    """How many are compared, and how often, until one is left."""
+    """Yield how many are compared, and how often, until one is left."""
     first = count
     while count > 1:
         yield count, 1 if count == first else times or first // count
@@ -53,13 +53,13 @@ def fields(count: int, times: int) -> Iterator[tuple[int, int]]:
 
 
 def finalists(most: int, times: int) -> int:
-    """The most finalists that so many comparisons of one schedule allow."""
+    """Return the most finalists that so many comparisons of one schedule allow."""
     fitting = (n for n in range(2, most) if sum(a * b for a, b in fields(n, times)) <= most)
     return max(fitting)
 
 
 def regret(count: int, times: int, change: float, generator: np.random.Generator) -> float:
-    """The relative loss by who wins among so many finalists."""
+    """Return the relative loss by who wins among so many finalists."""
     true = SCALE * generator.random(SCHEDULES) ** POWER
     seen = true + SEARCH * generator.standard_normal(SCHEDULES) + _slowness(change, generator)
     ranked = np.argsort(seen)
@@ -74,7 +74,7 @@ def regret(count: int, times: int, change: float, generator: np.random.Generator
 
 
 def _slowness(change: float, generator: np.random.Generator) -> np.ndarray:
-    """The slowness of the machine at each trial: an autoregressive process over batches."""
+    """Return the slowness of the machine at each trial: an autoregressive process over batches."""
     level, levels = 0.0, []
     for _ in range(SCHEDULES // BATCH + 1):
         levels.append(level)

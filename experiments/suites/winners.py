@@ -43,7 +43,8 @@ def compared_winners(suite: Suite, target: Target, runs: Runs, times: int) -> li
 
 
 def medians(compared: Sequence[Latencies]) -> list[dict[str, float]]:
-    """The median over all comparisons, by workload, for runs whose winner was always right."""
+    """Return the median over all comparisons, by workload, for runs whose winner was always
+    right."""
     return [
         {name: median(one[name] for one in own) for name in own[0] if all(name in o for o in own)}
         for own in zip(*compared, strict=True)
@@ -51,18 +52,19 @@ def medians(compared: Sequence[Latencies]) -> list[dict[str, float]]:
 
 
 def standard_error(of: Sequence[float]) -> float | None:
-    """The standard error of the median; None for fewer than two. A mean's is a quarter smaller."""
+    """Return the standard error of the median; None for fewer than two. A mean's is a quarter
+    smaller."""
     return 1.25 * stdev(of) / len(of) ** 0.5 if len(of) > 1 else None
 
 
 def _winners(runs: Runs, place: int) -> dict[str, Schedule]:
-    """The winners of the runs that have one."""
+    """Return the winners of the runs that have one."""
     best = {name: run["tasks"][place]["schedule"] for name, run in runs.items()}
     return {name: recorded_schedule(each) for name, each in best.items() if each}
 
 
 def weighted_sums(suite: Suite, runs: Collection[str], latencies: Latencies) -> dict[str, float]:
-    """The weighted sum of each run, in seconds; none if one of them lacks a workload."""
+    """Return the weighted sum of each run, in seconds; none if one of them lacks a workload."""
     if any(name not in known for name in runs for known in latencies):
         return {}
     pairs = list(zip(suite.members, latencies, strict=True))
@@ -72,7 +74,7 @@ def weighted_sums(suite: Suite, runs: Collection[str], latencies: Latencies) -> 
 def _timed(
     workload: Workload, target: Target, schedules: set[Schedule], executor: Executor
 ) -> dict[Schedule, float]:
-    """Latencies in seconds, of one comparison; of those that are right."""
+    """Return the latencies in seconds, of one comparison; of those that are right."""
     space, job = space_for(workload, target), Job(new_job_id(), workload, target, final=True)
     executor.submit(
         job, [Candidate(job, schedule, space.lower(schedule)) for schedule in schedules]
@@ -85,7 +87,7 @@ def _timed(
 
 
 def described(result: SuiteResult) -> dict[str, Any]:
-    """A result as JSON values."""
+    """Return a result as JSON values."""
     return {
         "target": result.target.summary,
         "value_s": result.value,

@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def _contenders(builder: CBuilder, target: CpuTarget, count: int) -> list[Built]:
-    """The faster half of twice as many schedules drawn at random: ranking them is hard."""
+    """Return the faster half of twice as many schedules drawn at random: ranking them is hard."""
     space = space_for(WORKLOAD, target)
     rows = space.sample(np.random.default_rng(0), 2 * count)
     schedules = [space.schedule(row) for row in rows]
@@ -117,7 +117,7 @@ def _competition(processes: int) -> Iterator[None]:
 
 
 def _judge(truth: np.ndarray, samples: np.ndarray) -> Iterator[dict[str, Any]]:
-    """For each statistic and window: mean rank correlation with the truth, and the winner's
+    """Return, for each statistic and window, mean rank correlation with the truth, and the winner's
     regret (true time of the one that looks best over the least true time, less 1)."""
     for window in WINDOWS:
         for name, statistic in STATISTICS.items():

@@ -70,7 +70,7 @@ def main() -> None:
 def tune_ours(
     problem: Any, trials: int, seed: int, inputs: dict[str, np.ndarray]
 ) -> tuple[Callable[[], object], float]:
-    """Our winner as a call without arguments, and the seconds of tuning."""
+    """Return our winner as a call without arguments, and the seconds of tuning."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         database = f"{folder}/tuning.db"

@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _cases() -> list[tuple[str, Workload, Callable[[], Any]]]:
-    """Names, problems, and how TVM is told of them."""
+    """Return the names, problems, and how TVM is told of them."""
     found: list[tuple[str, Workload, Callable[[], Any]]] = []
     for words in CONVOLUTIONS:
         named = {"n": 1, **words}
@@ -77,7 +77,7 @@ def _cases() -> list[tuple[str, Workload, Callable[[], Any]]]:
 def compare(
     problem: Workload, theirs_of: Callable[[], Any], target: Target, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """An operator's row: seconds of tuning, and those of a call of both winners."""
+    """Return an operator's row: seconds of tuning, and those of a call of both winners."""
     inputs = problem.make_inputs(seed=1)
     ours, our_seconds, tried = tune_ours(problem, target, options, inputs)
     result = np.asarray(ours())
@@ -95,7 +95,8 @@ def compare(
 def tune_ours(
     problem: Workload, target: Target, options: argparse.Namespace, inputs: dict[str, np.ndarray]
 ) -> tuple[Call, float, int]:
-    """Our winner as a call without arguments, the seconds of tuning, and how many were tried."""
+    """Return our winner as a call without arguments, the seconds of tuning, and how many were
+    tried."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         database = f"{folder}/tuning.db"
@@ -108,7 +109,7 @@ def tune_ours(
 
 
 def _as_theirs(inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The arrays in the order of their dimensions: outputs of a filter come last."""
+    """Return the arrays in the order of their dimensions: outputs of a filter come last."""
     arrays = list(inputs.values())
     if "filter" in inputs:
         arrays[1] = arrays[1].transpose(1, 2, 3, 0)

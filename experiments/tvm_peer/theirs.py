@@ -53,7 +53,7 @@ def conv2d(words: Mapping[str, Any]) -> Any:
 
 
 def softmax(words: Mapping[str, Any]) -> Any:
-    """Softmax of rows, in the four stages of TVM's own operator."""
+    """Return the softmax of rows, in the four stages of TVM's own operator."""
     from tvm import te
 
     r, c = int(words["r"]), int(words["c"])
@@ -67,8 +67,9 @@ def softmax(words: Mapping[str, Any]) -> Any:
 
 
 def tuned(function: Any, trials: int, cpu: str, seed: int) -> Tuned:
-    """MetaSchedule's winner of one thread of the processor that LLVM calls ``cpu``, or of this one,
-    called with tensors of TVM, and the seconds of tuning. Its builders may use two cores."""
+    """Return MetaSchedule's winner of one thread of the processor that LLVM calls ``cpu``, or of
+    this one, called with tensors of TVM, and the seconds of tuning. Its builders may use two
+    cores."""
     import tvm
     from tvm.s_tir import meta_schedule
 
@@ -97,7 +98,8 @@ def tuned(function: Any, trials: int, cpu: str, seed: int) -> Tuned:
 def bound(
     entry: Callable[..., object], inputs: list[np.ndarray], expected: np.ndarray, most: float
 ) -> Callable[[], object]:
-    """A call without arguments; the process ends if a result is further off than ``most``."""
+    """Return a call without arguments; the process ends if a result is further off than
+    ``most``."""
     import tvm
 
     arrays = [tvm.runtime.tensor(np.ascontiguousarray(x)) for x in inputs]

@@ -33,7 +33,7 @@ Judge = Callable[[Space, Sequence[Schedule]], Iterator[Verdict]]
 
 
 def run(options: Any) -> int:
-    """The command: 1 if a right kernel was refused, or a planted fault was not found."""
+    """Return the command: 1 if a right kernel was refused, or a planted fault was not found."""
     try:
         target = detect_target(options.target)
     except InputError as error:
@@ -71,7 +71,7 @@ def _case(
     number: int,
     seed: int,
 ) -> None:
-    """Schedules of every template that serves a case, as they are and with faults."""
+    """Judge schedules of every template that serves a case, as they are and with faults."""
     try:
         space = space_for(workload(text), target)
     except InputError:

@@ -28,13 +28,13 @@ def count(outcomes: dict[str, Any], case: str, template: str, verdict: Verdict) 
 
 
 def seen(outcomes: Mapping[str, Any], case: str, template: str, of: Collection[str]) -> int:
-    """How many schedules had such an outcome."""
+    """Return how many schedules had such an outcome."""
     row = outcomes.get(case, {}).get(template, {})
     return sum(row.get(outcome, 0) for outcome in of)
 
 
 def totals(outcomes: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """By template: how many schedules had each outcome, and of how many cases."""
+    """Return, by template, how many schedules had each outcome, and of how many cases."""
     found: dict[str, Counter[str]] = {}
     for templates in outcomes.values():
         for template, row in templates.items():
@@ -44,7 +44,7 @@ def totals(outcomes: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A Markdown table with a row for each template."""
+    """Return a Markdown table with a row for each template."""
     lines = [
         "| template | workloads | right | wrong | refused |",
         "| --- | --- | --- | --- | --- |",

@@ -62,7 +62,7 @@ class Plan:
         self._space = cache(self._made)
 
     def groups(self, seed: int) -> Iterator[Group]:
-        """Drawn when they are asked for, each by the next ``seed``."""
+        """Yield groups that are drawn when they are asked for, each by the next ``seed``."""
         while (pair := self._next()) is not None:
             space = self._space(pair)
             schedules = tuple(s for s in draw(space, SIZE, seed) if (pair, s) not in self._drawn)
@@ -81,7 +81,7 @@ class Plan:
             count(self._outcomes, group.case, group.kind.name, verdict)
 
     def _next(self) -> Pair | None:
-        """None if every template has had enough."""
+        """Return None if every template has had enough."""
         drawn = {pair: self._number(pair, OUTCOMES) for pair in self._served}
         of_template: Counter[type[Template]] = Counter()
         judged: Counter[type[Template]] = Counter()

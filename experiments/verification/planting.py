@@ -25,7 +25,7 @@ class Fault:
     schedules: str = ""
 
     def planted(self, kernel: Kernel) -> Kernel | None:
-        """The kernel with the fault; None if it has no place for it."""
+        """Return the kernel with the fault; None if it has no place for it."""
         body, places = re.subn(self.pattern, self.replacement, kernel.source.body)
         return replace(kernel, source=replace(kernel.source, body=body)) if places else None
 
@@ -90,13 +90,13 @@ class Planted(Space):
         self._fault = fault
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """A kernel of :meth:`served` schedules, with the fault."""
+        """Return a kernel of :meth:`served` schedules, with the fault."""
         kernel = self._fault.planted(super().lower(schedule))
         assert kernel is not None
         return kernel
 
     def served(self, schedules: Sequence[Schedule]) -> list[Schedule]:
-        """The schedules whose kernels have a place for the fault, and show it."""
+        """Return the schedules whose kernels have a place for the fault, and show it."""
         fault, lower = self._fault, super().lower
         shown = [s for s in schedules if re.search(fault.schedules, str(s))]
         return [s for s in shown if fault.planted(lower(s))]

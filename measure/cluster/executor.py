@@ -129,7 +129,7 @@ class RayExecutor:
             raise
 
     def pending(self, job: Job | None = None) -> int:
-        """Candidates, of one job or of all, whose results were not returned yet."""
+        """Return the candidates, of one job or of all, whose results were not returned yet."""
         return self._outcomes.pending(job)
 
     def cancel(self, job: Job) -> None:

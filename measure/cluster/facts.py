@@ -69,8 +69,8 @@ def facts_text(name: str) -> str:
 
 
 def read_facts(text: str) -> Facts:
-    """The facts of a :func:`facts_text`; :class:`InputError` if malformed, or if the host has other
-    versions than the driver."""
+    """Return the facts of a :func:`facts_text`; :class:`InputError` if malformed, or if the host
+    has other versions than the driver."""
     fields = Fields(parse_json(text))
     host = fields.prose("host")
     found = fields.description("versions")

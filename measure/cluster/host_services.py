@@ -25,18 +25,18 @@ class HostServices(Protocol):
     """Targets of a host, and what serves them."""
 
     def device(self, kind: str) -> Target:
-        """The device of a kind that this process was given, a CPU as for one thread.
+        """Return the device of a kind that this process was given, a CPU as for one thread.
 
         :class:`InputError` if there is none.
         """
         ...
 
     def domains(self) -> Sequence[Domain]:
-        """The cores of this host, by the last-level cache that they share."""
+        """Return the cores of this host, by the last-level cache that they share."""
         ...
 
     def nvrtc(self) -> str:
-        """The version of NVRTC here, empty if there is none."""
+        """Return the version of NVRTC here, empty if there is none."""
         ...
 
     def confine(self, cpus: Sequence[int]) -> None:
@@ -44,11 +44,11 @@ class HostServices(Protocol):
         ...
 
     def builder(self, target: Target, jobs: int) -> Builder:
-        """A builder that runs ``jobs`` compilers at a time."""
+        """Return a builder that runs ``jobs`` compilers at a time."""
         ...
 
     def runner(self, target: Target) -> Runner:
-        """A runner on the device that this process was given."""
+        """Return a runner on the device that this process was given."""
         ...
 
 

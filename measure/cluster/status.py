@@ -126,7 +126,7 @@ class Tally:
         self._times: deque[tuple[float, int]] = deque()
 
     def expect(self, job: Job) -> None:
-        """A job whose candidates will be told of."""
+        """Count a job whose candidates will be reported."""
         self.jobs[job.id] = job
 
     def note(self, results: Sequence[Result], now: float) -> None:
@@ -146,7 +146,7 @@ class Tally:
         self._failures.pop(job.id, None)
 
     def done(self, id: str) -> int:
-        """Candidates of a job that are known."""
+        """Return the candidates of a job that are known."""
         return self._done[id]
 
     def failures(self, id: str) -> dict[str, int]:

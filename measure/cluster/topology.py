@@ -52,7 +52,7 @@ def slots(found: Iterable[Domain], threads: int) -> tuple[Domain, ...]:
 
 
 def cpus_of(cores: Iterable[Core]) -> tuple[int, ...]:
-    """All CPUs of ``cores``."""
+    """Return all CPUs of ``cores``."""
     return tuple(sorted(cpu for core in cores for cpu in core))
 
 

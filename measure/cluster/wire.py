@@ -57,7 +57,7 @@ def build_request(job: Job, candidates: Sequence[Candidate]) -> str:
 
 
 def read_build_request(text: str) -> tuple[Job, list[Candidate]]:
-    """The job and the candidates of a :func:`build_request`."""
+    """Return the job and the candidates of a :func:`build_request`."""
     asked = json.loads(text)
     job, preludes = _job_of(asked["job"]), asked["preludes"]
     return job, [
@@ -128,12 +128,12 @@ def run_request(job: Job, built: Sequence[Stored]) -> str:
 
 
 def builds_of(built: Sequence[Stored]) -> list[int]:
-    """The tasks that made the binaries of ``built``, each once."""
+    """Return the tasks that made the binaries of ``built``, each once."""
     return list(dict.fromkeys(b.build for b in built))
 
 
 def read_run_request(text: str, binaries: Sequence[Sequence[bytes]]) -> tuple[Job, list[Built]]:
-    """The job and what is to be measured of a :func:`run_request`."""
+    """Return the job and what is to be measured of a :func:`run_request`."""
     asked = json.loads(text)
     job = _job_of(asked["job"])
     return job, [
@@ -154,8 +154,8 @@ def run_answer(measurements: Sequence[Measurement]) -> str:
 
 
 def read_run_answer(text: str, job: Job, built: Sequence[Built]) -> list[Measurement]:
-    """Measurements in the order of ``built``; :class:`InputError` where a worker's words are not to
-    be believed."""
+    """Return the measurements in the order of ``built``; :class:`InputError` where a worker's words
+    are not to be believed."""
     answers = _list(text, "measured", len(built))
     return [_believed(a, job, b.candidate) for a, b in zip(answers, built, strict=True)]
 
@@ -173,7 +173,7 @@ def _list(text: str, name: str, count: int) -> list[object]:
 
 
 def _believed(data: object, job: Job, candidate: Candidate) -> Measurement:
-    """A worker's measurement of ``candidate``, if it can be one."""
+    """Return a worker's measurement of ``candidate``, if it can be one."""
     measurement = measurement_from_json(data)
     if measurement.schedule != candidate.schedule or measurement.round != job.round:
         raise InputError(f"a measurement of another candidate: {measurement.schedule}")
@@ -211,7 +211,7 @@ def _facts(built: Built) -> dict[str, Any]:
 
 
 def _schedule_and_call(candidate: Candidate) -> dict[str, Any]:
-    """A candidate without its kernel's source."""
+    """Return a candidate without its kernel's source."""
     return {
         "schedule": candidate.schedule.to_json(),
         "call": call_to_json(candidate.kernel.call),

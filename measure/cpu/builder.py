@@ -57,7 +57,7 @@ class CBuilder:
         self._known: dict[str, _Unit] = {}
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
-        """Binaries in the order of ``candidates``; equal kernels are built once."""
+        """Return the binaries in the order of ``candidates``; equal kernels are built once."""
         digests = [candidate.kernel.source.digest for candidate in candidates]
         kernels = {digest: c.kernel for digest, c in zip(digests, candidates, strict=True)}
         new = [kernel for digest, kernel in kernels.items() if digest not in self._known]
@@ -77,7 +77,7 @@ class CBuilder:
         self._directory.close()
 
     def _divide(self, kernels: list[Kernel]) -> list[list[Kernel]]:
-        """Groups of about equal size, enough of them to keep all jobs busy."""
+        """Return the groups of about equal size, enough of them to keep all jobs busy."""
         size = min(self._unit_size, max(1, -(-len(kernels) // self._jobs)))
         return divided(kernels, size)
 
@@ -106,6 +106,6 @@ class CBuilder:
 
 
 def unit_text(kernels: Sequence[Kernel]) -> str:
-    """One translation unit of many kernels: each distinct prelude once, then all sources."""
+    """Return one translation unit of many kernels: each distinct prelude once, then all sources."""
     preludes = dict.fromkeys(kernel.source.prelude for kernel in kernels)
     return "\n".join([*preludes, *(kernel.source.body for kernel in kernels)])

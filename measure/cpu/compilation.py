@@ -23,7 +23,7 @@ ERROR_CHARACTERS = 1000
 
 
 def divided(kernels: Iterable[Kernel], size: int) -> list[list[Kernel]]:
-    """Groups of at most ``size`` for one library each, in which an entry occurs once."""
+    """Return the groups of at most ``size`` for one library each, in which an entry occurs once."""
     groups: list[list[Kernel]] = []
     for kernel in kernels:
         for group in groups:
@@ -124,7 +124,8 @@ def _ending(status: int) -> str:
 
 
 def _useful_lines(text: str, directory: Path) -> str:
-    """The first errors, without the temporary folder's name; failing those, the first lines."""
+    """Return the first errors, without the temporary folder's name; failing those, the first
+    lines."""
     lines = [line.replace(f"{directory}/", "").strip() for line in text.splitlines()]
     errors = [line for line in lines if "error" in line or "undefined reference" in line]
     return "\n".join((errors or lines)[:ERROR_LINES])[:ERROR_CHARACTERS]

@@ -11,7 +11,8 @@ Word = str | os.PathLike[str]
 
 
 def kept(command: Sequence[Word], memory_bytes: int = 0, cpu_seconds: int = 0) -> list[Word]:
-    """``command``, run so that all it starts ends with it, and at the latest with this thread.
+    """Return ``command``, run so that all it starts ends with it, and at the latest with this
+    thread.
 
     The limits are for each process; 0 is none.
     """

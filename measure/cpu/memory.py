@@ -32,8 +32,8 @@ def measuring_bytes(workload: Workload, buffers: int) -> int:
 
 
 def buffer_bytes(workload: Workload, limit: int | None = None) -> int:
-    """Bytes that all candidates of one server may use together, so that they stay within ``limit``,
-    by default the machine's memory.
+    """Return the bytes that all candidates of one server may use together, so that they stay within
+    ``limit``, by default the machine's memory.
     """
     limit = memory_limit() if limit is None else limit
     return max(0, min(BUFFER_BYTES, limit - PROGRAM_BYTES - _held_bytes(workload)))
@@ -44,7 +44,7 @@ def _inputs_bytes(workload: Workload) -> int:
 
 
 def outputs_bytes(workload: Workload) -> int:
-    """Memory of all outputs."""
+    """Return memory of all outputs."""
     return sum(operand.bytes for operand in workload.outputs)
 
 
@@ -58,16 +58,16 @@ def _file_bytes(workload: Workload) -> int:
 
 
 def _held_bytes(workload: Workload) -> int:
-    """While candidates run: the inputs of the draw, the file, the server's copy, and what others
-    write; of a product the sums, too."""
+    """Return the bytes held while candidates run: the inputs of the draw, the file, the server's
+    copy, and what others write; of a product the sums, too."""
     sums = WIDE * _outputs_size(workload) if isinstance(workload, Contraction) else 0
     held = sums + _file_bytes(workload) + 2 * _inputs_bytes(workload)
     return held + flush_bytes(workload)
 
 
 def _drawing_bytes(workload: Workload) -> int:
-    """While inputs are drawn: those of the draw, the file, and of a product magnitudes, sums and
-    signs; of another program a piece of it while that is evaluated."""
+    """Return the bytes held while inputs are drawn: those of the draw, the file, and of a product
+    magnitudes, sums and signs; of another program a piece of it while that is evaluated."""
     if isinstance(workload, Computation):
         from tilewright.measure.drawing.programs import evaluation_bytes
 

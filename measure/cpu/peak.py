@@ -53,7 +53,7 @@ class Peaks:
 
 
 def measure_peaks(target: CpuTarget) -> Peaks:
-    """The peaks of ``target``, which must be this machine: measured in some seconds, once.
+    """Return the peaks of ``target``, which must be this machine: measured in some seconds, once.
 
     A busy machine shows less than it has: each number is the best of many short trials.
     """
@@ -69,8 +69,8 @@ def measure_peaks(target: CpuTarget) -> Peaks:
 
 
 def readers(target: CpuTarget, size: int) -> dict[str, Callable[[], None]]:
-    """Functions that read about ``size`` bytes of memory on the target's threads, by the number
-    of streams: what a kernel bound by memory is compared with."""
+    """Return the functions that read about ``size`` bytes of memory on the target's threads, by the
+    number of streams: what a kernel bound by memory is compared with."""
     step = LOADS * target.vector_bytes * max(READ_STREAMS)
     share = max(1, size // target.threads // step) * step
     buffer = np.ones(share * target.threads, np.uint8)
@@ -81,7 +81,7 @@ def readers(target: CpuTarget, size: int) -> dict[str, Callable[[], None]]:
 
 
 def known_peaks(target: CpuTarget) -> Peaks | None:
-    """The peaks of ``target`` if they were measured before, at no cost; else None."""
+    """Return the peaks of ``target`` if they were measured before, at no cost; else None."""
     try:
         content = _file(target).read()
     except InputError:  # no cache to be used
@@ -105,7 +105,7 @@ def _fma_gflops(target: CpuTarget, dtype: str) -> float:
 
 
 def _read_gbs(target: CpuTarget, size: int) -> float:
-    """For a buffer of ``size`` bytes for each thread."""
+    """Measure GB/s for a buffer of ``size`` bytes for each thread."""
     buffer = np.ones(size * target.threads, np.uint8)
     passes = max(1, (8 << 20) // size)
     sources = [_read_source(target, size, passes, streams) for streams in READ_STREAMS]
@@ -114,7 +114,8 @@ def _read_gbs(target: CpuTarget, size: int) -> float:
 
 
 def _buffer_bytes(target: CpuTarget) -> dict[str, int]:
-    """Bytes for each thread, by level of memory; whole steps of every number of streams."""
+    """Return the bytes for each thread, by level of memory; whole steps of every number of
+    streams."""
     sizes = {
         "near": target.l1_bytes // 2,
         "middle": target.l2_bytes // 2,
@@ -126,7 +127,8 @@ def _buffer_bytes(target: CpuTarget) -> dict[str, int]:
 
 
 def _fma_source(target: CpuTarget, c_type: str, chains: int, step: str) -> str:
-    """C of :data:`FMA_ROUNDS` multiply-adds in each of ``chains`` vector registers ``a``."""
+    """Return the C of :data:`FMA_ROUNDS` multiply-adds in each of ``chains`` vector registers
+    ``a``."""
     names = [f"a{i}" for i in range(chains)]
     starts = ", ".join(f"{name} = x + {i}" for i, name in enumerate(names))
     return _threaded(
@@ -169,7 +171,8 @@ def _read_source(target: CpuTarget, size: int, passes: int, streams: int) -> str
 
 
 def _threaded(target: CpuTarget, task: str) -> str:
-    """C of a kernel whose every thread runs ``task``, given ``buffer`` and ``worker``."""
+    """Return the C of a kernel whose every thread runs ``task``, given ``buffer`` and
+    ``worker``."""
     call = (
         "runtime->parallel(runtime->pool, {n}, task, buffers[0]);"
         if target.threads > 1
@@ -201,7 +204,7 @@ def _least_seconds(target: CpuTarget, source: str, buffer: np.ndarray) -> float:
 
 
 def _bound(target: CpuTarget, source: str, buffer: np.ndarray) -> Callable[[], None]:
-    """The function ``peak`` of ``source`` on ``buffer``, as a function without arguments."""
+    """Return the function ``peak`` of ``source`` on ``buffer``, as a function without arguments."""
     dot = f"typedef float vf __attribute__((vector_size({target.vector_bytes})));\n{BFLOAT16_DOT}"
     prelude = ABI_PRELUDE + dot * target.bf16_dot
     function = kernel_library(Source("c", prelude, source), target).peak

@@ -81,8 +81,8 @@ class _Judged:
         self.sizes = (self._bounds.span_bytes, self._bounds.span_bytes, self.table.nbytes)
 
     def ends(self, whole: np.ndarray, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """The arrays of the bounds, at the first two of ``places`` (bytes). Between the rows of a
-        slice there may be anything."""
+        """Return the arrays of the bounds, at the first two of ``places`` (bytes). Between the rows
+        of a slice there may be anything."""
         low, high, _ = places
         if self.array.leading is not None:
             kind, size = self._bounds.element.numpy, self._bounds.span_bytes
@@ -102,14 +102,14 @@ class _Judged:
 
 
 def array_in(memory: np.ndarray, operand: Array) -> np.ndarray:
-    """The operand's array at the start of ``memory`` (bytes), as a view."""
+    """Return the operand's array at the start of ``memory`` (bytes), as a view."""
     size = operand.element.bytes
     strides = [size * step for step in operand.strides]
     return np.ndarray(operand.shape, operand.element.numpy, memory.data, 0, strides)
 
 
 def index_of(position: int, operand: Array) -> tuple[int, ...]:
-    """The index of the element at ``position`` in memory."""
+    """Return the index of the element at ``position`` in memory."""
     remaining, index = position, [0] * len(operand.shape)
     for dimension in operand.order:
         index[dimension], remaining = divmod(remaining, operand.strides[dimension])

@@ -98,8 +98,8 @@ class Rivals:
         self._lock = threading.Lock()
 
     def of(self, job: Job, flush_bytes: int) -> Rival | None:
-        """The rival of a job, which may still be starting; None if it asks for none, or NumPy has
-        no fast product."""
+        """Return the rival of a job, which may still be starting; None if it asks for none, or
+        NumPy has no fast product."""
         workload = job.workload
         if NUMPY not in job.rivals or not serves(workload) or workload == self._failed:
             return None

@@ -78,7 +78,7 @@ class CRunner:
         self._lock = threading.Lock()
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        """Measurements in the order of ``built``."""
+        """Return the measurements in the order of ``built``."""
         with unpacked(built) as built:
             return [
                 self._measurement(job, b, record)
@@ -200,7 +200,7 @@ class CRunner:
         limit: float,
         protocol: TimingProtocol,
     ) -> str:
-        """The text that plan.c reads."""
+        """Return the text that plan.c reads."""
         lines = [
             f"{self._target.threads} {int(self._clock == 'wall')} {limit} {self._memory_bytes}",
             str(self._flush_bytes(job.workload)),
@@ -261,7 +261,7 @@ def _work_beside(waited: float | None) -> dict[str, float]:
 
 
 def runner(target: CpuTarget, device: int) -> CRunner:
-    """The runner of this machine, which has one CPU."""
+    """Return the runner of this machine, which has one CPU."""
     return CRunner(target)
 
 
@@ -283,7 +283,7 @@ def _groups(built: Sequence[Built], limit: int) -> Iterator[list[Built]]:
 
 
 def _numbers(p: TimingProtocol) -> str:
-    """The protocol in the order in which plan.h declares it."""
+    """Return the protocol in the order in which plan.h declares it."""
     return (
         f"{p.slow_factor} {p.cold_seconds} {p.recheck_seconds} {p.sample_seconds} {p.budget} "
         f"{p.samples} {p.contender_factor} {p.contender_samples} {p.drift}"

@@ -48,7 +48,7 @@ class ServerReports:
     refusal: str = "the measuring process does not start"
 
     def take(self, words: list[str]) -> None:
-        """One line of the server."""
+        """Take over one line of the server."""
         every = [*self.records, *self.rivals]
         match words:
             case ["error" | "lost" as how, i, kind, *text]:
@@ -88,7 +88,7 @@ class ServerReports:
 
 
 def lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str]]:
-    """The server's lines as words, up to its end, or until none comes in time."""
+    """Yield the server's lines as words, up to its end, or until none comes in time."""
     assert process.stdout is not None
     rest, poller = b"", select.poll()
     poller.register(process.stdout, select.POLLIN)

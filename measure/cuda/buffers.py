@@ -43,7 +43,7 @@ class Buffers:
             self.addresses[array.name] = self.guarded(array.span_bytes)
 
     def guarded(self, size: int) -> int:
-        """Address of so many new bytes between guards."""
+        """Return the address of so many new bytes between guards."""
         base = self.device.allocate(size + 2 * GUARD)
         self._held.append(base)
         self.device.fill(base, GUARD_BYTE, size + 2 * GUARD)
@@ -59,12 +59,12 @@ class Buffers:
         self.device.fill(self.addresses[array.name], byte, array.bytes)
 
     def bound(self, kernel: Kernel) -> Prepared:
-        """A call of one of our own kernels on these arrays."""
+        """Return a call of one of our own kernels on these arrays."""
         return self.device.bind(kernel.call, kernel.source, self.addresses)
 
     @contextmanager
     def working(self, kernel: Kernel) -> Iterator[Prepared]:
-        """A call of one of our own kernels, whose workspace lives within it."""
+        """Give a call of one of our own kernels, whose workspace lives within it."""
         address = self.device.allocate(kernel.call.workspace_bytes)
         try:
             addresses = {**self.addresses, WORKSPACE: address}
@@ -81,12 +81,12 @@ class Buffers:
         self.device.write(self.addresses[array.name], memory.tobytes())
 
     def read(self, array: Array) -> np.ndarray:
-        """A copy of one of the arrays."""
+        """Return a copy of one of the arrays."""
         data = self.device.read(self.addresses[array.name], array.span_bytes)
         return array_in(np.frombuffer(data, np.uint8), array)
 
     def element(self, array: Array, position: int) -> float:
-        """The element at a position in memory of a dense array."""
+        """Return the element at a position in memory of a dense array."""
         size = array.element.bytes
         data = self.device.read(self.addresses[array.name] + size * position, size)
         return float(np.frombuffer(data, array.element.numpy)[0])

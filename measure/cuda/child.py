@@ -46,7 +46,7 @@ class Child:
         return self._process.pid if self._process is not None else None
 
     def start(self) -> Event:
-        """A new process's first words; it stays if these are that it is ``ready``."""
+        """Return a new process's first words; it stays if these are that it is ``ready``."""
         paths = [str(_ROOT), *sys.path[1:]]
         with self._lock:
             if self._closed:

@@ -27,7 +27,8 @@ class Compilation:
 
 
 def compiler_version() -> str:
-    """Version of NVRTC, such as ``13.5``; :class:`InputError` where it is not installed."""
+    """Return the version of NVRTC, such as ``13.5``; :class:`InputError` where it is not
+    installed."""
     major, minor = _checked(_nvrtc().nvrtcVersion())
     return f"{major}.{minor}"
 

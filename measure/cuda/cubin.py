@@ -80,7 +80,7 @@ def _sections(data: bytes) -> dict[str, _Section]:
 
 
 def _symbols(data: bytes, sections: dict[str, _Section]) -> list[str]:
-    """Names in the order of the symbol table."""
+    """Return the names in the order of the symbol table."""
     table, names = sections[".symtab"], sections[".strtab"]
     starts = range(table.offset, table.offset + table.size, table.entry_size)
     return [_text(data, names.offset + struct.unpack_from("<I", data, i)[0]) for i in starts]

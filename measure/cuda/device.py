@@ -35,8 +35,8 @@ class Device(Protocol):
     multiprocessors: int
 
     def allocate(self, size: int) -> int:
-        """Address of ``size`` new bytes, aligned to 256; :class:`MemoryShortError` if they are not
-        there."""
+        """Return the address of ``size`` new bytes, aligned to 256; :class:`MemoryShortError` if
+        they are not there."""
         ...
 
     def free(self, address: int) -> None:

@@ -77,7 +77,7 @@ class CudaDevice:
         return bytes(data)
 
     def bind(self, call: Call, code: Path | Source, addresses: Mapping[str, int]) -> Prepared:
-        """The functions and their arguments live as long as what is prepared does."""
+        """Return the functions and their arguments live as long as what is prepared does."""
         cubin = code.read_bytes() if isinstance(code, Path) else self._compiled(code)
         functions = load_functions(cubin, call, self._ordinal)
         launches = prepare(call, functions, addresses, int(self._stream))
@@ -122,7 +122,8 @@ class CudaDevice:
         return self.bind(kernel.call, kernel.source, addresses)
 
     def _compiled(self, source: Source) -> bytes:
-        """The cubin of one of our own kernels; the last few are kept, for requests are alike."""
+        """Return the cubin of one of our own kernels; the last few are kept, for requests are
+        alike."""
         if source.digest in self._own:
             return self._own[source.digest]
         text = device_text(source.text) + source.text
@@ -166,7 +167,7 @@ class CudaDevice:
 
 
 def open_device(ordinal: int = 0) -> CudaDevice:
-    """The GPU; :class:`DeviceError` says in words why there is none."""
+    """Return the GPU; :class:`DeviceError` says in words why there is none."""
     try:
         return CudaDevice(ordinal)
     except ImportError:

@@ -43,14 +43,15 @@ _PARAMETERS: dict[str, list[Any]] = {
 
 
 def bindings() -> Any:
-    """``cuda.bindings.driver``; ImportError where it is not installed."""
+    """Return ``cuda.bindings.driver``; ImportError where it is not installed."""
     from cuda.bindings import driver
 
     return driver
 
 
 def checked(result: tuple[Any, ...], error: type[DeviceError] = DeviceError) -> Any:
-    """The value of a driver call's result; ``error`` with the driver's words if it failed."""
+    """Return the value of a driver call's result; ``error`` with the driver's words if it
+    failed."""
     status, *values = result
     if status.value != 0:
         raise error(_words(status))
@@ -64,8 +65,8 @@ def _words(status: Any) -> str:
 
 
 def load_functions(cubin: bytes, call: Call, ordinal: int) -> list[Any]:
-    """The ``CUfunction`` in ``cubin`` of each launch, allowed the shared memory and the cluster
-    that it asks for.
+    """Return the ``CUfunction`` in ``cubin`` of each launch, allowed the shared memory and the
+    cluster that it asks for.
 
     Valid in every context of the device. :class:`LoadError` if the driver refuses.
     """
@@ -104,7 +105,7 @@ class PreparedLaunch(NamedTuple):
 def prepare(
     call: Call, functions: Sequence[Any], addresses: Mapping[str, int], stream: int
 ) -> list[PreparedLaunch]:
-    """Each launch on the stream of this handle, over the arrays and the workspace at
+    """Return each launch on the stream of this handle, over the arrays and the workspace at
     ``addresses``, by their names (:data:`spaces.kernel.WORKSPACE`)."""
     return [
         PreparedLaunch(_configuration(launch, stream), function, Arguments(call, launch, addresses))
@@ -187,7 +188,8 @@ def encode(spec: TensorMapSpec, address: int, to: int) -> None:
 
 @cache
 def entry_point(name: str) -> Any:
-    """A function of the driver, past ``cuda.bindings``; it gives the number of a ``CUresult``."""
+    """Return a function of the driver, past ``cuda.bindings``; it gives the number of a
+    ``CUresult``."""
     function = ctypes.CDLL("libcuda.so.1")[name]
     function.restype = _NUMBER
     function.argtypes = _PARAMETERS[name]

@@ -56,7 +56,7 @@ class NvrtcBuilder:
         self._closing = threading.Event()
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
-        """Cubins in the order of ``candidates``; equal kernels are built once."""
+        """Return the cubins in the order of ``candidates``; equal kernels are built once."""
         first = {candidate.kernel: candidate for candidate in reversed(candidates)}
         built = dict(zip(first, self._threads.map(self._build, first.values()), strict=True))
         return [replace(built[c.kernel], candidate=c) for c in candidates]

@@ -59,9 +59,9 @@ class Problem:
     again: Callable[[], None] = lambda: None
 
     def others(self, numerics: Numerics) -> Iterator[str]:
-        """The names of other problems, on which kernels of ``numerics`` are right. Each takes the
-        place of the first one; that is back after the last. Inputs that the device has drawn are
-        not held to copies meanwhile: kernels that write to their inputs failed before.
+        """Yield the names of other problems, on which kernels of ``numerics`` are right. Each takes
+        the place of the first one; that is back after the last. Inputs that the device has drawn
+        are not held to copies meanwhile: kernels that write to their inputs failed before.
         """
         if not has_others(self.workload):
             return
@@ -103,7 +103,7 @@ class HostDraws:
         self._allowed: Mapping[str, Bounds] = {}
 
     def of(self, workload: Workload, seed: int, final: bool) -> tuple[Draw, bool]:
-        """The problem, and whether it is new."""
+        """Return the problem, and whether it is new."""
         if not final and self._draw is not None and are_for(self._draw, workload):
             return self._draw, False
         self._draw, self._allowed = None, {}  # the old one's memory first
@@ -178,7 +178,7 @@ def _allow(buffers: Buffers, draw: Draw, host: HostDraws) -> None:
 
 
 def _drawn_there(buffers: Buffers, workload: Contraction, seed: int, host: HostDraws) -> Problem:
-    """Inputs of a seed from ``seed`` on that makes them telling."""
+    """Return the inputs of a seed from ``seed`` on that makes them telling."""
     how, blocks = telling(workload), buffers.blocks
     scales = {operand.name: 1.0 for operand in workload.inputs}
     scales[workload.inputs[0].name] = how.scale

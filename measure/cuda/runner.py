@@ -35,11 +35,11 @@ OF_THE_MACHINE = (ErrorKind.MEMORY, ErrorKind.DEVICE)
 """Errors of the child if others held the memory, or the binary cannot be read."""
 
 HEAT_SECONDS = 0.5
-"""Under load an H200's clock stays at its highest for 0.05 to 0.4 seconds; then it is down by an
-eighth, to where the chip draws no more power than it may, and not as much with every kernel. A
-search's candidates are timed with too many pauses for that, heated or not, so they rank as on a
-cool chip: among two dozen leaders, ranks agreed by 0.4 (Spearman's) with those under load. Which of
-them is best on a chip at work, the long final comparison says."""
+"""Seconds of work before timing. The clock of an H200 under load stays at its highest for 0.05 to
+0.4 seconds; then it is down by an eighth, to where the chip draws no more power than it may, and
+not as much with every kernel. A search's candidates are timed with too many pauses for that, heated
+or not, so they rank as on a cool chip: among two dozen leaders, ranks agreed by 0.4 (Spearman's)
+with those under load. Which of them is best on a chip at work, the long final comparison says."""
 
 DEVICE_SEARCH = replace(SEARCH, samples=10, contender_samples=5, budget=50e-3)
 DEVICE_FINAL = replace(FINAL, samples=30, contender_samples=10, heat=HEAT_SECONDS)
@@ -83,7 +83,7 @@ class CudaRunner:
             )
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        """Measurements in the order of ``built``."""
+        """Return the measurements in the order of ``built``."""
         started, begun = time.time(), time.monotonic()
         with unpacked(built) as built:
             answers = self._answers(job, built)
@@ -168,7 +168,8 @@ class CudaRunner:
                     return answers
 
     def _ensure_child(self) -> None:
-        """A child that has proved the device; a fault may take that a moment to get over."""
+        """Ensure that there is a child that has proved the device; a fault may take that a moment
+        to get over."""
         for _ in range(STARTS):
             if self._child.pid is not None:
                 return
@@ -208,17 +209,17 @@ class _Answer:
 
 
 def _unserved(text: str) -> _Answer:
-    """The answer for a candidate that never ran."""
+    """Return the answer for a candidate that never ran."""
     return _Answer(Status.LOST, ErrorKind.DEVICE, text)
 
 
 def runner(target: CudaTarget, device: int) -> CudaRunner:
-    """The runner of this machine's GPU of this number."""
+    """Return the runner of this machine's GPU of this number."""
     return CudaRunner(target, device=device)
 
 
 def _loss(end: str | None, event: Mapping[str, Any], code: int, limit: float) -> _Answer:
-    """The answer for the candidate that was running when the child died."""
+    """Return the answer for the candidate that was running when the child died."""
     if end == "lost":
         return _Answer(Status.LOST, ErrorKind.WORKER_LOST, str(event["text"]))
     if end == "timeout":

@@ -46,7 +46,7 @@ _WIDTHS = {0: 8, 1: 8, 2: 16, 3: 16, 4: 32, 5: 64, 6: 128}
 
 
 def count(code: bytes) -> Counter[str]:
-    """Occurrences of each known instruction in ``code``, by name.
+    """Return the occurrences of each known instruction in ``code``, by name.
 
     Loads and stores appear twice: under their name, and with their width in bits, so that
     ``LDG.128`` is one of the ``LDG``. All else is counted as ``other``. What never runs (the
@@ -64,8 +64,8 @@ def count(code: bytes) -> Counter[str]:
 
 
 def in_order(code: bytes) -> list[str]:
-    """The names of all instructions as they stand in ``code``; a warpgroup's wait for its products
-    is ``WAIT n``, n being how many groups may be left."""
+    """Return the names of all instructions as they stand in ``code``; a warpgroup's wait for its
+    products is ``WAIT n``, n being how many groups may be left."""
     return [_ordered_name(low, high) for low, high in _instructions(code)]
 
 

@@ -146,7 +146,7 @@ def _say(**event: Any) -> None:
 
 
 def _described(built: Built) -> dict[str, Any]:
-    """A kernel without its text: that is in its binary, a file."""
+    """Return a kernel without its text: that is in its binary, a file."""
     candidate = built.candidate
     return {
         "path": str(built.binary),

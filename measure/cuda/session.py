@@ -136,8 +136,8 @@ class Session:
                 return
 
     def other_inputs(self, numerics: Numerics = Numerics.STRICT) -> Iterator[str]:
-        """The names of other problems, on which kernels of ``numerics`` are right. Each takes the
-        place of the first one; that is back after the last."""
+        """Return the names of other problems, on which kernels of ``numerics`` are right. Each
+        takes the place of the first one; that is back after the last."""
         return self._problem.others(numerics)
 
     def judge_once(self, trial: Trial, name: str) -> bool:
@@ -196,7 +196,8 @@ class Session:
                 self._buffers.report()  # waits, so that what hangs is the one that was started
 
     def _sample(self, trial: Trial) -> float:
-        """Seconds of one call; a long one comes right after another, for the clock it leaves."""
+        """Return the seconds of one call; a long one comes right after another, for the clock it
+        leaves."""
         assert trial.prepared is not None
         if trial.judged > COOLING_CALL:
             trial.prepared()
@@ -206,7 +207,7 @@ class Session:
     # -- what a call may have done wrong ---------------------------------------------------
 
     def _poisoned_call(self, trial: Trial) -> float:
-        """Seconds of a call on outputs that hold nothing right."""
+        """Return the seconds of a call on outputs that hold nothing right."""
         assert trial.prepared is not None
         for output in self._workload.outputs:
             self._buffers.poison(output)
@@ -252,7 +253,7 @@ class Session:
         )
 
     def array(self, operand: Array) -> np.ndarray:
-        """A copy of one of the problem's arrays."""
+        """Return a copy of one of the problem's arrays."""
         return self._buffers.read(operand)
 
 

@@ -20,7 +20,7 @@ from tilewright.spaces.derivation.rounding.rows import Rows, row_axes
 from tilewright.spaces.language.program import Program
 
 ABOVE = 6.0
-"""By how much the greatest of these scores is above the others of its row."""
+"""The distance of the greatest of these scores from the others of its row."""
 ROWS = 4
 """Rows along each axis, the last ones, of which one has it."""
 STEPS = 3
@@ -32,9 +32,9 @@ FARTHEST = 1e3
 def aimed(
     shift: Shift, program: Program, inputs: Mapping[str, np.ndarray], rows: Rows | None
 ) -> Shift:
-    """The shift of one element with a scale by which the greatest score of the ``rows`` has its
-    value; as it is where no scale does. Instead of the last element it is the last one that is not
-    hidden from all rows.
+    """Return the shift of one element with a scale by which the greatest score of the ``rows`` has
+    its value; as it is where no scale does. Instead of the last element it is the last one that is
+    not hidden from all rows.
     """
     scores = scores_of(program)
     if scores is None or shift.one is None:
@@ -63,7 +63,7 @@ def aimed(
 def _seen(
     one: One, name: str, program: Program, inputs: Mapping[str, np.ndarray], rows: Rows | None
 ) -> One:
-    """The place, or the last one before it that is not hidden."""
+    """Return the place, or the last one before it that is not hidden."""
     if one.place == 0 or not hides(program):
         return one
     mask = np.moveaxis(hidden(program, inputs, rows)[name], one.dimension, 0)

@@ -43,7 +43,7 @@ def unseen(
     rows: Rows | None = None,
     known: Mapping[str, Places] | None = None,
 ) -> dict[str, Program]:
-    """The mistakes that none of the draws shows at these ``rows``."""
+    """Return the mistakes that none of the draws shows at these ``rows``."""
     hidden = dict(mistakes(program))
     for inputs in draws:
         if not hidden:
@@ -68,7 +68,7 @@ def is_read_along(program: Program, stage: Stage) -> bool:
 
 
 def _replacements(program: Program, stage: Stage) -> Iterator[tuple[str, Expression]]:
-    """Bodies of a map in its place."""
+    """Yield the bodies of a map in its place."""
     first: dict[str, Expression] = {axis: AxisValue(axis) for axis in stage.axes}
     first |= dict.fromkeys(stage.over, Number(0.0))
     if isinstance(stage.body, Number):
@@ -82,7 +82,7 @@ def _replacements(program: Program, stage: Stage) -> Iterator[tuple[str, Express
 
 
 def _with(program: Program, stage: Stage) -> Program:
-    """The program with a map in the place of a reduction."""
+    """Return the program with a map in the place of a reduction."""
     own = replace(stage, reducer=None, over=())
     return replace(
         program, stages=tuple(own if s.name == stage.name else s for s in program.stages)
@@ -90,7 +90,7 @@ def _with(program: Program, stage: Stage) -> Program:
 
 
 def _off(node: Expression) -> Expression:
-    """Exponents that are so much too large."""
+    """Return the exponents that are so much too large."""
     inner = tuple(map(_off, node.children))
     if isinstance(node, Call) and is_exponential(node):
         return Call(node.function, (Binary("*", inner[0], Number(OFF)),))

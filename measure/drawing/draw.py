@@ -45,7 +45,7 @@ def are_for(fresh: FreshInputs | Draw | None, workload: Workload) -> bool:
 
 
 def one_draw(workload: Workload, seed: int) -> Draw:
-    """One problem; the same one for the same seed."""
+    """Return one problem; the same one for the same seed."""
     if isinstance(workload, Contraction):
         from tilewright.measure.drawing.products import product_draw
 

@@ -59,8 +59,9 @@ class Quiet:
     count: int
 
     def applied(self, program: Program, values: np.ndarray) -> np.ndarray:
-        """The operand's ``values``, or zero. Small values count as one of the usual size, and
-        neighbours have one sign, so that a lost term is seen, and so are several that are lost."""
+        """Return the operand's ``values``, or zero. Small values count as one of the usual size,
+        and neighbours have one sign, so that a lost term is seen, and so are several that are
+        lost."""
         operand = program.operand[self.name]
         places = chosen(operand.shape[self.dimension], self.count, np.random.default_rng(0))
         loud = np.moveaxis(values, self.dimension, -1)[..., places].astype(np.float64)
@@ -72,8 +73,8 @@ class Quiet:
 
 
 def quiet_operands(program: Program) -> Mapping[str, Quiet]:
-    """The factors that make terms of long sums zero. None if terms of another sum are made of them:
-    where most of these are equal, their roundings are, and do not cancel out."""
+    """Return the factors that make terms of long sums zero. None if terms of another sum are made
+    of them: where most of these are equal, their roundings are, and do not cancel out."""
     sums = [stage for stage in program.stages if stage.reducer == "sum"]
     quiet = {own.name: own for stage in sums if (own := _quiet(program, stage))}
     touched = set(quiet)
@@ -87,7 +88,7 @@ def quiet_operands(program: Program) -> Mapping[str, Quiet]:
 
 
 def _quiet(program: Program, stage: Stage) -> Quiet | None:
-    """A factor of the stage's terms, and where it is not zero; None if the sum is short."""
+    """Return a factor of the stage's terms, and where it is not zero; None if the sum is short."""
     terms, axis = prod(program.shape(stage.over)), max(stage.over, key=program.extent.__getitem__)
     names = dtypes_of_factors(program, stage)
     _, error = error_of_sum(terms, program.computed_in, names, 1.0, 1.0)

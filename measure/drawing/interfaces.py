@@ -32,7 +32,7 @@ class Draw(Protocol):
         ...
 
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
-        """The least and the greatest value that each element of each output may have, of the
+        """Return the least and the greatest value that each element of each output may have, of the
         output's shape and of :func:`spaces.numerics.allowance.bounds_dtype`, by its name.
 
         Both are NaN where the value must be; they are minus and plus infinity where it may be
@@ -50,6 +50,6 @@ class FreshInputs(Protocol):
         ...
 
     def draw(self, seed: int, final: bool = False) -> Draw:
-        """Other inputs for another seed. Those of a ``final`` comparison have nothing in common
-        with those before, and all elements of outputs are known then."""
+        """Return other inputs for another seed. Those of a ``final`` comparison have nothing in
+        common with those before, and all elements of outputs are known then."""
         ...

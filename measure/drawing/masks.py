@@ -35,7 +35,7 @@ def _masks(program: Program, stage: Stage) -> Iterator[tuple[Read, int]]:
 
 
 def _added(node: Expression) -> Iterator[Read]:
-    """The reads that are terms of an expression, or of a positive multiple of it."""
+    """Yield the reads that are terms of an expression, or of a positive multiple of it."""
     match node:
         case Read():
             yield node

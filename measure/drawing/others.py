@@ -23,8 +23,8 @@ def with_others(
     one_axis: bool = False,
     numerics: Numerics = Numerics.STRICT,
 ) -> Iterator[Draw]:
-    """The same problem with other tables, with few terms in its sums, and with edge inputs on which
-    kernels of ``numerics`` are right."""
+    """Yield the same problem with other tables, with few terms in its sums, and with edge inputs on
+    which kernels of ``numerics`` are right."""
     if not has_others(draw.workload):
         return
     if not isinstance(draw, ProgramDraw):

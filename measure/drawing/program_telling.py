@@ -145,16 +145,16 @@ def _others(
 
 
 def _before(extent: int, places: np.ndarray | None) -> np.ndarray:
-    """Where the place before each one is found, the last one before the first; of ``places``,
-    where that is among them."""
+    """Return where the place before each one is found, the last one before the first; of
+    ``places``, where that is among them."""
     if places is None:
         return np.arange(-1, extent - 1)
     return np.searchsorted(places, (places - 1) % extent).clip(max=places.size - 1)
 
 
 def _shown(looked_at: Sample, spread: Spread) -> tuple[list[float], list[bool]]:
-    """The share of each mistake that must show, in the least telling of the draws in which it does;
-    and which operand's finer mistakes show in any."""
+    """Return the share of each mistake that must show, in the least telling of the draws in which
+    it does; and which operand's finer mistakes show in any."""
     program = looked_at.program
     few = sum(output.size for output in program.outputs) < FEW
     coarse: list[float] = []
@@ -172,14 +172,15 @@ def _shown(looked_at: Sample, spread: Spread) -> tuple[list[float], list[bool]]:
 
 
 def _rows(program: Program) -> Rows | None:
-    """The ones at which mistakes are looked for; None for all."""
+    """Return the ones at which mistakes are looked for; None for all."""
     row = points(program, {**program.extent, **dict.fromkeys(row_axes(program), 1)})
     most = max(SAMPLE, min(ROWS * row, LARGE_SAMPLE))
     return sample(program, most, np.random.default_rng(SEEDS[0]))
 
 
 def _places(program: Program, rows: Rows | None) -> dict[str, Places]:
-    """Where operands are needed for these rows, and for mistakes that read the place before."""
+    """Return where operands are needed for these rows, and for mistakes that read the place
+    before."""
     wanted: dict[str, Places] = {}
     for name, places in places_read(program, rows or Rows()).items():
         shape = program.operand[name].shape
@@ -199,12 +200,12 @@ class Sample:
 
     @staticmethod
     def of(program: Program) -> Sample:
-        """The rows at which mistakes are looked for, of which no inputs are drawn yet."""
+        """Return the rows at which mistakes are looked for, of which no inputs are drawn yet."""
         rows = _rows(program)
         return Sample(program, rows, _places(program, rows), {})
 
     def drawn(self, seed: int, spread: Spread) -> Sample:
-        """With inputs of which nothing is drawn but what is needed."""
+        """Return the sample with inputs of which only what is needed is drawn."""
         return replace(self, inputs=draw(self.program, seed, spread, self.places))
 
     def judged(self, program: Program, spread: Spread) -> Bounds:
@@ -221,7 +222,7 @@ class Sample:
         return _coarse(self.program, reached(self.program, self.rows or Rows()))
 
     def coarse(self) -> Iterator[float]:
-        """The share of each of them."""
+        """Return the share of each of them."""
         return self._shares(self.mistakes())
 
     def fine(self, operand: Operand) -> Iterator[float]:
@@ -251,7 +252,7 @@ class Sample:
 
 
 def _share(wrong: Bounds, right: Bounds) -> float:
-    """How many of the elements are not in both, whatever the rounding."""
+    """Return how many of the elements are not in both, whatever the rounding."""
     (low, high), (least, greatest) = wrong, right
     apart = (low > greatest) | (high < least) | (np.isnan(low) != np.isnan(least))
     anything = (least == -np.inf) & (greatest == np.inf)
@@ -259,7 +260,7 @@ def _share(wrong: Bounds, right: Bounds) -> float:
 
 
 def _spreads(program: Program, usual: Spread | None) -> Iterator[Spread]:
-    """From the usual one outwards, as far as the first operand's dtype has room."""
+    """Yield spreads from the usual one outwards, as far as the first operand's dtype has room."""
     if usual is not None:
         yield usual
     operand = next((o for o in program.operands if o.drawn is None), None)

@@ -36,7 +36,7 @@ from tilewright.spaces.workloads.workload import Workload
 SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 24
 """Points of the largest stage that the host evaluates for a draw, and for a final comparison."""
 POINT_SECONDS = 0.25e-6
-"""For one of these points."""
+"""Seconds for one of these points."""
 PIECE = 1 << 16
 """Points evaluated at a time."""
 ATTEMPTS = 16
@@ -67,7 +67,7 @@ class ProgramDraw:
         return program_of(self.workload)
 
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
-        """The least and greatest values of each output; infinite where anything may be."""
+        """Return the least and greatest values of each output; infinite where anything may be."""
         program, out = self.program, dict(out or {})
         for output in self.workload.outputs:
             kind = bounds_dtype(output).numpy
@@ -85,7 +85,7 @@ class ProgramDraw:
         return out
 
     def _pieces(self) -> Iterator[Rows]:
-        """The rows in parts of :data:`PIECE` points."""
+        """Yield the rows in parts of :data:`PIECE` points."""
         program = self.program
         sizes = sizes_of_rows(program, PIECE, row_axes(program), kept=1)
         which = {axis: np.arange(program.extent[axis]) for axis in row_axes(program)}
@@ -130,7 +130,7 @@ class ProgramInputs:
         self._first = self._drawn(np.random.default_rng(seed), None) if self._kept else None
 
     def draw(self, seed: int, final: bool = False) -> ProgramDraw:
-        """Other inputs; the same ones as before in a search, where they cost too much."""
+        """Return other inputs; the same ones as before in a search, where they cost too much."""
         if self._first is not None and not final:
             return self._first
         generator = np.random.default_rng(seed)
@@ -139,7 +139,7 @@ class ProgramInputs:
         return self._drawn(generator, rows)
 
     def _drawn(self, generator: np.random.Generator, rows: Rows | None) -> ProgramDraw:
-        """The most telling of some draws; of one, where each is."""
+        """Return the most telling of some draws; of one, where each is."""
         program, spread = self.workload.program, self._telling.spread
         if self._telling.is_sure(program):
             inputs = draw(program, int(generator.integers(2**63)), spread)
@@ -172,7 +172,7 @@ def evaluation_bytes(program: Program) -> int:
 
 
 def _place(program: Program, name: str, rows: Rows) -> tuple[np.ndarray, ...]:
-    """Where the rows are in an output."""
+    """Return where the rows are in an output."""
     stage = program.stage[name]
     values = rows.values(program, stage)
     return np.ix_(*(values[axis] for axis in stage.axes))

@@ -39,7 +39,7 @@ def _points(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
 
 
 def _arrays(stage: Stage, sizes: Mapping[str, int]) -> list[int]:
-    """The points of a stage and of each factor of its body."""
+    """Return the points of a stage and of each factor of its body."""
     found = [prod(sizes[axis] for axis in stage.axes)]
     for factor in factors(stage.body):
         size = prod(sizes[axis] for axis in factor.axes)
@@ -73,7 +73,7 @@ def _all_points(program: Program, sizes: Mapping[str, int]) -> int:
 def sample(
     program: Program, most: int, generator: np.random.Generator, one_axis: bool = False
 ) -> Rows | None:
-    """Rows of ``most`` points, but one at least; None for all of them. Along the
+    """Return the rows of ``most`` points, but one at least; None for all of them. Along the
     :func:`row_axis` alone, if ``one_axis``."""
     axes = [a for a in [row_axis(program)] if a] if one_axis else row_axes(program)
     if not axes or points(program) <= most:

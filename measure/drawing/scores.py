@@ -43,7 +43,7 @@ class Scores:
     over: int
 
     def deviation(self, judge: Judge, spread: Spread) -> float:
-        """The standard deviation of the scores of a row, in the median of all rows."""
+        """Return the standard deviation of the scores of a row, in the median of all rows."""
         low, high = judge(self.program, spread)
         middle = np.asarray(low, np.float64) / 2 + np.asarray(high, np.float64) / 2
         rows = middle.reshape((*middle.shape[: middle.ndim - self.over], -1))
@@ -54,7 +54,7 @@ class Scores:
 
 
 def scores_of(program: Program) -> Scores | None:
-    """The first ones of a program; None if it has none."""
+    """Return the first ones of a program; None if it has none."""
     for number, stage in enumerate(program.stages):
         for call in _exponentials(program, stage):
             axes = (*stage.axes, *stage.over)
@@ -80,9 +80,9 @@ def is_exponential(node: Expression) -> bool:
 
 
 def apart(program: Program, wanted: float, judge: Judge, begin: Spread = ANY) -> Spread | None:
-    """A spread by which scores have about the ``wanted`` standard deviation; None if the program
-    has no scores, or none that an operand sets so far apart. Scales are tried from the one on that
-    is to ``begin`` with."""
+    """Return a spread by which scores have about the ``wanted`` standard deviation; None if the
+    program has no scores, or none that an operand sets so far apart. Scales are tried from the one
+    on that is to ``begin`` with."""
     scores = scores_of(program)
     if scores is None:
         return None
@@ -98,7 +98,7 @@ def apart(program: Program, wanted: float, judge: Judge, begin: Spread = ANY) ->
 def _scaled(
     scores: Scores, operand: Operand, wanted: float, judge: Judge, scale: float
 ) -> Spread | None:
-    """By secants of the logarithms, as scores grow by some power of the scale."""
+    """Find a scale by secants of the logarithms, as scores grow by some power of the scale."""
     (least, most), power = (2.0**power for power in powers(operand.dtype)), 1.0
     before: tuple[float, float] | None = None
     for _ in range(STEPS):

@@ -51,7 +51,7 @@ class Shift:
     def applied(
         self, inputs: Mapping[str, np.ndarray], known: Mapping[str, Places] | None = None
     ) -> dict[str, np.ndarray]:
-        """Other values of the operand, which is ``known`` at some places alone."""
+        """Return other values of the operand, which is ``known`` at some places alone."""
         values = inputs[self.operand.name]
         mean, scale = np.asarray(self.mean), np.asarray(self.scale)
         if self.rows is not None:
@@ -68,7 +68,7 @@ class Shift:
     def _places(
         self, dimension: int, values: np.ndarray, known: Mapping[str, Places] | None
     ) -> np.ndarray:
-        """The numbers of the places along a dimension, to be broadcast."""
+        """Return the numbers of the places along a dimension, to be broadcast."""
         every = np.arange(self.operand.shape[dimension])
         places = (known or {}).get(self.operand.name, {}).get(dimension, every)
         return places.reshape([-1 if d == dimension else 1 for d in range(values.ndim)])
@@ -108,8 +108,8 @@ def _by_place(own: Slices) -> Iterator[Shift]:
 
 
 def _apart(program: Program, operand: Operand) -> Iterator[Shift]:
-    """One element apart from many equal ones, which together weigh as much: the first, or last of
-    those whose scores are compared."""
+    """Yield one element apart from many equal ones, which together weigh as much: the first, or
+    last of those whose scores are compared."""
     scores = scores_of(program)
     compared = scores.program.stages[-1].axes[-scores.over :] if scores else ()
     every = [

@@ -39,9 +39,9 @@ class Slices:
         generator: np.random.Generator,
         places: Places | None = None,
     ) -> np.ndarray:
-        """The operand's ``values`` with a kind for each slice, in turn from the ``first`` on; when
-        all have had their turn, in another order. Slices that lie at none of the ``places`` are
-        left as they are.
+        """Return the operand's ``values`` with a kind for each slice, in turn from the ``first``
+        on; when all have had their turn, in another order. Slices that lie at none of the
+        ``places`` are left as they are.
         """
         others = tuple(d for d in range(values.ndim) if d not in self.along)
         order = (*self.along, *others)
@@ -79,12 +79,12 @@ def _is_small(operand: Operand) -> bool:
 
 
 def turns(count: int, kinds: int) -> int:
-    """Draws in which so many slices have all kinds, or :data:`TURNS`."""
+    """Return the draws in which so many slices have all kinds, or :data:`TURNS`."""
     return min(TURNS, -(-kinds // max(count, 1)))
 
 
 def _along(program: Program, operand: Operand, rows: set[str]) -> tuple[int, ...]:
-    """The dimensions at which it is read by an axis of ``rows`` alone."""
+    """Return the dimensions at which it is read by an axis of ``rows`` alone."""
     own = [
         read
         for stage in program.stages

@@ -43,7 +43,8 @@ Kind = Callable[[], np.ndarray]
 def with_other_tables(
     draw: Draw, most: int = FINAL_POINTS // SHARE, one_axis: bool = False
 ) -> Iterator[Draw]:
-    """The same problem with tables of every kind, one after the other; none if it has no table.
+    """Yield the same problem with tables of every kind, one after the other; none if it has no
+    table.
 
     Each is judged at so many points at ``most``, along one axis alone where that is wanted (as
     :func:`measure.drawing.sampling.sample` takes them).
@@ -72,8 +73,9 @@ def _most(kinds: Sequence[tuple[Operand, list[Kind]]]) -> int:
 
 
 def corners(most: int) -> list[int]:
-    """Sizes from 0 to ``most`` at which code for tiles changes, those first that matter most: none
-    and all, small ones, and those about powers of two, which are the sizes of large tiles."""
+    """Return the sizes from 0 to ``most`` at which code for tiles changes, those first that matter
+    most: none and all, small ones, and those about powers of two, which are the sizes of large
+    tiles."""
     powers = [2**k for k in range(SHORT.bit_length() - 1, most.bit_length() + 1)]
     about = [size for power in powers for size in (power, power - 1, power + 1)]
     small = list(range(2, SHORT))
@@ -94,7 +96,8 @@ def _kinds_of_tables(program: Program) -> list[tuple[Operand, list[Kind]]]:
 
 
 def _choosing_terms(program: Program) -> set[str]:
-    """The arrays that choose factors of a sum's terms, and may choose one for several terms."""
+    """Return the arrays that choose factors of a sum's terms, and may choose one for several
+    terms."""
     return {
         name
         for stage in program.stages
@@ -105,8 +108,8 @@ def _choosing_terms(program: Program) -> set[str]:
 
 
 def _sorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
-    """All rows in the first segment; all in the last; a row each; none in the first and last; and
-    segments of many sizes."""
+    """Return all rows in the first segment; all in the last; a row each; none in the first and
+    last; and segments of many sizes."""
     row, last = np.arange(table.size), entries.below - 1
     packed = _packed(table.size, entries.below)
     return [
@@ -119,8 +122,8 @@ def _sorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
 
 
 def _packed(rows: int, segments: int) -> list[list[int]]:
-    """Lengths of segments that hold so many rows together, in several tables: first those that
-    fall, next those that rise, and so on."""
+    """Return the lengths of segments that hold so many rows together, in several tables: first
+    those that fall, next those that rise, and so on."""
     packed: list[list[int]] = []
     for length in corners(rows):
         room = (own for own in packed if len(own) < segments - 1 and sum(own) + length <= rows)
@@ -136,18 +139,18 @@ def _packed(rows: int, segments: int) -> list[list[int]]:
 
 
 def _segments(lengths: Sequence[int], below: int) -> Kind:
-    """Segments of these lengths, and the empty ones between them."""
+    """Return the segments of these lengths, and the empty ones between them."""
     return lambda: np.repeat(np.arange(len(lengths)) * below // len(lengths), lengths)
 
 
 def _steady_kinds(table: Operand, entries: Entries) -> list[Kind]:
-    """Entries that rise, and that fall."""
+    """Return the entries that rise, and that fall."""
     row, last = np.arange(table.size), entries.below - 1
     return [lambda: row % entries.below, lambda: last - row % entries.below]
 
 
 def _unsorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
-    """All the least, or the greatest; entries that rise, that fall, and of many sizes."""
+    """Return all the least, or the greatest; entries that rise, that fall, and of many sizes."""
     row, last = np.arange(table.size), entries.below - 1
     sizes = np.array(corners(last))
     tables = min(MOST, ceil(len(sizes) / table.size))
@@ -166,8 +169,8 @@ def _in_turn(sizes: np.ndarray, places: np.ndarray) -> Kind:
 def _telling_rows(
     program: Program, rows: Rows, given: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Values of axes along which tables are read: as many as ``rows`` has, but those first at which
-    segments end, or that have an entry of many sizes."""
+    """Return the values of axes along which tables are read: as many as ``rows`` has, but those
+    first at which segments end, or that have an entry of many sizes."""
     found = {}
     for stage in program.stages:
         for read in reads(program, stage):
@@ -186,7 +189,8 @@ def _first_rows(table: Operand, entries: np.ndarray, dimension: int) -> np.ndarr
 
 
 def _preferred(values: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """As many as there are ``values``, three of four at most from those that come ``first``."""
+    """Return as many as there are ``values``, three of four at most from those that come
+    ``first``."""
     chosen = first[: values.size - values.size // 4]
     others = np.setdiff1d(values, chosen)
     few = np.linspace(0, others.size - 1, values.size - chosen.size).round().astype(int)

@@ -89,7 +89,8 @@ class CachedFile:
         return content
 
     def program(self, make: Callable[[], bytes]) -> Path:
-        """The path of this file as a program that is whole and may be run, by ``make`` if needed.
+        """Return the path of this file as a program that is whole and may be run, by ``make`` if
+        needed.
 
         Raises :class:`InputError` where it cannot be kept or run.
         """

@@ -25,7 +25,8 @@ FOLDER_MODE = 0o775  # less what the umask takes: never for everybody to write
 
 
 def cache_directory(kind: str) -> Path:
-    """The folder for cached files of a kind, under the user's cache directory; made if missing.
+    """Return the folder for cached files of a kind, under the user's cache directory; made if
+    missing.
 
     Raises :class:`InputError` if that is not possible, or if it is nobody's to trust.
     """

@@ -19,8 +19,8 @@ _numbers = count(1)
 
 @contextmanager
 def sealed_file(content: bytes) -> Iterator[str]:
-    """The path of a file that holds ``content`` and lives in memory, for as long as the context;
-    what was mapped from it stays mapped. No other call has given the same path."""
+    """Give the path of a file that holds ``content`` and lives in memory, for as long as the
+    context; what was mapped from it stays mapped. No other call has given the same path."""
     descriptor = os.memfd_create("tilewright", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         with open(descriptor, "wb", closefd=False) as file:
@@ -32,7 +32,7 @@ def sealed_file(content: bytes) -> Iterator[str]:
 
 
 def _unique(entry: str) -> str:
-    """The path of an entry of this process's folder in /proc, spelled as never before.
+    """Return the path of an entry of this process's folder in /proc, spelled as never before.
 
     Descriptors are used again, and the dynamic linker takes a path that it has met for the
     library that it loaded from there. So the digits of a number are spelled into each path, as

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 STALLED = Path("/proc/pressure/cpu")
-"""Since Linux 4.20: how long some process was ready to run and had no processor."""
+"""The file that says, since Linux 4.20, how long some process was ready to run and had no
+processor."""
 _TOTAL = re.compile(r"^some .*total=(\d+)", re.MULTILINE)
 
 
@@ -19,8 +20,8 @@ class Pressure:
         self._began, self._stalled = time.monotonic(), _stalled_seconds()
 
     def share(self) -> float | None:
-        """The share of the time since then in which some process waited for a processor; None where
-        the system does not tell."""
+        """Return the share of the time since then in which some process waited for a processor;
+        None where the system does not tell."""
         now, seconds = _stalled_seconds(), time.monotonic() - self._began
         if now is None or self._stalled is None or seconds <= 0:
             return None

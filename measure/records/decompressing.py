@@ -33,7 +33,7 @@ _PIECE = 1 << 17
 
 @contextmanager
 def decompressed(path: Path) -> Iterator[BufferedIOBase]:
-    """A file opened for reading, through gzip if it is compressed.
+    """Open a file for reading, through gzip if it is compressed.
 
     :class:`InputError` for a file that cannot be read, that is no whole file of gzip, or that
     unpacks to more than the limits.
@@ -52,8 +52,8 @@ def decompressed(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def lines(path: Path, file: BufferedIOBase, first: int) -> Iterator[tuple[int, bytes]]:
-    """The remaining lines of an open file with their numbers, of which ``first`` is the first;
-    :class:`InputError` for one that is too long."""
+    """Yield the remaining lines of an open file with their numbers, of which ``first`` is the
+    first; :class:`InputError` for one that is too long."""
     for number in count(first):
         line = file.readline(LONGEST_LINE + 1)
         if len(line) > LONGEST_LINE:
@@ -74,7 +74,7 @@ class _Limited(RawIOBase):
         self._count = 0
 
     def readable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -36,44 +36,44 @@ class Fields:
             raise InputError(f"field {name!r} is missing") from None
 
     def text(self, name: str) -> str:
-        """A string that can be printed, of a reasonable length."""
+        """Return a string that can be printed, of a reasonable length."""
         value = self.take(name)
         return str(value) if is_plain(value) else self._refuse(name, value, "printable text")
 
     def prose(self, name: str) -> str:
-        """A string that others wrote for people: spelled out, and cut off where it goes on and
-        on, instead of refused."""
+        """Return a string that others wrote for people: spelled out, and cut off where it goes on
+        and on, instead of refused."""
         value = self.take(name)
         return prose(value) if isinstance(value, str) else self._refuse(name, value, "text")
 
     def choice(self, name: str, allowed: Collection[str]) -> str:
-        """One of the strings ``allowed``."""
+        """Return one of the strings ``allowed``."""
         value = self.take(name)
         known = isinstance(value, str) and value in allowed
         return value if known else self._refuse(name, value, ", ".join(allowed))
 
     def flag(self, name: str) -> bool:
-        """True or false."""
+        """Return True or false."""
         value = self.take(name)
         return value if isinstance(value, bool) else self._refuse(name, value, "true, false")
 
     def integer(self, name: str) -> int:
-        """A whole number of 64 bits."""
+        """Return a whole number of 64 bits."""
         value = self.take(name)
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST:
             return value
         return self._refuse(name, value, "a whole number of 64 bits")
 
     def number(self, name: str, least: float = -math.inf) -> float:
-        """A finite number that is not below ``least``; zero has no sign, since not every database
-        keeps it."""
+        """Return a finite number that is not below ``least``; zero has no sign, since not every
+        database keeps it."""
         value = self.take(name)
         if _finite(value) and value >= least:
             return float(value) + 0.0
         return self._refuse(name, value, f"a number{_from(least)}")
 
     def optional(self, name: str, least: float = -math.inf) -> float | None:
-        """A finite number above ``least``, or null."""
+        """Return a finite number above ``least``, or null."""
         value = self.take(name)
         if value is None or (_finite(value) and value > least):
             return None if value is None else float(value) + 0.0
@@ -81,21 +81,21 @@ class Fields:
         return self._refuse(name, value, f"a number{above}, or null")
 
     def numbers(self, name: str, least: float = -math.inf) -> tuple[float, ...]:
-        """A list of finite numbers, none of them below ``least``."""
+        """Return a list of finite numbers, none of them below ``least``."""
         value = self.take(name)
         if isinstance(value, _LISTS) and all(_finite(v) and v >= least for v in value):
             return tuple(map(float, value))
         return self._refuse(name, value, f"a list of numbers{_from(least)}")
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """A JSON object."""
+        """Return a JSON object."""
         value = self.take(name)
         if type(value) is dict or isinstance(value, Mapping):
             return dict(value)
         return self._refuse(name, value, "an object")
 
     def description(self, name: str) -> dict[str, Any]:
-        """A JSON object whose texts can be printed and whose numbers are of 64 bits."""
+        """Return a JSON object whose texts can be printed and whose numbers are of 64 bits."""
         value = self.mapping(name)
         self._check_parts(name, (value,))
         return value

@@ -46,7 +46,7 @@ def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> i
 
 
 def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int, Run | Record]]:
-    """The runs and records of a file with the numbers of their lines.
+    """Yield the runs and records of a file with the numbers of their lines.
 
     ``report`` is told in words of a torn last line.
 
@@ -64,8 +64,8 @@ def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int
 
 @contextmanager
 def numbered_lines(path: Path) -> Iterator[tuple[int, Iterator[tuple[int, bytes]]]]:
-    """The version of a file's format, and its lines after the first with their numbers; raises as
-    :func:`read_lines` does, but for what the lines hold."""
+    """Give the version of a file's format, and its lines after the first with their numbers; raises
+    as :func:`read_lines` does, but for what the lines hold."""
     with decompressed(path) as file:
         version = _check_header(path, file.readline(1 << 12))
         yield version, lines(path, file, 2)
@@ -105,8 +105,8 @@ def _read_line(data: Any, version: int) -> Run | Record:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The JSON value that ``text`` holds; :class:`InputError` if it is none, NaN included, or nests
-    too deep."""
+    """Return the JSON value that ``text`` holds; :class:`InputError` if it is none, NaN included,
+    or nests too deep."""
     try:
         text = text if isinstance(text, str) else str(text, "utf-8")
         value = _DECODER.decode(text)
@@ -127,7 +127,7 @@ def _nests_deep(value: Any) -> bool:
 
 
 def _inside(value: Any) -> Iterable[Any]:
-    """The values in a JSON value."""
+    """Return the values in a JSON value."""
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
@@ -145,7 +145,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _check_header(path: Path, line: bytes) -> int:
-    """The version of the format."""
+    """Return the version of the format."""
     try:
         header = parse_json(line)
     except InputError:

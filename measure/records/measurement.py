@@ -72,7 +72,7 @@ class Job:
 
 
 def new_job_id() -> str:
-    """An id that no other job has."""
+    """Return an id that no other job has."""
     return secrets.token_hex(8)
 
 

@@ -64,7 +64,7 @@ class Ranking:
             self.add(attempt)
 
     def __len__(self) -> int:
-        """The number of schedules that may win, as far as they are kept."""
+        """Return the number of schedules that may win, as far as they are kept."""
         return len(self._standing)
 
     @property

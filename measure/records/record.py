@@ -72,7 +72,7 @@ class Record:
         return hashlib.sha256(canonical_json(words).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """The record as a JSON object; :func:`record_from_json` reads it back unchanged."""
+        """Return the record as a JSON object; :func:`record_from_json` reads it back unchanged."""
         described = {"workload": self.workload.to_json(), "target": self.target.to_json()}
         return described | self.own_json()
 
@@ -90,13 +90,13 @@ class Record:
 
 
 def record_from_json(data: object) -> Record:
-    """The record that :meth:`Record.to_json` described; :class:`InputError` if malformed."""
+    """Return the record that :meth:`Record.to_json` described; :class:`InputError` if malformed."""
     fields = Fields(data)
     return _record(described_workload(fields), described_target(fields), fields)
 
 
 def record_of(workload: Workload, target: Target, own: object, id: int | None = None) -> Record:
-    """The record of a workload and target that :meth:`Record.own_json` described;
+    """Return the record of a workload and target that :meth:`Record.own_json` described;
     :class:`InputError` if malformed."""
     return _record(workload, target, Fields(own), id)
 
@@ -118,7 +118,8 @@ def _record(workload: Workload, target: Target, fields: Fields, id: int | None =
 
 
 def measurement_to_json(m: Measurement) -> dict[str, Any]:
-    """A measurement as a JSON object; :func:`measurement_from_json` reads it back unchanged."""
+    """Return a measurement as a JSON object; :func:`measurement_from_json` reads it back
+    unchanged."""
     place = m.place
     return {
         "schedule": m.schedule.to_json(),
@@ -139,7 +140,7 @@ def measurement_to_json(m: Measurement) -> dict[str, Any]:
 
 
 def measurement_from_json(data: object) -> Measurement:
-    """The measurement that :func:`measurement_to_json` described; :class:`InputError` if
+    """Return the measurement that :func:`measurement_to_json` described; :class:`InputError` if
     malformed."""
     fields = Fields(data)
     measurement = _measurement(fields)

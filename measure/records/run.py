@@ -63,7 +63,7 @@ class Run:
     library_seconds: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The run as a JSON object; :func:`run_from_json` reads it back unchanged."""
+        """Return the run as a JSON object; :func:`run_from_json` reads it back unchanged."""
         return {
             "key": self.key,
             "workload": self.workload.to_json(),
@@ -83,7 +83,7 @@ class Run:
 
 
 def run_from_json(data: object) -> Run:
-    """The run that :meth:`Run.to_json` described; :class:`InputError` if malformed."""
+    """Return the run that :meth:`Run.to_json` described; :class:`InputError` if malformed."""
     fields = Fields(data)
     run = Run(
         key=fields.text("key"),

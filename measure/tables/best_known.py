@@ -46,7 +46,7 @@ _Versions = BindParameter[Any] | None
 def best_row(
     connection: Connection, workload: Workload, target: Target, versions: Collection[str] | None
 ) -> Row[Any] | None:
-    """The best attempt of a workload on a target, without the descriptions of these two; of
+    """Return the best attempt of a workload on a target, without the descriptions of these two; of
     schedules of these ``versions`` of templates if they are given."""
     query = _best(versions is not None)
     return connection.execute(query, asked(workload, target, versions)).first()
@@ -73,13 +73,13 @@ def rankings(
 def asked(
     workload: Workload, target: Target, versions: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """The parameters of a query about ``KEYS_ASKED``."""
+    """Return the parameters of a query about ``KEYS_ASKED``."""
     keys: dict[str, Any] = {"workload": workload.key, "target": target.fingerprint}
     return keys if versions is None else keys | {"versions": list(versions)}
 
 
 def best_of(pair: Any, comparison: Any, versions: _Versions = None) -> ScalarSelect[int]:
-    """The id of the best attempt of a pair: the better one of the two rankings' first.
+    """Return the id of the best attempt of a pair: the better one of the two rankings' first.
 
     ``comparison`` is the row of its last comparison; both may be columns of an outer query.
     """
@@ -98,7 +98,7 @@ def best_of(pair: Any, comparison: Any, versions: _Versions = None) -> ScalarSel
 
 
 def last_comparison(pair: Any, versions: _Versions = None) -> ScalarSelect[int]:
-    """The last row of a pair's last comparison; null if there was none."""
+    """Return the last row of a pair's last comparison; null if there was none."""
     final = measurements.alias("final")
     query = select(func.max(final.c.id)).where(final.c.pair_id == pair, *compared(final))
     query = query.where(*_of_versions(final, versions)).correlate_except(final)
@@ -106,7 +106,7 @@ def last_comparison(pair: Any, versions: _Versions = None) -> ScalarSelect[int]:
 
 
 def compared(table: Any) -> tuple[ColumnElement[bool], ...]:
-    """True of an attempt of a comparison that counts."""
+    """Return True of an attempt of a comparison that counts."""
     # no parameter, so that the index comparisons serves
     final: ColumnElement[str] = literal_column(f"'{FINAL}'")
     ok = table.c.status == str(Status.OK)
@@ -175,7 +175,8 @@ _PAIR = (
 
 @cache
 def _best(of_versions: bool) -> Select[Any]:
-    """The best attempt of the keys ``workload`` and ``target``, see :func:`ranking_queries`."""
+    """Return the best attempt of the keys ``workload`` and ``target``, see
+    :func:`ranking_queries`."""
     versions = _VERSIONS if of_versions else None
     best = best_of(_PAIR, last_comparison(_PAIR, versions), versions)
     return select(*_OWN).where(measurements.c.id == best)

@@ -25,7 +25,7 @@ _NEW = {
 
 
 def own_version(space_version: str, template: str) -> str:
-    """The version of ``template`` among those of a space, such as ``mma.1``."""
+    """Return the version of ``template`` among those of a space, such as ``mma.1``."""
     words = [word for word in space_version.split(",") if word.rpartition(".")[0] == template]
     return words[0] if words else f"{template}.{UNKNOWN_VERSION}"
 
@@ -43,7 +43,8 @@ def may_be_the_machine(error_kind: str | None, error_text: str, has_epilogue: bo
 
 
 def present_form(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of format 1 as one of today; what is malformed in it stays for others to find."""
+    """Return a record of format 1 as one of today; what is malformed in it stays for others to
+    find."""
     record = {**data, **_NEW}
     schedule, workload = record.get("schedule"), record.get("workload")
     if "session" in record:
@@ -61,14 +62,14 @@ def present_form(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def present_names(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of up to format 3 with today's names of decisions."""
+    """Return a record of up to format 3 with today's names of decisions."""
     if "schedule" not in data:
         return dict(data)
     return {**data, "schedule": present_schedule(data["schedule"])}
 
 
 def present_run(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A run of format 2 as one of today: there its configuration was its budget alone."""
+    """Return a run of format 2 as one of today: there its configuration was its budget alone."""
     run = dict(data)
     if "budget" in run:
         run["configuration"] = run.pop("budget")

@@ -38,7 +38,7 @@ Part = TypeVar("Part")
 
 
 def pieces(parts: Iterable[Part], size: int = PIECE) -> Iterator[list[Part]]:
-    """All of ``parts``, at most ``size`` at a time."""
+    """Yield all of ``parts``, at most ``size`` at a time."""
     rest = iter(parts)
     while piece := list(islice(rest, size)):
         yield piece
@@ -129,7 +129,7 @@ def _pair(part: Pair | Run) -> Key:
 
 
 def _pair_ids(connection: Connection, parts: Iterable[Pair | Run]) -> dict[Key, int]:
-    """The ids of the pairs that these are of, by the keys of their workloads and targets."""
+    """Return the ids of the pairs that these are of, by the keys of their workloads and targets."""
     found = {_pair(part): part for part in parts}
     ids: dict[Key, int] = {}
     for piece in pieces(found):
@@ -185,8 +185,8 @@ def _ids(
     things: Mapping[Key, Part],
     to_row: Callable[[Part], Row],
 ) -> dict[Key, int]:
-    """The ids of the rows that have these keys in ``columns``; missing rows are made of the things
-    that the keys are of."""
+    """Return the ids of the rows that have these keys in ``columns``; missing rows are made of the
+    things that the keys are of."""
     ids = _known_ids(connection, columns, things)
     missing = sorted(things.keys() - ids.keys())
     statement = _insert(connection, columns[0].table)
@@ -197,7 +197,8 @@ def _ids(
 
 
 def _insert(connection: Connection, table: Any) -> Any:
-    """An insertion in the database's own dialect, which knows conflicts; no other is loaded."""
+    """Return an insertion in the database's own dialect, which knows conflicts; no other is
+    loaded."""
     return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
 
 
@@ -213,8 +214,8 @@ def _known_ids(
 
 
 def _among(columns: Sequence[Column[Any]], keys: Sequence[Key]) -> ColumnElement[bool]:
-    """True of rows with one of these keys, and of few others; each column has an index to use, as
-    SQLite has none for whole keys in a list."""
+    """Return True of rows with one of these keys, and of few others; each column has an index to
+    use, as SQLite has none for whole keys in a list."""
     values = zip(*keys, strict=True)
     return and_(*(c.in_(set(own)) for c, own in zip(columns, values, strict=True)))
 

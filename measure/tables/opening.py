@@ -17,7 +17,8 @@ _LOCK = 0x74696C65  # any number, the same in every version: one process migrate
 
 
 def open_engine(location: str | Path, create: bool = True) -> Engine:
-    """The engine of the database at a path (SQLite) or SQLAlchemy URL, at the present schema.
+    """Return the engine of the database at a path (SQLite) or SQLAlchemy URL, at the present
+    schema.
 
     It is in use until it is released.
 
@@ -47,7 +48,7 @@ def _opened(location: str | Path, create: bool) -> Engine:
 
 
 def _read_only(url: URL) -> Engine:
-    """The engine of an SQLite file where nothing can be written.
+    """Return the engine of an SQLite file where nothing can be written.
 
     Readers beside a writer see what it writes. Where there is none the file does not change, and
     SQLite can do without the files that it keeps beside it.
@@ -139,7 +140,7 @@ def _write_ahead(engine: Engine) -> None:
 
 
 def _version(engine: Engine, connection: Connection, create: bool) -> str | None:
-    """The schema's revision, None for an empty database; :class:`InputError` if foreign."""
+    """Return the schema's revision, None for an empty database; :class:`InputError` if foreign."""
     tables = inspect(connection).get_table_names()
     if VERSION_TABLE in tables:
         _refuse_programs(engine, connection)

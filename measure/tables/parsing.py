@@ -57,14 +57,14 @@ class Chunk:
     malformed: str = ""
 
     def held(self) -> tuple[list[Run], list[tuple[Pair, Row]]]:
-        """The runs, and the records' rows with what they are of."""
+        """Return the runs, and the records' rows with what they are of."""
         pairs = [_pair(*described) for described in self.pairs]
         rows = [(pairs[place], dict(zip(ROW, row, strict=True))) for place, *row in self.rows]
         return [run_from_json(run) for run in self.runs], rows
 
 
 def parsed(path: Path) -> Generator[Chunk]:
-    """All chunks of an export, in order, up to the first that is torn or malformed."""
+    """Yield all chunks of an export, in order, up to the first that is torn or malformed."""
     count = _processes(path)
     with ExitStack() as stack:
         parts: list[Iterator[Chunk]] = [_chunks(path, 0, 1)]
@@ -137,7 +137,7 @@ class _Reader:
 
 
 def _chunks(path: Path, part: int, parts: int) -> Iterator[Chunk]:
-    """Every ``parts``-th chunk of an export, from number ``part`` on."""
+    """Yield every ``parts``-th chunk of an export, from number ``part`` on."""
     chunk = _Parsing()
     try:
         with numbered_lines(path) as (version, lines):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def records_query(workload: Workload | None = None, target: Target | None = None) -> Select[Any]:
-    """All records, of one workload or target or of all."""
+    """Return all records, of one workload or target or of all."""
     query = _joined(select(*measurements.c["id", "schedule_digest", *COLUMNS]), measurements)
     if workload is not None:
         query = query.where(workloads.c.key == workload.key)
@@ -28,7 +28,7 @@ def records_query(workload: Workload | None = None, target: Target | None = None
 
 
 def runs_query(session: str | None = None) -> Select[Any]:
-    """All runs, or those of a session; a run's key is one, too."""
+    """Return all runs, or those of a session; a run's key is one, too."""
     query = _joined(select(*runs.c["id", *RUN_COLUMNS]), runs)
     if session is None:
         return query
@@ -36,7 +36,7 @@ def runs_query(session: str | None = None) -> Select[Any]:
 
 
 def trials(connection: Connection, workload: Workload, target: Target) -> int:
-    """The number of schedules tried."""
+    """Return the number of schedules tried."""
     return connection.execute(TRIALS, asked(workload, target)).scalar() or 0
 
 
@@ -60,8 +60,8 @@ def versions_query(workload: Workload | None, target: Target | None) -> Select[A
 
 
 def summaries_query(since: float | None = None) -> Select[Any]:
-    """The counts of each pair that there are attempts of (``since`` a Unix time, if one is given),
-    with how fast its best record is."""
+    """Return the counts of each pair that there are attempts of (``since`` a Unix time, if one is
+    given), with how fast its best record is."""
     last = (
         select(measurements.c.pair_id, func.max(measurements.c.id).label("comparison"))
         .where(*compared(measurements))
@@ -90,7 +90,7 @@ def summaries_query(since: float | None = None) -> Select[Any]:
 
 
 def pairs_query() -> Select[Any]:
-    """The descriptions of each pair that there are attempts of."""
+    """Return the descriptions of each pair that there are attempts of."""
     return (
         select(pairs.c.id, *_DESCRIPTION)
         .join(workloads, pairs.c.workload_id == workloads.c.id)
@@ -101,7 +101,7 @@ def pairs_query() -> Select[Any]:
 
 
 def _joined(query: Select[Any], table: Any) -> Select[Any]:
-    """Rows of ``table`` with the descriptions of their workload and target."""
+    """Return the rows of ``table`` with the descriptions of their workload and target."""
     return (
         query.add_columns(*_DESCRIPTION)
         .join(pairs, table.c.pair_id == pairs.c.id)

@@ -50,7 +50,7 @@ class Reader:
         )
 
     def records(self, rows: Rows) -> Iterator[Record]:
-        """The attempts in rows of ``measure.tables.rows.COLUMNS``."""
+        """Return the attempts in rows of ``measure.tables.rows.COLUMNS``."""
         return self._readable(rows, "record", lambda row: from_row(row._asdict()))
 
     def records_of(self, workload: Workload, target: Target, rows: Rows) -> Iterator[Record]:
@@ -62,7 +62,7 @@ class Reader:
     def ranked(
         self, workload: Workload, target: Target, in_full: Rows, passed_over: Rows
     ) -> Iterator[Record]:
-        """The right attempts of both rankings of a workload on a target
+        """Return the right attempts of both rankings of a workload on a target
         (``measure.tables.best_known.rankings``), best first."""
 
         def placed(rows: Rows, passed_over: bool) -> Iterator[tuple[Any, ...]]:
@@ -74,12 +74,12 @@ class Reader:
         return (record for *_, record in merged)
 
     def best_of(self, pairs: Iterable[int]) -> Iterator[Record]:
-        """The best record of each of these rows of ``pairs``, but for those whose best is doubted;
-        each is read when it is asked for."""
+        """Return the best record of each of these rows of ``pairs``, but for those whose best is
+        doubted; each is read when it is asked for."""
         return self.records(self._best_rows(pairs))
 
     def runs(self, rows: Rows) -> Iterator[Run]:
-        """The runs in rows of ``measure.tables.queries.runs_query``."""
+        """Return the runs in rows of ``measure.tables.queries.runs_query``."""
         return self._readable(rows, "run", lambda row: run_from_row(row._asdict()))
 
     def pairs(self, rows: Rows) -> Iterator[tuple[Workload, Target]]:
@@ -87,11 +87,12 @@ class Reader:
         return self._readable(rows, "group", lambda row: pair_from_row(row._asdict()))
 
     def summaries(self, rows: Rows) -> Iterator[Summary]:
-        """The summaries in rows of ``measure.tables.queries.summaries_query``."""
+        """Return the summaries in rows of ``measure.tables.queries.summaries_query``."""
         return self._readable(rows, "group", summary_from_row)
 
     def pages(self, query: Select[Any], id: Column[int]) -> Iterator[Row[Any]]:
-        """The rows of a query in the order of their ``id``; no transaction stays open between."""
+        """Yield the rows of a query in the order of their ``id``; no transaction stays open
+        between."""
         query, last = query.order_by(id).limit(PAGE_ROWS), 0
         while True:
             rows = self._fetched(query.where(id > last))

@@ -82,7 +82,8 @@ def attempt_seconds() -> float:
 
 
 def retried(work: Callable[Parameters, Found]) -> Callable[Parameters, Found]:
-    """``work``, which may be done twice, and is tried again where a database is unavailable."""
+    """Return ``work``, which may be done twice, and is tried again where a database is
+    unavailable."""
 
     @wraps(work)
     def tried(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Found:
@@ -122,7 +123,7 @@ class _Wait:
 
 
 def _allowed(error: UnavailableError, job: _Job | None) -> float:
-    """Seconds to wait in all."""
+    """Return the seconds to wait in all."""
     if isinstance(error, LockedError):
         return LOCKED_SECONDS
     return 0.0 if job is None else OUTAGE_SECONDS

@@ -49,8 +49,8 @@ RUN_COLUMNS = (*_RUN_PLAIN, *_RUN_JSON)
 
 
 def as_read(record: Record, recorded_at: float) -> Record:
-    """``record`` as it comes back from a database that keeps it at this Unix time, whatever kinds
-    of float or mapping it held.
+    """Return ``record`` as it comes back from a database that keeps it at this Unix time, whatever
+    kinds of float or mapping it held.
 
     Raises :class:`InputError` for one that could not be read back.
     """
@@ -60,7 +60,7 @@ def as_read(record: Record, recorded_at: float) -> Record:
 
 
 def to_row(record: Record) -> dict[str, Any]:
-    """The columns of a record that was read, but for the id of its workload and target."""
+    """Return the columns of a record that was read, but for the id of its workload and target."""
     made, schedule, proposal = record.measurement, record.schedule.key, record.proposal
     right = made.ok and made.score is not None
     return {
@@ -95,12 +95,14 @@ def to_row(record: Record) -> dict[str, Any]:
 
 
 def from_row(row: Mapping[str, Any]) -> Record:
-    """The record of a row joined with its workload and target; :class:`InputError` if malformed."""
+    """Return the record of a row joined with its workload and target; :class:`InputError` if
+    malformed."""
     return own_from_row(row, *pair_from_row(row))
 
 
 def pair_from_row(row: Mapping[str, Any]) -> tuple[Workload, Target]:
-    """The workload and target that a row is joined with; :class:`InputError` if malformed."""
+    """Return the workload and target that a row is joined with; :class:`InputError` if
+    malformed."""
     described = Fields({name: _parsed(row, name) for name in ("workload", "target")})
     workload, target = described_workload(described), described_target(described)
     if (workload.key, target.fingerprint) != (row["workload_key"], row["fingerprint"]):
@@ -109,7 +111,8 @@ def pair_from_row(row: Mapping[str, Any]) -> tuple[Workload, Target]:
 
 
 def own_from_row(row: Mapping[str, Any], workload: Workload, target: Target) -> Record:
-    """The record of a row that is of this workload and target; :class:`InputError` if malformed."""
+    """Return the record of a row that is of this workload and target; :class:`InputError` if
+    malformed."""
     data = {column: row[column] for column in PLAIN}
     data |= {column: _parsed(row, column) for column in JSON}
     data["place"] = {column: row[column] for column in PLACE}
@@ -123,12 +126,12 @@ def own_from_row(row: Mapping[str, Any], workload: Workload, target: Target) -> 
 
 @lru_cache(maxsize=64)
 def target_from_column(text: str) -> Target:
-    """The target of a row of ``targets``; :class:`InputError` if malformed."""
+    """Return the target of a row of ``targets``; :class:`InputError` if malformed."""
     return target_from_json(Fields({"target": parse_json(text)}).description("target"))
 
 
 def run_to_row(run: Run) -> dict[str, Any]:
-    """The columns of a run, but for the id of its workload and target.
+    """Return the columns of a run, but for the id of its workload and target.
 
     Raises :class:`InputError` for a run that could not be read back.
     """
@@ -141,7 +144,8 @@ def run_to_row(run: Run) -> dict[str, Any]:
 
 
 def run_from_row(row: Mapping[str, Any]) -> Run:
-    """The run of a row joined with its workload and target; :class:`InputError` if malformed."""
+    """Return the run of a row joined with its workload and target; :class:`InputError` if
+    malformed."""
     data = {column: row[column] for column in _RUN_PLAIN}
     data |= {column: _parsed(row, column) for column in (*_RUN_JSON, "workload", "target")}
     return run_from_json(data)
@@ -155,7 +159,7 @@ def _parsed(row: Mapping[str, Any], column: str) -> Any:
 
 
 def _numbers(finite: Sequence[float]) -> str:
-    """The JSON text of numbers that were read, as :func:`canonical_json` gives it."""
+    """Return the JSON text of numbers that were read, as :func:`canonical_json` gives it."""
     return f"[{','.join(map(repr, finite))}]"
 
 
@@ -165,7 +169,7 @@ def _digest(schedule: str) -> str:
 
 
 def _as_read(data: object, free: str) -> Any:
-    """``data`` as it comes back from a database, whatever kind of float or mapping it was.
+    """Return ``data`` as it comes back from a database, whatever kind of float or mapping it was.
 
     ``free`` names the part of it that callers fill as they like.
     """

@@ -33,7 +33,7 @@ class Summary:
     doubted: bool
 
     def to_json(self) -> dict[str, Any]:
-        """The summary as a JSON object."""
+        """Return the summary as a JSON object."""
         return {
             "workload": self.workload,
             "target": self.target.to_json(),
@@ -47,8 +47,8 @@ class Summary:
 
 
 def summary_from_row(row: Row[Any]) -> Summary:
-    """The summary in a row of ``measure.tables.queries.summaries_query``; :class:`InputError` if it
-    is malformed."""
+    """Return the summary in a row of ``measure.tables.queries.summaries_query``;
+    :class:`InputError` if it is malformed."""
     # unpacked, since thousands of rows are read: an attribute of a row takes its time
     trials, failures, lost, text, flops, fingerprint, description, id, score, doubted = tuple(row)
     counts = {"trials": trials, "failures": failures, "lost": lost}

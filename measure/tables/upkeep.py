@@ -34,7 +34,7 @@ class Stats:
 
 
 def stats(connection: Connection) -> Stats:
-    """The figures of an open database."""
+    """Return the figures of an open database."""
     rows = {t.name: connection.execute(select(func.count()).select_from(t)) for t in _TABLES}
     counts = {name: result.scalar_one() for name, result in rows.items()}
     totals = select(func.sum(pairs.c.failures), func.sum(pairs.c.lost))

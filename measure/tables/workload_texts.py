@@ -17,7 +17,8 @@ _QUERY = "SELECT text FROM workloads WHERE text LIKE ? ESCAPE '\\' ORDER BY id D
 
 
 def texts_of(path: Path, operator: str) -> list[str]:
-    """The texts of the latest workloads of an operator; none where they cannot be read at once."""
+    """Return the texts of the latest workloads of an operator; none where they cannot be read at
+    once."""
     if not path.is_file():
         return []
     pattern = operator.replace("\\", "\\\\").replace("_", "\\_").replace("%", "\\%") + " %"

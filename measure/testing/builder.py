@@ -16,15 +16,15 @@ class BuilderContract(ABC):
 
     @abstractmethod
     def make(self) -> Builder:
-        """A new builder."""
+        """Return a new builder."""
 
     @abstractmethod
     def good(self, name: str) -> Candidate:
-        """A candidate that builds; another name, another kernel."""
+        """Return a candidate that builds; another name, another kernel."""
 
     @abstractmethod
     def broken(self, name: str) -> Candidate:
-        """A candidate whose source the compiler refuses."""
+        """Return a candidate whose source the compiler refuses."""
 
     @pytest.fixture
     def builder(self) -> Iterator[Builder]:

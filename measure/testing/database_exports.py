@@ -49,7 +49,7 @@ class ExportsContract(DatabaseTests):
             assert {record.schedule["mc"] for record in other.records()} == {1, 2, 4}
 
     def test_an_export_of_several_spellings_is_imported_as_one_workload(self, database, tmp_path):
-        """As versions wrote it that knew a product by the text of its epilogue."""
+        """Import an export as versions wrote it that knew a product by the text of its epilogue."""
         self.put(database, measured(1, 1.0, at=1.0), measured(2, 1.0, at=2.0))
         database.export_jsonl(tmp_path / "two.jsonl")
         header, first, second = (tmp_path / "two.jsonl").read_text().splitlines()

@@ -112,7 +112,7 @@ class SharingContract(DatabaseTests):
             gc.enable()
 
     def test_thousands_of_new_pairs_at_once(self, database):
-        """More than one statement takes; the counts of each are right."""
+        """The pairs are more than one statement takes; the counts of each are right."""
         several = [
             attempt(measured(i % 3, 1.0, at=i // 1050), shape_of(1 + i % 1050)) for i in range(2100)
         ]
@@ -186,7 +186,7 @@ class SharingContract(DatabaseTests):
 
 
 def ask_often(database: Database) -> None:
-    """A hundred questions about one record."""
+    """Ask a hundred questions about one record."""
     for _ in range(100):
         assert database.trials(WORKLOAD, TARGET) == 1
 

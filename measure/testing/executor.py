@@ -47,27 +47,27 @@ class ExecutorContract(ABC):
 
     @abstractmethod
     def make(self) -> Executor:
-        """A new executor."""
+        """Return a new executor."""
 
     @abstractmethod
     def good(self, name: str) -> Candidate:
-        """A right kernel; another name, another kernel and schedule."""
+        """Return a right kernel; another name, another kernel and schedule."""
 
     @abstractmethod
     def other(self, name: str) -> Candidate:
-        """A right kernel of another workload."""
+        """Return a right kernel of another workload."""
 
     @abstractmethod
     def crashing(self, name: str) -> Candidate:
-        """A kernel that kills its process or poisons its device."""
+        """Return a kernel that kills its process or poisons its device."""
 
     @abstractmethod
     def broken(self, name: str) -> Candidate:
-        """A candidate that does not build."""
+        """Return a candidate that does not build."""
 
     @abstractmethod
     def slow(self, name: str) -> Candidate:
-        """A right kernel, at least ten times as slow as ``good`` and over a millisecond."""
+        """Return a right kernel, at least ten times as slow as ``good`` and over a millisecond."""
 
     @pytest.fixture
     def executor(self) -> Iterator[Executor]:
@@ -147,7 +147,7 @@ class ExecutorContract(ABC):
         assert executor.results(0.0) == []
 
     def test_jobs_share_it_and_each_gets_its_own_results(self, executor) -> None:
-        """From two threads, interleaved, of different workloads."""
+        """Submit jobs of different workloads from two threads, interleaved."""
         makers = {"one": self.good, "another": self.other}
         wanted: dict[str, set] = {}
         got: dict[str, list[Result]] = {"one": [], "another": []}

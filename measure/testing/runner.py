@@ -21,27 +21,27 @@ class RunnerContract(ABC):
 
     @abstractmethod
     def make(self) -> Runner:
-        """A new runner."""
+        """Return a new runner."""
 
     @abstractmethod
     def make_builder(self) -> Builder:
-        """A builder whose binaries the runner takes."""
+        """Return a builder whose binaries the runner takes."""
 
     @abstractmethod
     def good(self, name: str) -> Candidate:
-        """A right kernel; another name, another kernel."""
+        """Return a right kernel; another name, another kernel."""
 
     @abstractmethod
     def wrong(self, name: str) -> Candidate:
-        """A kernel with a wrong result."""
+        """Return a kernel with a wrong result."""
 
     @abstractmethod
     def crashing(self, name: str) -> Candidate:
-        """A kernel that kills its process or poisons its device."""
+        """Return a kernel that kills its process or poisons its device."""
 
     @abstractmethod
     def slow(self, name: str) -> Candidate:
-        """A right kernel, at least ten times as slow as ``good`` and over a millisecond."""
+        """Return a right kernel, at least ten times as slow as ``good`` and over a millisecond."""
 
     @pytest.fixture
     def builder(self) -> Iterator[Builder]:

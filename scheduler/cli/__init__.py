@@ -14,7 +14,7 @@ from tilewright.spaces.linux import complaint
 from tilewright.spaces.version import VERSION
 
 BEGAN = time.monotonic()
-"""When this process had begun, but for the start of Python."""
+"""The time at which this process began, but for the start of Python."""
 LEAST_MIB = 640
 """Memory that the libraries of a command take up. With less, some end the process by themselves."""
 GARBAGE = 50_000

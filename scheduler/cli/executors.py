@@ -84,11 +84,11 @@ class Executors:
         return {"executor": str(ExecutorName.RAY), "address": self.address}
 
     def status(self) -> DriverStatus | None:
-        """The state of the cluster's workers; None on this machine."""
+        """Return the state of the cluster's workers; None on this machine."""
         return None if self.cluster is None else self.cluster.status()
 
     def lacking(self, target: Target) -> str:
-        """The workers of a cluster that ``target`` has lost; empty if it has enough."""
+        """Return the workers of a cluster that ``target`` has lost; empty if it has enough."""
         return "" if self.cluster is None else self.cluster.lacking(target)
 
     @contextmanager
@@ -199,7 +199,8 @@ def _this_machine(names: Sequence[str], threads: int | None) -> Executors:
 
 
 def _kind(name: str) -> str:
-    """The kind of the target called ``name``; :class:`InputError` for a name that nobody has."""
+    """Return the kind of the target called ``name``; :class:`InputError` for a name that nobody
+    has."""
     kind, _, variant = name.partition(":")
     if kind == "cpu":
         named_threads(variant)

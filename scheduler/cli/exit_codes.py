@@ -12,5 +12,5 @@ BY_SIGNAL = 128  # a process ended by a signal has this exit code plus the signa
 
 
 def exit_code_of(error: InputError) -> int:
-    """The exit code of a command that an error ended."""
+    """Return the exit code of a command that an error ended."""
     return NO_DATABASE if isinstance(error, OutOfReachError) else BAD_INPUT

@@ -119,8 +119,8 @@ def _build_helpers(requests: Sequence[Request], run_options: RunOptions) -> floa
 
 
 def _kept(requests: Sequence[Request], run_options: RunOptions) -> Iterator[str]:
-    """Lines on where results are kept, and lines to paste. A suite has many workloads, so that one
-    is enough of an example."""
+    """Yield the lines on where results are kept, and lines to paste. A suite has many workloads, so
+    that one is enough of an example."""
     yield f"kept in {without_passwords(run_options.db)}, for tilewright query and best() in Python"
     found = [(request.workloads[0], request.target, request.numerics) for request in requests]
     yield from lines_to_paste(found, run_options.db, run_options.command)
@@ -182,8 +182,8 @@ def _display(request: Request, run_options: RunOptions, executors: Executors, na
 def _tuner(
     request: Request, db: str, executors: Executors, show: Display, model: CostModel | None
 ) -> Iterator[Tuner | SuiteTuner]:
-    """A tuner with an executor and the database; ``show`` has been told what the run is compared
-    with. All are closed at the end."""
+    """Open a tuner with an executor and the database; ``show`` has been told what the run is
+    compared with. All are closed at the end."""
     what, target, seconds = request.what, request.target, SHARE * request.budget.seconds
     with executors.executor_for(target) as executor, Database(db) as database, show:
         baselines = [Baseline(workload) for workload in request.workloads]
@@ -207,7 +207,7 @@ def _tuner(
 def ending(
     result: TuningResult | SuiteResult, session: str, lacking: Callable[[], str]
 ) -> tuple[str, int]:
-    """The sentence on how a run ended (may be empty), and the exit code.
+    """Return the sentence on how a run ended (may be empty), and the exit code.
 
     ``lacking`` says which workers have gone. It is called only if the run ended for lack of
     workers, or measured nothing.

@@ -12,14 +12,14 @@ from tilewright.measure.host.directories import cache_directory
 
 
 def remember(address: str) -> None:
-    """The user named the cluster at this address, and it answered."""
+    """Remember that the user named the cluster at this address, and that it answered."""
     if not is_known(address):
         with _list().open("a") as file:
             file.write(address + "\n")
 
 
 def is_known(address: str) -> bool:
-    """True if the user has connected to this address before."""
+    """Return True if the user has connected to this address before."""
     return _list().exists() and address in _list().read_text().splitlines()
 
 

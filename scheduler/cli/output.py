@@ -50,7 +50,7 @@ def show(made: RenderableType, stream: TextIO | None = None) -> None:
 
 
 def can_redraw() -> bool:
-    """True if standard output is a terminal whose printed lines can be overwritten."""
+    """Return True if standard output is a terminal whose printed lines can be overwritten."""
     return sys.stdout.isatty() and os.environ.get("TERM", "").lower() not in DUMB
 
 
@@ -67,7 +67,7 @@ def console(stream: TextIO | None = None) -> Console:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table of plain text; marks of columns are those of ``scheduler.cli.table_width``."""
+    """Return a table of plain text; marks of columns are those of ``scheduler.cli.table_width``."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -94,7 +94,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def aligned(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Lines of plain text with each column as wide as it needs; see :func:`table`."""
+    """Return the lines of plain text with each column as wide as it needs; see :func:`table`."""
     names = [name_of(column) for column in columns]
     lines = [names, *([plain(cell) for cell in row] for row in rows)]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
@@ -129,7 +129,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
 
 
 def seconds(value: float) -> str:
-    """A time with a unit that suits it."""
+    """Return a time with a unit that suits it."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if value >= size:
             return f"{value / size:.4g} {unit}"
@@ -137,7 +137,7 @@ def seconds(value: float) -> str:
 
 
 def estimated(estimate: Estimate, write: Callable[[float], str]) -> str:
-    """An estimate and its interval, by a function that writes numbers."""
+    """Return an estimate and its interval, by a function that writes numbers."""
     low, high = map(write, estimate.ends)
     return f"{write(estimate.value)} ({low} to {high})"
 
@@ -156,10 +156,10 @@ def moment(value: float) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share, or a dash where it is unknown."""
+    """Return a share, or a dash where it is unknown."""
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
 def times(value: float | None) -> str:
-    """A ratio, or a dash where it is unknown."""
+    """Return a ratio, or a dash where it is unknown."""
     return "-" if value is None else f"{value:.2f} x"

@@ -15,8 +15,8 @@ Found = tuple[Workload, Target, Numerics]
 
 
 def lines_to_paste(found: Iterable[Found], db: str, command: str) -> Iterator[str]:
-    """The calls in Python of what was found, and the ``command`` that repeats the run, if there is
-    one."""
+    """Yield the calls in Python of what was found, and the ``command`` that repeats the run, if
+    there is one."""
     yield "to call it in Python:"
     for workload, target, numerics in found:
         yield f"  {best_call(workload, target, db, numerics)}"
@@ -25,7 +25,7 @@ def lines_to_paste(found: Iterable[Found], db: str, command: str) -> Iterator[st
 
 
 def best_call(workload: Workload, target: Target, db: str, numerics: Numerics) -> str:
-    """The call of ``tilewright.best`` that returns the kernel, without passwords."""
+    """Return the call of ``tilewright.best`` that returns the kernel, without passwords."""
     arguments = [_quoted(short_text(workload)), _quoted(target.text)]
     arguments.append(_quoted(without_passwords(db)))
     if numerics is not Numerics.STRICT:
@@ -34,6 +34,6 @@ def best_call(workload: Workload, target: Target, db: str, numerics: Numerics) -
 
 
 def _quoted(text: str) -> str:
-    """``text`` as a literal of Python, in double quotes where that is possible."""
+    """Return ``text`` as a literal of Python, in double quotes where that is possible."""
     found = repr(text)
     return f'"{found[1:-1]}"' if found.startswith("'") and '"' not in text else found

@@ -63,14 +63,14 @@ def _cluster(
 
 
 def _trusted(address: str | None) -> str | None:
-    """``address``, which a database names, if the user has been there."""
+    """Return ``address``, which a database names, if the user has been there."""
     if address is not None and not is_known(address):
         raise InputError(f"you have never named the cluster at {shown(address)} yourself")
     return address
 
 
 def _recorded(run: Run) -> tuple[ExecutorName, str | None]:
-    """The executor of a run, and the address of its cluster, if that was not its own."""
+    """Return the executor of a run, and the address of its cluster, if that was not its own."""
     options = run.configuration
     executor, address = options.get("executor", ExecutorName.LOCAL), options.get("address")
     if executor not in list(ExecutorName) or not isinstance(address, str | None):

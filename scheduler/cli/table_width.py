@@ -16,17 +16,17 @@ Rows = Sequence[Sequence[str]]
 
 
 def name_of(column: str) -> str:
-    """The name of a column without its marks."""
+    """Return the name of a column without its marks."""
     return column.lstrip("#~?")
 
 
 def has_mark(column: str, mark: str) -> bool:
-    """True if ``mark`` stands before the name of a column."""
+    """Return True if ``mark`` stands before the name of a column."""
     return mark in column[: len(column) - len(name_of(column))]
 
 
 def fit_columns(columns: Sequence[str], rows: Rows, width: int) -> tuple[Sequence[str], Rows]:
-    """The columns and rows that fit ``width`` characters, as far as the marks allow that."""
+    """Return the columns and rows that fit ``width`` characters, as far as the marks allow that."""
     kept = list(range(len(columns)))
     widths = [_width(columns, rows, place) for place in kept]
     least = [
@@ -51,7 +51,7 @@ def fit_columns(columns: Sequence[str], rows: Rows, width: int) -> tuple[Sequenc
 
 
 def _width(columns: Sequence[str], rows: Rows, place: int) -> int:
-    """The characters of the longest cell of a column, or of its name."""
+    """Return the characters of the longest cell of a column, or of its name."""
     return max(len(name_of(columns[place])), *(len(row[place]) for row in rows), 0)
 
 
@@ -60,8 +60,8 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _cut(text: str, width: int, at_end: bool) -> str:
-    """``text`` without its end, or some of its middle, if it is too long. The end of a workload
-    tells it from others."""
+    """Return ``text`` without its end, or some of its middle, if it is too long. The end of a
+    workload tells it from others."""
     if len(text) <= width:
         return text
     end = 0 if at_end else (width - len(DOTS)) // 2

@@ -18,7 +18,7 @@ PASSWORDS = (
 
 
 def plain(text: str) -> str:
-    """``text`` in one line, with what would not print written as Python escapes it.
+    """Return ``text`` in one line, with what would not print written as Python escapes it.
 
     Whatever a database, a log or a tool said passes through here on its way to a terminal, where
     a control character could change the window's title, its colours or what stands above.
@@ -41,14 +41,14 @@ def say(text: str) -> None:
 
 
 def some(names: Sequence[str]) -> str:
-    """The names, or the first few of many and how many others there are."""
+    """Return the names, or the first few of many and how many others there are."""
     if len(names) <= MOST_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} others"
 
 
 def counted(count: int, what: str) -> str:
-    """So many of something, such as ``1 record`` or ``2 records``."""
+    """Return a count of something, such as ``1 record`` or ``2 records``."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
@@ -57,12 +57,12 @@ def _escape(character: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """``text`` with the passwords of URLs in it left out."""
+    """Return ``text`` with the passwords of URLs in it left out."""
     for password in PASSWORDS:
         text = password.sub(r"\1***\2", text)
     return text
 
 
 def command_line() -> str:
-    """The command line as the user typed it, with passwords removed from URLs."""
+    """Return the command line as the user typed it, with passwords removed from URLs."""
     return without_passwords(shlex.join(["tilewright", *sys.argv[1:]]))

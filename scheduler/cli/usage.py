@@ -19,12 +19,13 @@ HELP = "NoArgsIsHelpError"  # the class that newer versions raise for a group wi
 
 
 def is_help(error: typer.BadParameter) -> bool:
-    """True if this is not a complaint, but the help of a group that was called alone."""
+    """Return True if this is not a complaint, but the help of a group that was called alone."""
     return type(error).__name__ == HELP or not error.format_message()
 
 
 def complaint(error: typer.BadParameter) -> str:
-    """A sentence: what is wrong, with which value, and what is allowed or where to read it."""
+    """Return a sentence: what is wrong, with which value, and what is allowed or where to read
+    it."""
     words = error.format_message().removesuffix(".").replace("Value error, ", "")
     given = _value(error)
     if given is not None and given not in words:
@@ -43,7 +44,7 @@ def summary(command: Callable) -> str:
 
 
 def _value(error: typer.BadParameter) -> str | None:
-    """The text that could not be read, as far as the cause of the error knows it."""
+    """Return the text that could not be read, as far as the cause of the error knows it."""
     faults: Callable[[], list[dict[str, object]]] = getattr(error.__cause__, "errors", list)
     given = (fault.get("input") for fault in faults())
     return next((value for value in given if isinstance(value, str)), None)

@@ -41,7 +41,7 @@ ProgramFile = Annotated[
 def workload_from_arguments(
     operator: str | None, words: Sequence[str] | None, file: Path | None = None
 ) -> Workload:
-    """The workload that a command line names; :class:`InputError` if it names none."""
+    """Return the workload that a command line names; :class:`InputError` if it names none."""
     from tilewright.spaces.operators import parameters_of, program_workload, workload  # with NumPy
 
     if file is not None:
@@ -52,14 +52,14 @@ def workload_from_arguments(
 
 
 def extents_of(operator: str | None, words: Sequence[str] | None) -> Mapping[str, Any]:
-    """The ``name=value`` words beside a file: the first one stands where operators do."""
+    """Return the ``name=value`` words beside a file: the first one stands where operators do."""
     from tilewright.spaces.operators import parameters_of
 
     return parameters_of([*([operator] if operator else []), *(words or ())])
 
 
 def program_text(file: Path) -> str:
-    """The text in a file; :class:`InputError` if it holds none."""
+    """Return the text in a file; :class:`InputError` if it holds none."""
     try:
         with open_now(file) as stream:
             data = stream.read(LARGEST_FILE + 1)

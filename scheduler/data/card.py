@@ -28,7 +28,7 @@ class Census:
     last: float | None = None
 
     def counted(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """``chunks``, each counted as it passes."""
+        """Yield ``chunks``, each counted as it passes."""
         for chunk in chunks:
             self._count(chunk)
             yield chunk
@@ -50,7 +50,7 @@ class Census:
 def data_card(
     name: str, source: str, columns: Sequence[Column], census: Census, versions: Mapping[str, str]
 ) -> str:
-    """The card of the file called ``name``, made from a database called ``source``."""
+    """Return the card of the file called ``name``, made from a database called ``source``."""
     featured = any(column.name == "split" for column in columns)
     parts = [
         f"# {_plain(name)}: measured schedules of kernels",
@@ -119,5 +119,5 @@ def _date(at: float | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """``text`` as it stands, whatever it would mean in Markdown."""
+    """Return ``text`` as it stands, whatever it would mean in Markdown."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>#|" else c for c in text)

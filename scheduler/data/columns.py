@@ -219,30 +219,30 @@ OF_GROUPS = (
 
 
 def parameter_column(name: str, values: set[type]) -> Column:
-    """A column of a parameter of workloads."""
+    """Return a column of a parameter of workloads."""
     return Column(f"workload.{name}", kind_of(values), "", f"parameter {name} of the workload")
 
 
 def decision_column(template: str, name: str, values: set[type]) -> Column:
-    """A column of a decision of one template."""
+    """Return a column of a decision of one template."""
     meaning = f"decision {name} of template {template}"
     return Column(f"{template}.{name}", kind_of(values), "", meaning)
 
 
 def feature_column(name: str) -> Column:
-    """A column of a feature of cost models."""
+    """Return a column of a feature of cost models."""
     about = describe(name)
     return Column(FEATURE + name, Kind.NUMBER, about.unit, about.meaning)
 
 
 def kind_of(types: set[type]) -> Kind:
-    """The kind of column for values of these types; text if the types are mixed."""
+    """Return the kind of column for values of these types; text if the types are mixed."""
     kinds = {bool: Kind.FLAG, int: Kind.INTEGER, float: Kind.NUMBER, str: Kind.TEXT}
     return kinds[next(iter(types))] if len(types) == 1 else Kind.TEXT
 
 
 def cell(kind: Kind, value: Value | float | None) -> Any:
-    """``value`` as a column of this kind holds it; the empty text is missing."""
+    """Return ``value`` as a column of this kind holds it; the empty text is missing."""
     if value is None or value == "":
         return None
     if kind is Kind.NUMBER:

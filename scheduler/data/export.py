@@ -63,7 +63,7 @@ def export_table(
 
 
 def _checked_column(name: str, table: Table) -> str:
-    """``name``, if it is that of a column; :class:`InputError` if it is none."""
+    """Return ``name``, if it is that of a column; :class:`InputError` if it is none."""
     names = [column.name for column in table.columns]
     if name not in names:
         hint = suggestion(name, names).strip() or "allowed: those of its first line, as latency_s"

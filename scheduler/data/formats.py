@@ -70,7 +70,7 @@ def write_parquet(path: Path, columns: Sequence[Column], chunks: Iterable[Chunk]
 
 
 def check_parquet() -> Any:
-    """pyarrow; :class:`InputError` where it is missing."""
+    """Raise :class:`InputError` where pyarrow is missing."""
     return extra("pyarrow", "data", "--format parquet")
 
 

@@ -40,11 +40,12 @@ class Selection:
     least: int | None = None
 
     def is_of(self, text: str, target: Target) -> bool:
-        """True if attempts of the workload with this ``text`` on ``target`` may be wanted."""
+        """Return True if attempts of the workload with this ``text`` on ``target`` may be
+        wanted."""
         return self._has_operator(text) and self._has_target(target)
 
     def takes(self, record: Record) -> bool:
-        """True if this attempt is wanted, of a workload and target that are."""
+        """Return True if this attempt is wanted, of a workload and target that are."""
         measurement = record.measurement
         return (
             (self.since is None or measurement.started_at >= self.since)
@@ -53,11 +54,11 @@ class Selection:
         )
 
     def pairs(self, database: Database) -> list[tuple[Workload, Target]]:
-        """The workloads and targets that may be wanted."""
+        """Return the workloads and targets that may be wanted."""
         return [pair for pair in database.pairs() if self.is_of(str(pair[0]), pair[1])]
 
     def records(self, database: Database) -> Iterator[Record]:
-        """The attempts that are wanted, in the order in which they became known."""
+        """Yield the attempts that are wanted, in the order in which they became known."""
         pairs = {(w.key, target.fingerprint) for w, target in self.pairs(database)}
         for record in database.records():
             of = (record.workload.key, record.target.fingerprint)
@@ -65,12 +66,12 @@ class Selection:
                 yield record
 
     def runs(self, database: Database) -> Iterator[Run]:
-        """The runs that these attempts belong to."""
+        """Return the runs that these attempts belong to."""
         named = {record.run for record in self.records(database)}
         return (run for run in database.runs() if run.key in named)
 
     def newest(self, database: Database, count: int) -> Selection:
-        """The same, of the newest ``count`` attempts only."""
+        """Return the same, of the newest ``count`` attempts only."""
         ids = nlargest(count, (record.id or 0 for record in self.records(database)))
         return replace(self, least=min(ids, default=0))
 
@@ -91,8 +92,8 @@ EVERYTHING = Selection()
 
 
 def moment_of(text: str | None) -> float | None:
-    """The Unix time of ``2026-11-28``, ``2026-11-28 14:30`` or, ago, ``90m``, ``12h``, ``3d``,
-    ``2w``; None of None; :class:`InputError` for any other text."""
+    """Return the Unix time of ``2026-11-28``, ``2026-11-28 14:30`` or, ago, ``90m``, ``12h``,
+    ``3d``, ``2w``; None of None; :class:`InputError` for any other text."""
     if text is None:
         return None
     if ago := _AGO.fullmatch(text):

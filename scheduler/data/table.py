@@ -68,7 +68,7 @@ class Table:
         self.columns = self._find_columns()
 
     def chunks(self) -> Iterator[Chunk]:
-        """The rows, workload by workload and target by target, oldest first."""
+        """Yield the rows, workload by workload and target by target, oldest first."""
         for workload, target in self._pairs:
             records = [r for r in self._records(workload, target) if (r.id or 0) <= self._last]
             if records:
@@ -151,8 +151,8 @@ class Table:
 
 
 def in_order(chunks: Iterable[Chunk], column: str, count: int | None) -> Iterator[Chunk]:
-    """All rows in one chunk by the values of ``column``, the least first and those without one
-    last; at most ``count`` of them."""
+    """Yield all rows in one chunk by the values of ``column``, the least first and those without
+    one last; at most ``count`` of them."""
     rows: dict[str, list[Any]] = {}
     for chunk in chunks:
         for name, values in chunk.items():
@@ -166,7 +166,8 @@ def in_order(chunks: Iterable[Chunk], column: str, count: int | None) -> Iterato
 
 
 def _tested(workloads: Collection[str]) -> set[str]:
-    """The workloads that are kept for testing: always the same ones of the same, none of one."""
+    """Return the workloads that are kept for testing: always the same ones of the same, none of
+    one."""
     if len(workloads) < 2:
         return set()
     drawn = sorted(workloads, key=lambda key: hashlib.sha256(key.encode()).digest())
@@ -174,8 +175,8 @@ def _tested(workloads: Collection[str]) -> set[str]:
 
 
 def _scores(records: Sequence[Record]) -> list[float | None]:
-    """Least latency over each one's, 0 for failures; none where the machine failed or a later run
-    could not confirm it."""
+    """Return least latency over each one's, 0 for failures; none where the machine failed or a
+    later run could not confirm it."""
     tells = [not (record.measurement.lost or record.doubted) for record in records]
     latency = [record.measurement.score for record in records]
     known = [seconds for seconds, ok in zip(latency, tells, strict=True) if ok and seconds]
@@ -189,7 +190,8 @@ def _scores(records: Sequence[Record]) -> list[float | None]:
 def _placed(
     workload: Workload, target: Target, records: Sequence[Record]
 ) -> tuple[Space | None, dict[int, np.ndarray]]:
-    """The space, if there is one, and its rows by the places of those records that it can make."""
+    """Return the space, if there is one, and its rows by the places of those records that it can
+    make."""
     try:
         space = space_for(workload, target)
     except InputError:

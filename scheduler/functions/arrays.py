@@ -47,7 +47,7 @@ class Port:
         self._dimensions = None if order == tuple(sorted(order)) else np.argsort(order)
 
     def address(self, array: Any) -> int:
-        """Address of the first element; :class:`InputError` if the array will not do."""
+        """Return the address of the first element; :class:`InputError` if the array will not do."""
         if type(array) is np.ndarray or _is_plain(array, self.name):
             if array.dtype != self._dtype or array.shape != self._shape:
                 raise self._mismatch(array.dtype, array.shape)
@@ -63,7 +63,7 @@ class Port:
         return address
 
     def empty_array(self) -> np.ndarray:
-        """A new NumPy array that passes."""
+        """Return a new NumPy array that passes."""
         if self.operand.leading is not None:
             memory = np.empty(self.bytes, np.uint8)
             return np.ndarray(self._shape, self._dtype, memory.data, 0, self._byte_steps)
@@ -71,8 +71,8 @@ class Port:
         return array if self._dimensions is None else array.transpose(self._dimensions)
 
     def empty_tensor(self) -> Any:
-        """A new torch tensor that passes; a large one begins at a line of memory of NumPy's, which
-        asks for huge pages."""
+        """Return a new torch tensor that passes; a large one begins at a line of memory of NumPy's,
+        which asks for huge pages."""
         torch = sys.modules["torch"]
         kind = getattr(torch, self.operand.dtype)
         if self.bytes < _LARGE:
@@ -91,8 +91,9 @@ class Port:
         return self._memory(tensor, getattr(sys.modules["torch"], self.operand.dtype))
 
     def _memory(self, tensor: Any, kind: Any) -> int:
-        """Address of the elements of a tensor, which must be of this ``kind`` and lie as they are
-        wanted. A tensor may have none: a sparse or a fake one, one within ``torch.vmap``."""
+        """Return the address of the elements of a tensor, which must be of this ``kind`` and lie as
+        they are wanted. A tensor may have none: a sparse or a fake one, one within
+        ``torch.vmap``."""
         try:
             address = int(tensor.data_ptr())
             if tensor.dtype is not kind or tensor.shape != self._shape:
@@ -127,7 +128,7 @@ class Port:
         )
 
     def _check_order(self, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-        """The step along a dimension of one element means nothing."""
+        """Check strides; the one along a dimension of one element means nothing."""
         for extent, step, right in zip(self._shape, found, wanted, strict=True):
             if extent > 1 and step != right:
                 raise InputError(f"{self.name} has strides {found}; allowed: {wanted}")
@@ -141,14 +142,14 @@ class IndexPort(Port):
         self.entries = getattr(operand, "drawn", None)
 
     def address(self, array: Any) -> int:
-        """Address of the first element; :class:`InputError` if the array will not do."""
+        """Return the address of the first element; :class:`InputError` if the array will not do."""
         address = super().address(array)
         check_indices(self.operand, np.asarray(array))
         return address
 
 
 def holds_indices(operand: Array) -> bool:
-    """True if the elements of an operand are indices, which have limits."""
+    """Return True if the elements of an operand are indices, which have limits."""
     return getattr(operand, "drawn", None) is not None
 
 
@@ -162,8 +163,8 @@ def check_indices(operand: Array, array: np.ndarray) -> None:
 
 
 def outputs_of(ports: Sequence[Port], out: Any) -> tuple[Any, ...]:
-    """The arrays for several outputs in ``out``: a sequence in their order, or a mapping by name;
-    :class:`InputError` if there is not one for each."""
+    """Return the arrays for several outputs in ``out``: a sequence in their order, or a mapping by
+    name; :class:`InputError` if there is not one for each."""
     names = [port.name for port in ports]
     given: Mapping[str, Any] = {}
     if isinstance(out, Mapping):
@@ -191,7 +192,7 @@ def check_apart(ports: Sequence[Port], addresses: Sequence[int], outputs: int) -
 def in_order(
     ports: Sequence[Port], arrays: Sequence[Any], named: Mapping[str, Any]
 ) -> tuple[Any, ...]:
-    """The arrays for ``ports`` of those given by position and those by name."""
+    """Return the arrays for ``ports`` of those given by position and those by name."""
     names = [port.name for port in ports]
     given = dict(zip(names, arrays, strict=False)) | dict(named)
     if len(given) != len(arrays) + len(named) or set(given) != set(names):
@@ -202,7 +203,7 @@ def in_order(
 
 
 def _is_plain(array: object, name: str) -> bool:
-    """True for a NumPy array or subclass. Raises :class:`InputError` for a masked array."""
+    """Return True for a NumPy array or subclass. Raises :class:`InputError` for a masked array."""
     if not isinstance(array, np.ndarray):
         return False
     if isinstance(array, np.ma.MaskedArray):
@@ -211,7 +212,7 @@ def _is_plain(array: object, name: str) -> bool:
 
 
 def address_of(array: np.ndarray) -> int:
-    """Address of an array's first element.
+    """Return the address of an array's first element.
 
     NumPy's C API lays an array object out as the object's head and then the address of its data
     (PyArrayObject_fields). Reading that takes a tenth of the time of ``array.ctypes.data``.
@@ -228,6 +229,6 @@ if sys.implementation.name != "cpython" or address_of(_PROBE) != _slow_address_o
 
 
 def is_tensor(array: object) -> bool:
-    """True for a torch tensor. Does not import torch."""
+    """Return True for a torch tensor. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)

@@ -42,10 +42,10 @@ def caller(
     new_workspace: Callable[[], np.ndarray] | None,
     closely: Call,
 ) -> Call:
-    """A function of arrays for the ``inputs`` and of ``out``, that runs the kernel whose address is
-    ``entry``; ``closely`` itself if there is nothing faster. Each call at a time has scratch memory
-    of its own, an array of bytes by ``new_workspace``, of which the first at a multiple of 64 bytes
-    is used; None if the kernel needs none."""
+    """Return a function of arrays for the ``inputs`` and of ``out``, that runs the kernel whose
+    address is ``entry``; ``closely`` itself if there is nothing faster. Each call at a time has
+    scratch memory of its own, an array of bytes by ``new_workspace``, of which the first at a
+    multiple of 64 bytes is used; None if the kernel needs none."""
     ports = (*inputs, *outputs)
     served = len(ports) <= MOST_ARRAYS and all(map(_in_sequence, ports))
     module = compiled_module() if served else None
@@ -78,12 +78,13 @@ class CallParts:
 
 
 def packed_demands(ports: Sequence[Port]) -> bytes | None:
-    """The requirements on arrays as ``caller.h`` reads them; None if it cannot check one."""
+    """Return the requirements on arrays as ``caller.h`` reads them; None if it cannot check one."""
     return b"".join(map(_demand, ports)) if all(map(_in_sequence, ports)) else None
 
 
 def _in_sequence(port: Port) -> bool:
-    """True if ``caller.h`` can check this array's indices: dense, and row-major if sorted."""
+    """Return True if ``caller.h`` can check this array's indices: dense, and row-major if
+    sorted."""
     operand, entries = port.operand, port.entries
     if entries is None:
         return True
@@ -104,7 +105,7 @@ def _demand(port: Port) -> bytes:
 
 @cache
 def compiled_module() -> Any:
-    """The module of ``caller.c``; None where it cannot be built."""
+    """Return the module of ``caller.c``; None where it cannot be built."""
     return extension(SOURCE, [np.get_include()], np.__version__)
 
 

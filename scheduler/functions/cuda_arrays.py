@@ -33,8 +33,8 @@ class DevicePort(Port):
         self._tensor_kind: Any = None
 
     def device_address(self, array: Any, stream: int) -> int:
-        """Address of the first element; :class:`InputError` if the array will not do. ``stream``
-        is the handle of the stream that is going to use it."""
+        """Return the address of the first element; :class:`InputError` if the array will not do.
+        ``stream`` is the handle of the stream that is going to use it."""
         if is_tensor(array):
             address = self._memory(array, self._tensor_kind or self._torch_kind())
             if not array.is_cuda:
@@ -50,13 +50,14 @@ class DevicePort(Port):
         )
 
     def on_host(self, tensor: Any) -> np.ndarray:
-        """The elements of a torch tensor, on the host; :class:`InputError` if it will not do."""
+        """Return the elements of a torch tensor, on the host; :class:`InputError` if it will not
+        do."""
         self._memory(tensor, self._torch_kind())
         copied: np.ndarray = tensor.cpu().numpy()
         return copied
 
     def empty_like(self, tensor: Any) -> Any:
-        """A new torch tensor that passes, on the GPU of ``tensor``."""
+        """Return a new torch tensor that passes, on the GPU of ``tensor``."""
         return sys.modules["torch"].empty_strided(
             self._shape, self._steps, dtype=self._torch_kind(), device=tensor.device
         )
@@ -109,7 +110,7 @@ class TensorGuards:
     __slots__ = ("alike", "current_stream")
 
     def __init__(self, tensors: Sequence[Any]) -> None:
-        """For ``tensors`` that are :func:`comparable`."""
+        """Guard ``tensors`` that are :func:`comparable`."""
         self.alike = _guards(tensors)
         if any(tensor.requires_grad for tensor in tensors):
             on = sys.modules["torch"].is_grad_enabled
@@ -119,7 +120,7 @@ class TensorGuards:
 
 
 def comparable(arrays: Sequence[Any]) -> bool:
-    """True if a :class:`TensorGuards` can be made of these arrays.
+    """Return True if a :class:`TensorGuards` can be made of these arrays.
 
     That takes distinct tensors of no subclass, and a torch that has the guards.
     """
@@ -140,7 +141,7 @@ def _guards(tensors: Sequence[Any]) -> Callable[..., bool]:
 
 @cache
 def _has_guards() -> bool:
-    """True if torch's guards exist and work as expected. They are private to torch."""
+    """Return True if torch's guards exist and work as expected. They are private to torch."""
     empty = partial(sys.modules["torch"].empty, device="cpu")
     others = empty(2, 3).bool(), empty(2, 4), empty(3, 2).t(), empty(2, 3, device="meta")
     try:
@@ -151,7 +152,7 @@ def _has_guards() -> bool:
 
 
 def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """Strides of a row-major array whose elements are ``size`` apart."""
+    """Return the strides of a row-major array whose elements are ``size`` apart."""
     strides = []
     for extent in reversed(shape):
         strides.append(size)
@@ -160,7 +161,7 @@ def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
 
 
 def device_of(array: Any) -> int | None:
-    """Number of the GPU that an array is on; None where it does not say."""
+    """Return the number of the GPU that an array is on; None where it does not say."""
     if is_tensor(array):
         return int(array.get_device())
     if hasattr(array, "__dlpack_device__"):
@@ -183,7 +184,8 @@ def check_one_device(ports: Sequence[Port], arrays: Sequence[Any]) -> None:
 
 
 def current_stream(device: int) -> int:
-    """Handle of torch's current stream on the GPU of this number; needs torch to be loaded."""
+    """Return the handle of torch's current stream on the GPU of this number; needs torch to be
+    loaded."""
     return _raw_stream()(device)
 
 

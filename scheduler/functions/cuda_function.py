@@ -90,8 +90,8 @@ class CudaFunction(KernelFunction):
     def __call__(
         self, /, *arrays: Any, out: Any = None, stream: int | None = None, **named: Any
     ) -> Any:
-        """``out``, to be written in the order of the stream. :class:`InputError` for unfit arrays,
-        :class:`measure.cuda.device.DeviceError` if the launch fails."""
+        """Return ``out``, to be written in the order of the stream. :class:`InputError` for unfit
+        arrays, :class:`measure.cuda.device.DeviceError` if the launch fails."""
         if named or len(arrays) != self._count:
             arrays = in_order(self._given, arrays, named)
         if self._order is not None:
@@ -131,8 +131,9 @@ class CudaFunction(KernelFunction):
         return made if self._several else made[0]
 
     def _find(self, arrays: tuple[Any, ...], stream: int | None) -> PreparedCall:
-        """The call for arrays of any kind, outputs last; each is checked. While its stream is
-        captured it is one with a workspace of its own: what is in a graph may run at any time."""
+        """Return the call for arrays of any kind, outputs last; each is checked. While its stream
+        is captured it is one with a workspace of its own: what is in a graph may run at any
+        time."""
         first = arrays[0]
         of_torch = is_tensor(first)
         if stream is None:

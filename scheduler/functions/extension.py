@@ -20,8 +20,8 @@ CPP_FLAGS = ("-std=c++17", "-Wl,--no-as-needed", "-lstdc++")
 def extension(
     source: Path, headers: Sequence[str] = (), abi: str = "", beside: Sequence[Path] = ()
 ) -> Any:
-    """The module of a C or C++ file, which includes the header of its own name, if there is one,
-    those ``beside`` it, Python's and those of folders ``headers``; ``abi`` says what else its
+    """Return the module of a C or C++ file, which includes the header of its own name, if there is
+    one, those ``beside`` it, Python's and those of folders ``headers``; ``abi`` says what else its
     binary depends on. None where it cannot be built, for want of a compiler or of Python's headers.
     """
     include = sysconfig.get_path("include")
@@ -41,7 +41,7 @@ def extension(
 
 
 def _module_at(name: str, path: str) -> Any:
-    """The extension module of a shared object."""
+    """Return the extension module of a shared object."""
     loader = ExtensionFileLoader(name, path)
     spec = spec_from_loader(loader.name, loader)
     assert spec is not None

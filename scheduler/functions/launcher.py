@@ -42,8 +42,9 @@ class PreparedCall:
         key: list[int],
         held: object,
     ) -> None:
-        """For ``entry(*launch, None)`` of each launch, the driver's ``cuLaunchKernelEx``. ``watch``
-        is its ``cuStreamIsCapturing`` if the call is not for a stream that is captured, else None.
+        """Prepare ``entry(*launch, None)`` of each launch, the driver's ``cuLaunchKernelEx``.
+        ``watch`` is its ``cuStreamIsCapturing`` if the call is not for a stream that is captured,
+        else None.
         """
         addresses = (
             ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (entry, watch)
@@ -63,7 +64,8 @@ class PreparedCall:
         return 0
 
     def unfit(self) -> bool:
-        """True if the launch must not start: its stream is being captured, or cannot be asked."""
+        """Return True if the launch must not start: its stream is being captured, or cannot be
+        asked."""
         if self._watch is None:
             return False
         captured = ctypes.c_int()
@@ -82,7 +84,7 @@ class PreparedCalls:
         self.count = 0
 
     def find(self, key: list[int]) -> PreparedCall | None:
-        """The call of this key, if it is kept."""
+        """Return the call of this key, if it is kept."""
         found: Any = self.tree
         try:
             for number in key:

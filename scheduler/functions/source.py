@@ -99,7 +99,7 @@ def _argument(argument: Argument) -> str:
 
 
 def _axes(count: int) -> tuple[str, ...]:
-    """Names for the axes of an array that has none."""
+    """Return the names for the axes of an array that has none."""
     return tuple(f"i{place}" for place in range(count))
 
 

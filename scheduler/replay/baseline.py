@@ -24,7 +24,8 @@ def exact_baseline(seconds: np.ndarray, draws: int) -> np.ndarray:
 
 
 def calculated_baseline(seconds: np.ndarray, draws: int) -> np.ndarray:
-    """The random-search baseline of ``autotuning_methodology`` (Willemsen et al., FGCS 159, 2024).
+    """Return the random-search baseline of ``autotuning_methodology`` (Willemsen et al., FGCS 159,
+    2024).
 
     It is the time at the mean rank of the best, ``t (N + 1) / (t + 1)`` of the ``N`` schedules that
     ran, counted from the slowest. It is one rank better, because ranks begin at 1 and indices at 0.
@@ -38,5 +39,5 @@ def calculated_baseline(seconds: np.ndarray, draws: int) -> np.ndarray:
 
 
 def as_slowest(seconds: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """``seconds`` with the slowest of ``known`` in the place of infinite ones."""
+    """Return ``seconds`` with the slowest of ``known`` in the place of infinite ones."""
     return np.where(np.isinf(seconds), known[np.isfinite(known)].max(), seconds)

@@ -20,7 +20,7 @@ class Estimate:
 
 
 def mean(values: np.ndarray) -> Estimate:
-    """The mean, with Student's interval."""
+    """Return the mean, with Student's interval."""
     from scipy.special import stdtrit
 
     count, middle = len(values), float(np.mean(values))
@@ -31,7 +31,7 @@ def mean(values: np.ndarray) -> Estimate:
 
 
 def share(values: np.ndarray) -> Estimate:
-    """The share of true ones, with Wilson's interval (JASA 22, 1927)."""
+    """Return the share of true ones, with Wilson's interval (JASA 22, 1927)."""
     from scipy.special import ndtri
 
     count, middle, z = len(values), float(np.mean(values)), float(ndtri(1 - TAIL))
@@ -42,8 +42,8 @@ def share(values: np.ndarray) -> Estimate:
 
 
 def median(values: np.ndarray) -> Estimate:
-    """The median, between those order statistics that hold it with the confidence; values may be
-    infinite."""
+    """Return the median, between those order statistics that hold it with the confidence; values
+    may be infinite."""
     from scipy.special import bdtr
 
     ordered = np.sort(values)

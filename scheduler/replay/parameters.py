@@ -15,7 +15,7 @@ from tilewright.spaces.template import Columns
 def parameter_quantities(
     domains: Mapping[str, Sequence[Value]], columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Features of many configurations, one array each, beside their parameters.
+    """Return the features of many configurations, one array each, beside their parameters.
 
     The product and the ratio of each two sizes, as base-2 logarithms: a kernel's work, its blocks
     and what divides them are such, whatever they are called. And the odd part of each size and of

@@ -65,7 +65,7 @@ class Recording:
 def recording(
     name: str, templates: Iterable[Template], outcomes: Mapping[Schedule, Outcome]
 ) -> Recording:
-    """The recording of ``outcomes``, whose schedules ``templates`` make.
+    """Return the recording of ``outcomes``, whose schedules ``templates`` make.
 
     :class:`InputError` if none of them ran, or a decision has more values than searches can keep.
     """
@@ -77,8 +77,8 @@ def recording(
 
 
 def merged(attempts: Iterable[tuple[Schedule, Outcome]]) -> dict[Schedule, Outcome]:
-    """The outcome of each schedule: of several attempts the lowest time, for noise only adds, and
-    the cost of the first."""
+    """Return the outcome of each schedule: of several attempts the lowest time, for noise only
+    adds, and the cost of the first."""
     found: dict[Schedule, Outcome] = {}
     for schedule, outcome in attempts:
         first = found.setdefault(schedule, outcome)
@@ -100,12 +100,13 @@ class RecordedSpace(Space):
         return None if schedule in self._schedules else super().why_not(schedule)
 
     def sample(self, generator: np.random.Generator, count: int) -> Population:
-        """``count`` random schedules, each as likely as any other; duplicates are possible."""
+        """Return ``count`` random schedules, each as likely as any other; duplicates are
+        possible."""
         return self._recorded[generator.integers(0, len(self._recorded), count)]
 
 
 def only(template: Template, schedules: Iterable[Schedule]) -> Template | None:
-    """``template`` without what was not recorded; None if it made none of the ``schedules``.
+    """Return ``template`` without what was not recorded; None if it made none of the ``schedules``.
 
     Its rules allow each leading part of a recorded schedule, and each recorded pair of values, so
     that schedules can be made decision by decision, whichever comes first.
@@ -126,7 +127,7 @@ def only(template: Template, schedules: Iterable[Schedule]) -> Template | None:
 
 
 def _restricted(decision: Decision, recorded: list[Value]) -> tuple[Decision, np.ndarray]:
-    """The decision with its recorded values, and the index of each in the given order."""
+    """Return the decision with its recorded values, and the index of each in the given order."""
     seen = set(recorded)
     values = tuple(value for value in decision.values if value in seen)
     if len(values) > MOST_VALUES:

@@ -35,8 +35,8 @@ def repeated(
     settings: Settings,
     jobs: int | None = None,
 ) -> Iterator[dict[str, Replays]]:
-    """The runs of each recording by the name of each search, in ``jobs`` processes, one for each
-    core if nobody says."""
+    """Yield the runs of each recording by the name of each search, in ``jobs`` processes, one for
+    each core if nobody says."""
 
     def run(item: tuple[Recording, str, int]) -> Run:
         recording, name, seed = item

@@ -14,7 +14,7 @@ from tilewright.scheduler.replay.scores import Measure, Replays
 
 
 def estimates(replays: Sequence[Replays], asked: Sequence[Measure]) -> dict[str, Estimate]:
-    """The value of each measure for one search, by the measure's key.
+    """Return the value of each measure for one search, by the measure's key.
 
     Over several recordings a mean averages the values of the same repeat; shares and medians count
     all runs. A measure that does not apply is left out.
@@ -51,7 +51,7 @@ def as_json(
     asked: Sequence[Measure],
     first: Sequence[Replays] | None = None,
 ) -> dict[str, Any]:
-    """The scores of a search on one recording or on several together, as JSON values.
+    """Return the scores of a search on one recording or on several together, as JSON values.
 
     ``null`` stands for bounds that few repeats do not give, and for what most runs do not reach.
     ``gains`` has each run's improvements, ``[evaluation, seconds]``; every curve follows from them.
@@ -87,6 +87,6 @@ def _numbers(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, float | N
 
 
 def _gains(best: np.ndarray) -> list[tuple[int, float]]:
-    """The evaluations that improved on all before, counted from 1, and their seconds."""
+    """Return the evaluations that improved on all before, counted from 1, and their seconds."""
     before = np.concatenate([[np.inf], best[:-1]])
     return [(int(i) + 1, float(best[i])) for i in np.flatnonzero(best < before)]

@@ -42,7 +42,7 @@ def replay(recording: Recording, search: Search, trials: int, batch: int) -> Run
 
 
 def run_of(outcomes: list[Outcome], search_seconds: float | None = None) -> Run:
-    """The run that had these outcomes."""
+    """Return the run that had these outcomes."""
     seconds = np.array([np.inf if o.seconds is None else o.seconds for o in outcomes])
     costs = [o.cost for o in outcomes]
     known = None if None in costs else np.array(costs, dtype=np.float64)

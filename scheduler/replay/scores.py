@@ -65,8 +65,8 @@ class Measure:
 
 
 def measures(trials: int, by_time: bool = False) -> list[Measure]:
-    """The measures of runs of so many evaluations; ``by_time`` adds what the record's own compile
-    and benchmark times say."""
+    """Return the measures of runs of so many evaluations; ``by_time`` adds what the record's own
+    compile and benchmark times say."""
     points = sorted({*(n for n in CHECKPOINTS if n < trials), trials})
     made = [
         *map(_fraction_at, points),
@@ -156,7 +156,7 @@ def _fraction(replays: Replays, evaluations: int) -> np.ndarray:
 
 
 def _performance(replays: Replays, baseline: Baseline) -> np.ndarray:
-    """``P`` of each run; NaN where random draws find the optimum at once."""
+    """Return ``P`` of each run; NaN where random draws find the optimum at once."""
     seconds, optimum = replays.recording.seconds, replays.recording.optimum
     expected = baseline(seconds, replays.trials)
     open_ = expected > optimum * (1 + 1e-9)  # from then on there is nothing to gain
@@ -176,7 +176,7 @@ def _search_milliseconds(replays: Replays) -> np.ndarray:
 
 
 def _fraction_in_time(replays: Replays, evaluations: int) -> np.ndarray:
-    """The fraction when as much was spent as so many schedules cost on average."""
+    """Return the fraction when as much was spent as so many schedules cost on average."""
     assert replays.recording.costs is not None
     allowed = evaluations * replays.recording.costs.mean()
     done = (replays.spent <= allowed).sum(axis=1)

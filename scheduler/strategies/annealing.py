@@ -18,7 +18,7 @@ class AnnealingSearch(Walk):
     lost and with the temperature; once cold, it begins anew elsewhere."""
 
     def walk(self, generator: np.random.Generator) -> Iterator[Visit]:
-        """One cooling after the other."""
+        """Yield one cooling after the other."""
         while True:
             place, temperature = (yield from self.begun(generator)), HOTTEST
             while temperature > COLDEST:
@@ -29,7 +29,7 @@ class AnnealingSearch(Walk):
                 temperature *= COOLING
 
     def _chance(self, place: np.ndarray, step: np.ndarray, temperature: float) -> float:
-        """The probability of taking a step."""
+        """Return the probability of taking a step."""
         here, there = self.seconds(place), self.seconds(step)
         if there == inf:
             return 0.0

@@ -135,7 +135,8 @@ class EvolutionarySearch:
         return self._history
 
     def expected(self, rows: Population) -> np.ndarray:
-        """The prior's forecasts for ``rows`` (all told before), relative to its best forecast."""
+        """Return the prior's forecasts for ``rows`` (all told before), relative to its best
+        forecast."""
         return self._forecasts.of(rows) / self._forecasts.best
 
     def ask(self, count: int) -> list[Proposed]:
@@ -160,7 +161,7 @@ class EvolutionarySearch:
         return proposed + [Proposed(schedule, "random") for schedule in drawn]
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
-        """Outcomes, in any order; the model learns them at one of the next asks."""
+        """Take outcomes, in any order; the model learns them at one of the next asks."""
         self._forecasts.note([schedule for schedule, _ in results])
         self._history.tell(results)
 
@@ -175,20 +176,20 @@ class EvolutionarySearch:
         self._due = max(self._history.news + 1, GROWTH * self._history.news)
 
     def _founders(self, leaders: Population) -> Pool:
-        """The first population: leaders, starters and random rows."""
+        """Return the first population: leaders, starters and random rows."""
         immigrants = self._immigrants(len(self._history) // self._evolution.renewal)
         parts = [leaders, self._starters, immigrants]
         return self._rated(parts, ORIGINS[:3], self._far, self._trust)
 
     def _around(self, leaders: Population) -> Pool:
-        """The leaders' neighbours."""
+        """Return the leaders' neighbours."""
         rows = self._neighbours(tuple(map(tuple, leaders.tolist())))
         alone = self._evolution.near_by_model and len(self._model.unseen) > 0
         trust = Trust(share=1.0) if alone else self._trust
         return self._rated([rows], ["neighbour"], self._model, trust)
 
     def _untried(self, known: Pool, count: int) -> Pool:
-        """The first ``count`` starters among the founders that are not taken."""
+        """Return the first ``count`` starters among the founders that are not taken."""
         starters = known.at(np.flatnonzero(known.origin == ORIGINS.index("starter")))
         return starters.at(self._history.fresh(starters.rows)[:count])
 
@@ -257,8 +258,8 @@ class EvolutionarySearch:
         return pool.at(chosen)
 
     def _mutated(self, wishes: Population, generator: np.random.Generator) -> Population:
-        """Wishes for :meth:`Space.complete`: few decisions of each row one step up or down, where
-        a step below the first value leaves the choice open."""
+        """Return the wishes for :meth:`Space.complete`: few decisions of each row one step up or
+        down, where a step below the first value leaves the choice open."""
         choices = self._likeness.choices[wishes[:, 0]]
         hit = generator.random(wishes.shape) < MUTATIONS / choices.sum(axis=1, keepdims=True)
         hit &= choices
@@ -267,5 +268,5 @@ class EvolutionarySearch:
 
 
 def _share(fraction: float, count: int, generator: np.random.Generator) -> int:
-    """``fraction`` of ``count``, rounded up or down at random so that the mean is exact."""
+    """Return ``fraction`` of ``count``, rounded up or down at random so that the mean is exact."""
     return int(fraction * count + generator.random())

@@ -18,7 +18,7 @@ class GeneticSearch(Walk):
     children the fastest live on."""
 
     def walk(self, generator: np.random.Generator) -> Iterator[Visit]:
-        """The first generation at random, then children."""
+        """Yield the first generation at random, then children."""
         population = self._space.sample(generator, POPULATION)
         yield from ((row, "random") for row in population)
         while True:

@@ -30,7 +30,7 @@ class History:
         self.space = space
         self.seed = seed
         self.news = 0
-        """How many of the outcomes told said anything new."""
+        """The number of outcomes told that said anything new."""
         self._seconds: dict[bytes, float] = {}  # of what is taken; infinite where it failed
         self._fastest: list[tuple[float, bytes]] = []  # the first ``LEADERS``
 
@@ -45,7 +45,7 @@ class History:
         return np.random.default_rng([self.seed, len(self)])
 
     def take(self, rows: Iterable[np.ndarray]) -> list[Schedule]:
-        """The schedules of ``rows``, from now on taken."""
+        """Return the schedules of ``rows``, from now on taken."""
         taken = []
         for row in rows:
             self._seconds.setdefault(_identity(row), UNTOLD)
@@ -68,38 +68,39 @@ class History:
                 self._fastest = sorted([*others, (latency, identity)])[:LEADERS]
 
     def told(self) -> tuple[Population, np.ndarray]:
-        """All outcomes: rows, in an order of their own, and the latency of each, NaN where it
-        failed."""
+        """Return all outcomes: rows, in an order of their own, and the latency of each, NaN where
+        it failed."""
         known = sorted((row, s) for row, s in self._seconds.items() if not math.isnan(s))
         latency = np.array([seconds for _, seconds in known])
         latency[np.isinf(latency)] = np.nan
         return self._rows([row for row, _ in known]), latency
 
     def best(self, count: int) -> Population:
-        """The rows of the ``count`` fastest schedules, ``LEADERS`` at most, fastest first."""
+        """Return the rows of the ``count`` fastest schedules, ``LEADERS`` at most, fastest
+        first."""
         return self._rows([row for _, row in self._fastest[:count]])
 
     def fresh(self, population: Population) -> list[int]:
-        """Positions of the distinct rows that are not taken, in the order in which they first
-        stand."""
+        """Return the positions of the distinct rows that are not taken, in the order in which they
+        first stand."""
         identities = _identities(population)
         return [i for i in _first(identities) if identities[i] not in self._seconds]
 
     def free(self, row: np.ndarray) -> bool:
-        """True if nobody has taken the row."""
+        """Return True if nobody has taken the row."""
         return _identity(row) not in self._seconds
 
     def knows(self, row: np.ndarray) -> bool:
-        """True if a result of the row is known."""
+        """Return True if a result of the row is known."""
         return not math.isnan(self._seconds.get(_identity(row), UNTOLD))
 
     def seconds(self, row: np.ndarray) -> float:
-        """The result of the row in seconds; infinite if it failed, or none is known."""
+        """Return the result of the row in seconds; infinite if it failed, or none is known."""
         seconds = self._seconds.get(_identity(row), UNTOLD)
         return math.inf if math.isnan(seconds) else seconds
 
     def sample(self, generator: np.random.Generator, count: int) -> Population:
-        """``count`` random rows that are not taken; fewer only when there are no more.
+        """Return ``count`` random rows that are not taken; fewer only when there are no more.
 
         Where sampling finds hardly anything new, the rest comes from enumeration.
         """
@@ -119,7 +120,7 @@ class History:
 
 
 def distinct(population: Population) -> list[int]:
-    """Positions of the distinct rows, in the order in which they first stand."""
+    """Return the positions of the distinct rows, in the order in which they first stand."""
     return _first(_identities(population))
 
 

@@ -16,7 +16,7 @@ class IteratedLocalSearch(Walk):
     from the best so far."""
 
     def walk(self, generator: np.random.Generator) -> Iterator[Visit]:
-        """One descent after the other."""
+        """Yield one descent after the other."""
         best = place = yield from self.begun(generator)
         while True:
             step: np.ndarray | None = place

@@ -31,27 +31,28 @@ class Pool:
         return len(self.rows)
 
     def at(self, places: Sequence[int] | np.ndarray) -> Pool:
-        """The rows at these places, in this order."""
+        """Return the rows at these places, in this order."""
         i = np.asarray(places, dtype=int)
         return Pool(self.rows[i], self.score[i], self.mean[i], self.spread[i], self.origin[i])
 
     def distinct(self) -> Pool:
-        """The distinct rows, where they first stand."""
+        """Return the distinct rows, where they first stand."""
         return self.at(distinct(self.rows))
 
     def best(self, count: int) -> Pool:
-        """The ``count`` best, best first."""
+        """Return the ``count`` best, best first."""
         return self.at(np.argsort(-self.score, kind="stable")[:count])
 
     def within(self, margin: float, count: int) -> Pool:
-        """The rows whose score is at most ``margin`` below the ``count``-th best."""
+        """Return the rows whose score is at most ``margin`` below the ``count``-th best."""
         if not 0 < count < len(self):
             return self
         least = np.partition(self.score, -count)[-count]
         return self.at(np.flatnonzero(self.score >= least - margin))
 
     def proposed(self, space: Space) -> list[Proposed]:
-        """The pool's schedules with their origins and forecasts, as a search asks for them."""
+        """Return the pool's schedules with their origins and forecasts, as a search asks for
+        them."""
         rest = zip(self.origin, self.mean.tolist(), self.spread.tolist(), strict=True)
         return [
             Proposed(space.schedule(row), ORIGINS[origin], mean, spread)
@@ -60,6 +61,6 @@ class Pool:
 
 
 def joined(pools: Sequence[Pool]) -> Pool:
-    """The distinct rows of pools, where they first stand."""
+    """Return the distinct rows of pools, where they first stand."""
     columns = zip(*((p.rows, p.score, p.mean, p.spread, p.origin) for p in pools), strict=True)
     return Pool(*(np.concatenate(column) for column in columns)).distinct()

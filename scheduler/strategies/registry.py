@@ -32,7 +32,8 @@ SEARCHES: Mapping[str, Factory] = {
 
 
 def factory(name: str) -> Factory:
-    """The factory of the search called ``name``. Raises :class:`InputError` if there is none."""
+    """Return the factory of the search called ``name``. Raises :class:`InputError` if there is
+    none."""
     if not isinstance(name, str) or name not in SEARCHES:
         near = suggestion(name, SEARCHES)
         raise InputError(f"unknown search {shown(name)}; {near}allowed: {', '.join(SEARCHES)}")

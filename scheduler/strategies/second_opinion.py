@@ -74,7 +74,7 @@ class SecondOpinion:
         return asked + self._first.ask(count - len(asked))
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
-        """Outcomes, in any order."""
+        """Take outcomes, in any order."""
         self._first.tell(results)
         for schedule, latency in results:
             if len(self._opening) < LATEST and schedule in self._space:
@@ -88,13 +88,14 @@ class SecondOpinion:
         return self._begin([fastest] if self._opening[fastest] < math.inf else [])
 
     def _share(self) -> int:
-        """The number of schedules that the second search may have asked for by now."""
+        """Return the number of schedules that the second search may have asked for by now."""
         if self._first.history.news < LATEST:
             return 0
         return MOST if self._surprise() > MISLED else TRIAL
 
     def _surprise(self) -> float:
-        """The mean gain of the trial over the forecast of ``first``, as a share of the best speed.
+        """Return the mean gain of the trial over the forecast of ``first``, as a share of the best
+        speed.
 
         It is weighed as in ``trust``, and 0.0 until all of the trial is known. Later results of the
         second search do not count as the best, so the value does not depend on them.

@@ -32,7 +32,7 @@ class Similarity:
                 column += 1
 
     def to(self, row: np.ndarray, pool: Population) -> np.ndarray:
-        """The likeness of each row of ``pool`` to ``row``, from 0 to 1."""
+        """Return the likeness of each row of ``pool`` to ``row``, from 0 to 1."""
         choices = self.choices[row[0]]
         agree = pool == row
         if self._steps.any():
@@ -42,7 +42,7 @@ class Similarity:
         return share * (pool[:, 0] == row[0])
 
     def nearest(self, pool: Population, known: Population) -> np.ndarray:
-        """The likeness of each row of ``pool`` to the row of ``known`` nearest to it.
+        """Return the likeness of each row of ``pool`` to the row of ``known`` nearest to it.
 
         It counts equal values; 0.0 if no row of the same template is known.
         """

@@ -43,7 +43,7 @@ class Trust:
         return self.slope * mean + self.offset, self.slope * spread
 
     def mixed(self, prior: np.ndarray, model: np.ndarray) -> np.ndarray:
-        """The mixture of two predictions, the prior's on the scale of the outcomes."""
+        """Return the mixture of two predictions, the prior's on the scale of the outcomes."""
         return (1.0 - self.share) * prior + self.share * model
 
 
@@ -67,7 +67,7 @@ class Forecasts:
         return max([FLOOR, *self._said.values()])
 
     def of(self, rows: Population) -> np.ndarray:
-        """The forecast of each of ``rows``, all of which were noted."""
+        """Return the forecast of each of ``rows``, all of which were noted."""
         return np.array([self._said[row.tobytes()] for row in rows])
 
 
@@ -92,7 +92,7 @@ def trust(score: np.ndarray, prior: np.ndarray, unseen: np.ndarray, caution: flo
 def _slope(
     weight: np.ndarray, x: np.ndarray, y: np.ndarray, evidence: float, usual: float
 ) -> float:
-    """The slope, not negative, of the line through zero that leads from ``x`` to ``y`` with the
-    least weighted squares, where so much ``evidence`` speaks for the ``usual`` one."""
+    """Return the slope, not negative, of the line through zero that leads from ``x`` to ``y`` with
+    the least weighted squares, where so much ``evidence`` speaks for the ``usual`` one."""
     slope = (np.sum(weight * x * y) + evidence * usual) / (np.sum(weight * x * x) + evidence)
     return max(float(slope), 0.0)

@@ -38,7 +38,8 @@ class Walk(ABC):
 
     @abstractmethod
     def walk(self, generator: np.random.Generator) -> Iterator[Visit]:
-        """Every step; before the next one is asked for, :meth:`seconds` tells its outcome."""
+        """Return every step; before the next one is asked for, :meth:`seconds` tells its
+        outcome."""
 
     def ask(self, count: int) -> list[Proposed]:
         """Return at most ``count`` new schedules."""
@@ -55,11 +56,11 @@ class Walk(ABC):
         return proposed + self._taken(drawn, "random")
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
-        """Outcomes, in any order."""
+        """Take outcomes, in any order."""
         self._history.tell(results)
 
     def seconds(self, row: np.ndarray) -> float:
-        """The outcome of a schedule; infinite where it failed or is not known yet."""
+        """Return the outcome of a schedule; infinite where it failed or is not known yet."""
         return self._history.seconds(row)
 
     def begun(self, generator: np.random.Generator) -> Generator[Visit, None, np.ndarray]:
@@ -69,12 +70,12 @@ class Walk(ABC):
         return min(drawn, key=self.seconds)
 
     def neighbour(self, row: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """A random schedule one decision away; ``row`` itself if there is none."""
+        """Return a random schedule one decision away; ``row`` itself if there is none."""
         near = self.neighbours(row)
         return near[generator.integers(len(near))] if len(near) else row
 
     def neighbours(self, row: np.ndarray) -> Population:
-        """All schedules one decision away."""
+        """Return all schedules one decision away."""
         return self._neighbours(tuple(row.tolist()))
 
     def _find_neighbours(self, row: tuple[int, ...]) -> Population:

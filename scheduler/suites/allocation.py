@@ -53,7 +53,7 @@ The share is None before any kernel was right."""
 
 
 def equally(parts: Sequence[float | None]) -> list[Worth]:
-    """The usual worth for each task."""
+    """Return the usual worth for each task."""
     return [Worth()] * len(parts)
 
 
@@ -97,7 +97,8 @@ def by_gradient(tasks: Sequence[TaskStats]) -> list[int]:
 
 
 def gradient(task: TaskStats, fastest: float) -> float:
-    """The change of the objective f that the next unit of a task is expected to make, at most 0.
+    """Return the change of the objective f that the next unit of a task is expected to make, at
+    most 0.
 
     For task i with t units, the latency g(t) after them, and C FLOPs,
 
@@ -121,7 +122,7 @@ def gradient(task: TaskStats, fastest: float) -> float:
 
 
 def _fastest(tasks: Sequence[TaskStats]) -> dict[Hashable, float]:
-    """The most FLOP/s that a task of each kind reaches, where one is right."""
+    """Return the most FLOP/s that a task of each kind reaches, where one is right."""
     rates: dict[Hashable, float] = {}
     for task in tasks:
         if task.latency is not None:

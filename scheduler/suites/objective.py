@@ -25,7 +25,7 @@ class Objective(StrEnum):
         latencies: Sequence[float | None],
         library: Sequence[float | None],
     ) -> float | None:
-        """The value: seconds, or how many times as fast.
+        """Return the value: seconds, or how many times as fast.
 
         None while a latency is missing, of ours or of the library if that counts.
         """
@@ -41,17 +41,18 @@ class Objective(StrEnum):
         return math.exp(math.fsum(logarithms) / math.fsum(weights))
 
     def slope(self, weight: float, latency: float) -> float:
-        """The derivative by one latency: of the sum, or of the logarithm of the mean, negated and
-        but for a factor that all share."""
+        """Return the derivative by one latency: of the sum, or of the logarithm of the mean,
+        negated and but for a factor that all share."""
         return weight if self is Objective.LATENCY else weight / latency
 
     def better(self, value: float, other: float) -> bool:
-        """True if ``value`` is better than ``other``."""
+        """Return True if ``value`` is better than ``other``."""
         return value < other if self is Objective.LATENCY else value > other
 
 
 def as_objective(given: Objective | str) -> Objective:
-    """``given`` itself, or the objective of that name; :class:`InputError` if there is none."""
+    """Return ``given`` itself, or the objective of that name; :class:`InputError` if there is
+    none."""
     try:
         return Objective(given)
     except ValueError:

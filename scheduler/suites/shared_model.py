@@ -75,8 +75,8 @@ class SharedModel:
             self._due = int(GROWTH * len(every))
 
     def leaders(self, space: Space) -> list[Schedule]:
-        """The fastest of every other workload, and of this one on other devices; then the second of
-        each, and so on."""
+        """Return the fastest of every other workload, and of this one on other devices; then the
+        second of each, and so on."""
         own = (space.workload, space.target)
         others = [known for pair, known in self._fastest.items() if pair != own]
         ranked = [sorted(known, key=known.__getitem__) for known in others]
@@ -119,7 +119,7 @@ class SharingSearch:
         return proposed
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
-        """Outcomes, to both."""
+        """Pass outcomes to both."""
         self._taken.update(schedule for schedule, _ in results)
         self._search.tell(results)
         workload, target = self._space.workload, self._space.target

@@ -56,7 +56,7 @@ class Watch:
             self.on_progress(progress)
 
     def result(self, target: Target, stopped: Stop) -> SuiteResult:
-        """The suite's result."""
+        """Return the suite's result."""
         spent = self.ledger.spent
         losses = [loss.error_text for task in self.tasks for loss in task.board.losses[-1:]]
         return SuiteResult(

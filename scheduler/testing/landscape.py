@@ -77,7 +77,7 @@ class Hills(Template):
         return None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """The few physical quantities that a model needs here; all others are one."""
+        """Return the few physical quantities that a model needs here; all others are one."""
         rows, vectors = np.asarray(columns["rows"]), np.asarray(columns["vectors"])
         kc, mc = np.asarray(columns["kc"]), np.asarray(columns["mc"])
         known = {
@@ -91,7 +91,7 @@ class Hills(Template):
         return {name: np.asarray(known.get(name, rest), dtype=float) for name in QUANTITIES}
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """A kernel in name only."""
+        """Return a kernel in name only."""
         entry = f"k{zlib.crc32(schedule.key.encode()):x}"
         return Kernel(Source("none", "", schedule.key), Call(entry, ()))
 
@@ -120,19 +120,19 @@ class Mounds(Knolls):
 
 
 def knolls() -> Space:
-    """A small space of two templates."""
+    """Return a small space of two templates."""
     problem = workload("matmul", m=512, n=512, k=512)
     return Space(problem, MACHINE, [Knolls(problem, MACHINE), Mounds(problem, MACHINE)])
 
 
 def hills(size: int = 512) -> Space:
-    """The space of a product of ``size`` cubed."""
+    """Return the space of a product of ``size`` cubed."""
     problem = workload("matmul", m=size, n=size, k=size)
     return Space(problem, MACHINE, [Hills(problem, MACHINE)])
 
 
 def hills_latency(values: Mapping[str, Any]) -> float:
-    """Seconds; the best schedules take about 1 ms and a random one 2 to 20."""
+    """Return seconds; the best schedules take about 1 ms and a random one 2 to 20."""
     rows, vectors, kc, mc = (int(values[n]) for n in ("rows", "vectors", "kc", "mc"))
     chains = min(1.0, rows * vectors / 12)
     loads = min(1.0, 0.55 + 0.16 * rows * vectors / (rows + vectors))
@@ -149,7 +149,7 @@ def hills_latency(values: Mapping[str, Any]) -> float:
 
 
 def trees(space: Space) -> XGBoostModel:
-    """The product's model, made to learn this space."""
+    """Return the product's model, made to learn this space."""
     return XGBoostModel(space_for=lambda workload, target: space)
 
 
@@ -162,7 +162,7 @@ class Guess:
         """Learns nothing."""
 
     def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
-        """Scores from intensity and waste."""
+        """Return the scores from intensity and waste."""
         q = space.quantities(population)
         score = np.minimum(1.0, 0.5 + 0.17 * q["intensity"]) * 512 / q["flops"]
         return score, np.full(len(population), 0.2)

@@ -16,14 +16,14 @@ Results = list[tuple[Schedule, float | None]]
 
 
 def outcome(schedule: Schedule) -> float | None:
-    """The latency of a made-up machine on which packing nothing with long panels fails."""
+    """Return the latency of a made-up machine on which packing nothing with long panels fails."""
     if schedule["pack"] == "none" and schedule["kc"] == 256:
         return None
     return hills_latency(schedule.values)
 
 
 def ask(search: Search, count: int) -> list[Schedule]:
-    """The schedules that a search asks for."""
+    """Return the schedules that a search asks for."""
     return [proposed.schedule for proposed in search.ask(count)]
 
 
@@ -42,7 +42,7 @@ class SearchContract(ABC):
 
     @abstractmethod
     def make(self, space: Space, seed: int) -> Search:
-        """A fresh search."""
+        """Return a fresh search."""
 
     @pytest.fixture
     def space(self) -> Space:

@@ -17,7 +17,8 @@ LONGEST = 120
 
 
 def failed(error: BaseException) -> InputError:
-    """The error of code of the user's as one line, with the cause, and the line of the code."""
+    """Return the error of code of the user's as one line, with the cause, and the line of the
+    code."""
     cause = error
     while type(cause).__module__.startswith("torch._dynamo"):  # it wraps what was raised
         inner = cause.__cause__ or cause.__context__
@@ -29,7 +30,7 @@ def failed(error: BaseException) -> InputError:
 
 
 def user_line(error: BaseException) -> str:
-    """``file.py:12`` of the innermost frame that is neither torch's nor ours."""
+    """Return ``file.py:12`` of the innermost frame that is neither torch's nor ours."""
     frames = traceback.extract_tb(error.__traceback__)
     traced: Sequence[traceback.FrameSummary] = getattr(error, "real_stack", None) or []
     for frame in reversed([*frames, *traced]):
@@ -40,5 +41,5 @@ def user_line(error: BaseException) -> str:
 
 
 def shortened(text: str) -> str:
-    """The first words of a cause."""
+    """Return the first words of a cause."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

@@ -32,7 +32,7 @@ def model_function(name: str) -> Callable[..., Any]:
 
 
 def _module(path: Path) -> Any:
-    """The module of a file, whose folder is one of those that it may import from."""
+    """Return the module of a file, whose folder is one of those that it may import from."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path.name} is no file of Python; allowed: {EXAMPLE}")

@@ -53,8 +53,8 @@ OWN = tuple(option.name for option in fields(Options) if option.name != "others"
 
 
 def options_of(given: Mapping[str, Any] | None, mode: str | None = None) -> Options:
-    """The options as ``torch.compile`` passes them; :class:`InputError` for one that neither this
-    backend nor Inductor has, and for a value that is not allowed."""
+    """Return the options as ``torch.compile`` passes them; :class:`InputError` for one that neither
+    this backend nor Inductor has, and for a value that is not allowed."""
     asked = dict(given or {})
     own = {name: asked.pop(name) for name in OWN if name in asked}
     _check(own)
@@ -79,7 +79,7 @@ def _check(own: Mapping[str, Any]) -> None:
 
 
 def _of_mode(mode: str | None) -> dict[str, Any]:
-    """Inductor's options of a mode, such as ``max-autotune``."""
+    """Return Inductor's options of a mode, such as ``max-autotune``."""
     if mode is None:
         return {}
     from torch._inductor import list_mode_options

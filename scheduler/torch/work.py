@@ -14,8 +14,8 @@ from tilewright.scheduler.torch.translation.table import kind_of
 
 
 def flops_of(node: fx.Node) -> int:
-    """Two for each term of a product, a convolution or attention; none of other nodes, and of those
-    with a dynamic size."""
+    """Return two for each term of a product, a convolution or attention; none of other nodes, and
+    of those with a dynamic size."""
     if kind_of(node) is not Kind.PRODUCT:
         return 0
     try:
@@ -36,7 +36,7 @@ def _flops(node: fx.Node) -> int:
 
 
 def bytes_of(node: fx.Node) -> int:
-    """Bytes that a node reads and writes, each tensor once; none of a dynamic size."""
+    """Return the bytes that a node reads and writes, each tensor once; none of a dynamic size."""
     try:
         every = filter(has_tensor, (node, *dict.fromkeys(node.all_input_nodes)))
         return sum(prod(shape(each)) * fake(each).element_size() for each in every)

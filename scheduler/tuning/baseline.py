@@ -47,16 +47,17 @@ class Baseline:
         return expected_seconds(self.workload, self.peak_gflops)
 
     def gflops(self, latency: float) -> float:
-        """GFLOP/s of a kernel of so many seconds, its epilogue's operations not counted."""
+        """Return the GFLOP/s of a kernel of so many seconds, its epilogue's operations not
+        counted."""
         return self.workload.flops / latency / 1e9
 
     def rate(self, latency: float) -> str:
-        """The rate of a kernel with this latency in seconds, with its unit."""
+        """Return the rate of a kernel with this latency in seconds, with its unit."""
         value, unit = self.workload.rate(latency)
         return f"{value:.1f} {unit}"
 
     def of_peak(self, latency: float) -> float | None:
-        """Share of the machine's measured peak."""
+        """Return the share of the machine's measured peak."""
         return self.gflops(latency) / self.peak_gflops if self.peak_gflops else None
 
     def over_numpy(self, latency: float) -> float | None:
@@ -84,7 +85,7 @@ def measure_baseline(workload: Workload, target: Target, seconds: float = inf) -
 
 
 def _peaks(target: CpuTarget, seconds: float) -> Peaks | None:
-    """The peaks of this machine, measured now if they are not known and time allows."""
+    """Return the peaks of this machine, measured now if they are not known and time allows."""
     from tilewright.measure.cpu.peak import known_peaks, measure_peaks
 
     return measure_peaks(target) if seconds >= PEAK_SECONDS else known_peaks(target)
@@ -104,7 +105,8 @@ def measure_baselines(
 
 
 def has_library(workload: Workload, target: Target) -> bool:
-    """True if a library here computes ``workload``, so that kernels can be compared with it."""
+    """Return True if a library here computes ``workload``, so that kernels can be compared with
+    it."""
     from tilewright.measure.baseline import serves
 
     return isinstance(target, CpuTarget) and serves(workload)

@@ -58,8 +58,8 @@ class Budget:
         return max(OVERTIME, OVERTIME_SHARE * self.seconds)
 
     def until(self, began: float) -> float:
-        """The time (by ``time.monotonic``) until which a run that ``began`` then waits for its
-        database."""
+        """Return the time (by ``time.monotonic``) until which a run that ``began`` then waits for
+        its database."""
         return began + self.seconds + self.overtime + SPARE
 
 
@@ -70,7 +70,8 @@ def budget_for(
     seconds: float | None = None,
     patience: int | None = None,
 ) -> Budget:
-    """The budget of ``count`` workloads: what is given, and else what the effort allows each."""
+    """Return the budget of ``count`` workloads: what is given, and else what the effort allows
+    each."""
     most_trials, most_seconds = EFFORTS[as_effort(effort)]
     return Budget(
         most_trials * count if trials is None else trials,
@@ -80,7 +81,7 @@ def budget_for(
 
 
 def as_effort(given: Effort | str) -> Effort:
-    """``given`` itself, or the effort of that name; :class:`InputError` if there is none."""
+    """Return ``given`` itself, or the effort of that name; :class:`InputError` if there is none."""
     try:
         return Effort(given)
     except ValueError:

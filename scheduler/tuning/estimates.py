@@ -51,11 +51,12 @@ class Estimates:
         return self._pace.reserve(*self._so_far)
 
     def comparing(self, count: int) -> float:
-        """Seconds to compare so many, and then the best of them until one wins."""
+        """Return the seconds to compare so many, and then the best of them until one wins."""
         return self._pace.comparing(count, self._rate.each, self._best, self._final_rate.each)
 
     def finalists(self, left: float, late: float) -> int:
-        """Finalists that can be compared in ``left`` seconds, or begun ``late`` seconds after."""
+        """Return the finalists that can be compared in ``left`` seconds, or begun ``late`` seconds
+        after."""
         return self._pace.comparable(left, late, *self._so_far)
 
     def affordable(self, left: float) -> int:

@@ -85,7 +85,8 @@ class Halving:
                 scores.pop(failed.schedule, None)
 
     def go_on(self) -> list[Schedule]:
-        """The schedules to compare once more, now that all results are in; none if one has won."""
+        """Return the schedules to compare once more, now that all results are in; none if one has
+        won."""
         if self._decides:
             return []
         ranked = self._ranked()
@@ -102,8 +103,8 @@ class Halving:
         return pooled(self._known.get(latest.schedule, [])) if latest.ok else latest
 
     def shares(self, best: Schedule) -> dict[Schedule, float]:
-        """The speeds of all schedules that were compared with ``best``, as shares of its speed:
-        geometric means over the comparisons of both."""
+        """Return the speeds of all schedules that were compared with ``best``, as shares of its
+        speed: geometric means over the comparisons of both."""
         logarithms: dict[Schedule, list[float]] = {}
         for scores in self._scores:
             for schedule, score in scores.items() if best in scores else ():
@@ -111,7 +112,7 @@ class Halving:
         return {schedule: exp(fmean(known)) for schedule, known in logarithms.items()}
 
     def leaves_open(self, best: Schedule) -> bool:
-        """True if ``best`` must still be compared, now that all results have come."""
+        """Return True if ``best`` must still be compared, now that all results have come."""
         if best in self._decided:
             return False
         return self._fails or best not in self._compared

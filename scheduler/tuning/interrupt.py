@@ -35,12 +35,12 @@ def listen() -> None:
 
 
 def is_heard() -> bool:
-    """True if a signal asked this program to end."""
+    """Return True if a signal asked this program to end."""
     return _heard is not None
 
 
 def exit_code() -> int:
-    """The exit code after a signal, as shells define it: 130 for Ctrl-C."""
+    """Return the exit code after a signal, as shells define it: 130 for Ctrl-C."""
     return 128 + (_heard or signal.SIGINT)
 
 
@@ -51,7 +51,7 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def _ask_again(lost: sys.UnraisableHookArgs) -> None:
-    """An exception that was raised where none can be, in a callback, is asked for once more."""
+    """Ask once more for an exception that was raised where none can be, in a callback."""
     if lost.exc_type is not Ended or _heard is None:
         sys.__unraisablehook__(lost)
         return
@@ -61,7 +61,7 @@ def _ask_again(lost: sys.UnraisableHookArgs) -> None:
 
 
 class Interrupt:
-    """While entered, the first such signal is only noted, and :meth:`check` raises
+    """Delays signals: while it is entered, the first one is only noted, and :meth:`check` raises
     KeyboardInterrupt: that of the main thread, which alone hears signals, and of all others.
 
     An exception at any moment can be lost (one raised while a C library calls back into Python
@@ -102,7 +102,7 @@ class Interrupt:
             raise KeyboardInterrupt
 
     def is_asked(self) -> bool:
-        """True if a signal came."""
+        """Return True if a signal came."""
         return (Interrupt._hears or self)._asked is not None
 
     def _note(self, number: int, frame: FrameType | None) -> None:

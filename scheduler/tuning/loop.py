@@ -39,7 +39,7 @@ class Remaining:
     seconds: float
 
     def for_task(self, task: Task) -> float:
-        """Seconds for this task that no other task needs."""
+        """Return the seconds for this task that no other task needs."""
         return self.seconds + task.owed + task.estimates.reserve
 
 
@@ -145,13 +145,13 @@ class Tuning:
             compared = {} if self._pending() else self._go_on() or self._finalists()
 
     def _go_on(self) -> dict[Task, list[Schedule]]:
-        """The schedules of each task that are compared once more."""
+        """Return the schedules of each task that are compared once more."""
         going_on = {task: task.halving.go_on() for task in self._tasks}
         return {task: schedules for task, schedules in going_on.items() if schedules}
 
     def _finalists(self) -> dict[Task, list[Schedule]]:
-        """The schedules to compare of undecided tasks, as many as fit each task's share of the
-        time."""
+        """Return the schedules to compare of undecided tasks, as many as fit each task's share of
+        the time."""
         undecided = [task for task in self._tasks if task.comparable and task.undecided]
         tasks = {task: task.estimates.reserve for task in undecided}
         left, late, total = self._time_left, self._budget.overtime, self._reserve(list(tasks))
@@ -278,9 +278,9 @@ class Tuning:
         return self._budget.seconds - self._ledger.elapsed
 
     def _reserve(self, tasks: Sequence[Task]) -> float:
-        """Seconds to compare the best of ``tasks``, spread over the devices."""
+        """Return the seconds to compare the best of ``tasks``, spread over the devices."""
         return self._on_devices([task.estimates.reserve for task in tasks])
 
     def _on_devices(self, seconds: Sequence[float]) -> float:
-        """Seconds until jobs of these lengths end when the devices share them."""
+        """Return the seconds until jobs of these lengths end when the devices share them."""
         return max([sum(seconds) / max(1, self._executor.devices), *seconds])

@@ -51,7 +51,7 @@ class Comparison:
         return ceil(self.kept * count) if count > 1 else 0
 
     def finalist(self, call: float) -> float:
-        """Seconds to compare one schedule whose kernel takes ``call`` seconds."""
+        """Return the seconds to compare one schedule whose kernel takes ``call`` seconds."""
         return self.seconds + self.calls * call + self._sampling(call)
 
     def _sampling(self, call: float) -> float:
@@ -73,7 +73,7 @@ class Worth:
     share: float = 0.0
 
     def finalists(self, usual: int, right: int) -> int:
-        """The largest number of finalists, from the ``usual`` number and that of ``right``
+        """Return the largest number of finalists, from the ``usual`` number and that of ``right``
         schedules."""
         return max(LEAST_FINALISTS, round(self.times * usual), int(self.share * right))
 
@@ -105,7 +105,8 @@ class Expected:
         return CANDIDATE_SECONDS + CALLS * self.call + self.check
 
     def thorough(self, count: int) -> float:
-        """Seconds to check so many finalists on other inputs, and to start their rivals."""
+        """Return the seconds to check so many finalists on other inputs, and to start their
+        rivals."""
         checks = self.others * (self.other + count * (PROCESS_SECONDS + self.call + self.check))
         return self.rivals + checks
 
@@ -157,7 +158,7 @@ def _on_cpu(workload: Workload, call: float) -> Expected:
 
 
 def _on_cuda(workload: Workload, call: float) -> Expected:
-    """Estimates on a GPU. The check runs on the device and takes almost no time.
+    """Return the estimates on a GPU. The check runs on the device and takes almost no time.
 
     Inputs are drawn on the host, once for all batches and once more at the end.
     """
@@ -231,7 +232,7 @@ class Pace:
     final: Comparison
 
     def batch_size(self, run: float | None, devices: int = 1) -> int:
-        """The number of candidates per ask.
+        """Return the number of candidates per ask.
 
         It is small for slow kernels, so that many asks profit from results. Several ``devices`` run
         as many candidates side by side.
@@ -277,7 +278,7 @@ class Pace:
     def comparing(
         self, count: int, each: float | None, best: float | None, finalist: float | None = None
     ) -> float:
-        """Seconds to compare so many once, and then the best of them until one wins.
+        """Return the seconds to compare so many once, and then the best of them until one wins.
 
         ``finalist`` is the measured time per finalist so far.
         """
@@ -320,7 +321,7 @@ class Pace:
         return self.expected.setup + self.expected.last + heats * self.final.heat
 
     def candidate_seconds(self, each: float | None) -> float:
-        """Seconds for one candidate: measured so far, or estimated from one call."""
+        """Return the seconds for one candidate: measured so far, or estimated from one call."""
         return each or self.expected.candidate
 
     def _finalist_seconds(self, each: float | None, best: float | None) -> float:
@@ -329,5 +330,5 @@ class Pace:
         return slowness * (self.expected.check + self.final.finalist(usual.call))
 
     def _with(self, best: float | None) -> Expected:
-        """The estimates, corrected by the ``best`` latency if it is known."""
+        """Return the estimates, corrected by the ``best`` latency if it is known."""
         return replace(self.expected, call=best or self.expected.call)

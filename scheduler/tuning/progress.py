@@ -63,7 +63,7 @@ class Leader:
     share: float
 
     def to_json(self) -> dict[str, Any]:
-        """The leader as a JSON object."""
+        """Return the leader as a JSON object."""
         told = {"latency_s": self.latency, "of_best": self.share}
         return {"schedule": self.schedule.to_json(), **told}
 
@@ -141,7 +141,7 @@ class Ledger:
         return time.monotonic() - self._start
 
     def spent(self, name: str) -> float:
-        """Seconds on account ``name``."""
+        """Return the seconds on account ``name``."""
         return self._spent.get(name, 0.0)
 
     @contextmanager

@@ -83,7 +83,7 @@ class Scoreboard:
             self._ranking.withdraw(measurements)
 
     def ranks(self) -> dict[Schedule, float]:
-        """The seconds that each schedule that may win ranks by, the best first."""
+        """Return the seconds that each schedule that may win ranks by, the best first."""
         ranks: dict[Schedule, float] = {}
         for ranked, measurement in self._ranking.standing:
             ranks.setdefault(measurement.schedule, ranked)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def search_options(
     search: str, seed: int, model: CostModel | str | Path | None, numerics: Numerics | str
 ) -> dict[str, Any]:
-    """The arguments of a tuner that say how it searches; :class:`InputError` for bad ones."""
+    """Return the arguments of a tuner that say how it searches; :class:`InputError` for bad
+    ones."""
     seed = whole("seed", seed, 0, LARGEST)
     check(search, model)
     mode = as_numerics(numerics)

@@ -120,7 +120,7 @@ class Task:
         return self._executor.pending(self.job())
 
     def job(self, final: bool = False, thorough: bool = False) -> Job:
-        """The job that its next batch is measured for."""
+        """Return the job that its next batch is measured for."""
         space = self.space
         beat = self.board.latency_to_beat
         return Job(self.id, space.workload, space.target, beat, final, thorough)
@@ -153,7 +153,8 @@ class Task:
         return best is not None and self.halving.leaves_open(best.schedule)
 
     def finalists(self, left: float, late: float) -> list[Schedule]:
-        """The schedules to compare in the time that remains; empty if they are fewer than two.
+        """Return the schedules to compare in the time that remains; empty if they are fewer than
+        two.
 
         ``left`` seconds remain, and a comparison may begin up to ``late`` seconds after them.
         """
@@ -161,8 +162,8 @@ class Task:
         return self.board.leaders(count) if self.comparable else []
 
     def leaders(self, count: int) -> list[Leader]:
-        """The best few schedules: those that were compared with the best one, or, if it never was,
-        those that rank next."""
+        """Return the best few schedules: those that were compared with the best one, or, if it
+        never was, those that rank next."""
         best = self.board.best
         if best is None or best.score is None:
             return []

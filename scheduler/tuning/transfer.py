@@ -94,7 +94,7 @@ def relatives(space: Space, database: Database) -> Relatives:
 def _sound(
     space: Space, database: Database, workload: Workload, target: Target
 ) -> Iterator[Record]:
-    """The records that a space can learn from, the oldest first."""
+    """Return the records that a space can learn from, the oldest first."""
     return (
         record
         for record in database.records(workload, target)

@@ -30,7 +30,7 @@ class UnconfirmedRecords:
                 self._open.setdefault(record.schedule, []).append(record)
 
     def __contains__(self, schedule: Schedule) -> bool:
-        """True if a claim about ``schedule`` is unchecked in this run."""
+        """Return True if a claim about ``schedule`` is unchecked in this run."""
         return schedule in self._open
 
     def confirm(self, measurement: Measurement) -> list[Record]:

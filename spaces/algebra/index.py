@@ -135,7 +135,7 @@ class Index:
         return _safe(self.text)
 
     def _split(self, divisor: int) -> tuple[Index, Index]:
-        """``(high, low)`` with ``self == high + low`` and all of ``high`` divisible."""
+        """Return ``(high, low)`` with ``self == high + low`` and all of ``high`` divisible."""
         high = tuple(term for term in self.terms if term[1] % divisor == 0)
         low = tuple(term for term in self.terms if term[1] % divisor)
         rest = self.constant % divisor
@@ -155,7 +155,7 @@ class Index:
 
 
 def index(value: Index | int | str, extent: int | None = None) -> Index:
-    """``value`` as an index; text becomes a variable in ``range(extent)``.
+    """Return ``value`` as an index; text becomes a variable in ``range(extent)``.
 
     Text must be a signed C integer expression without side effects.
     """
@@ -210,7 +210,7 @@ def _below(value: Index, limit: int) -> bool:
 
 
 def _rejoined(terms: Mapping[Atom, int], constant: int) -> Index:
-    """The sum, with ``c * d * (e // d) + c * (e % d)`` put together again as ``c * e``."""
+    """Return the sum, with ``c * d * (e // d) + c * (e % d)`` put together again as ``c * e``."""
     for atom, coefficient in terms.items():
         if isinstance(atom, Remainder):
             quotient = (atom.dividend // atom.divisor)._only_atom()

@@ -6,17 +6,17 @@ from typing import Any
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """The quotient, rounded up."""
+    """Return the quotient, rounded up."""
     return -(-a // b)
 
 
 def round_up(a: Any, unit: Any) -> Any:
-    """The least multiple of ``unit`` not below ``a``."""
+    """Return the least multiple of ``unit`` not below ``a``."""
     return ceil_div(a, unit) * unit
 
 
 def doubled(least: int, most: int) -> tuple[int, ...]:
-    """``least`` times 1, 2, 4 and so on, up to the first that is no less than ``most``."""
+    """Return ``least`` times 1, 2, 4 and so on, up to the first that is no less than ``most``."""
     values = [least]
     while values[-1] < most:
         values.append(2 * values[-1])

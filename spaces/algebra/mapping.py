@@ -46,8 +46,8 @@ class TaskMapping(ABC):
 
     @abstractmethod
     def project(self, keep: Sequence[int]) -> TaskMapping:
-        """The mapping as seen from the ranks in ``keep`` (in that order): the same workers, each
-        with the distinct shadows of its tasks in order of first appearance.
+        """Return the mapping as seen from the ranks in ``keep`` (in that order): the same workers,
+        each with the distinct shadows of its tasks in order of first appearance.
 
         Workers that differ in dropped ranks only get the same tasks: the threads of a block
         that share the rows of A, say.
@@ -124,7 +124,7 @@ class Spatial(TaskMapping):
         yield tuple(task)
 
     def project(self, keep: Sequence[int]) -> Spatial:
-        """The workers keep their number; the dropped digits of it say nothing."""
+        """Return the workers keep their number; the dropped digits of it say nothing."""
         shape = tuple(self.task_shape[r] for r in keep)
         return Spatial(shape, self.num_workers, _renumbered(self.digits, keep))
 
@@ -184,7 +184,7 @@ class Composition(TaskMapping):
             yield tuple(task)
 
     def project(self, keep: Sequence[int]) -> Composition:
-        """The product of the projected factors."""
+        """Return the product of the projected factors."""
         return _composed(tuple(factor.project(keep) for factor in self.factors))
 
     def __str__(self) -> str:
@@ -192,8 +192,8 @@ class Composition(TaskMapping):
 
 
 def spatial(*shape: int, order: Sequence[int] | None = None) -> Spatial:
-    """One task a worker on a grid of ``shape``; workers are numbered row-major over ``order``,
-    the ranks from slowest to fastest (default: as they stand)."""
+    """Return one task a worker on a grid of ``shape``; workers are numbered row-major over
+    ``order``, the ranks from slowest to fastest (default: as they stand)."""
     return Spatial(_checked(shape), prod(shape), _digits(shape, order))
 
 
@@ -222,7 +222,7 @@ def _digits(shape: tuple[int, ...], order: Sequence[int] | None) -> Digits:
 
 
 def _renumbered(digits: Digits, keep: Sequence[int]) -> Digits:
-    """The digits with kept ranks counted anew, and None for the others."""
+    """Return the digits with kept ranks counted anew, and None for the others."""
     if not keep or len(set(keep)) != len(keep):
         raise ValueError(f"ranks to keep must be distinct, and at least one: {keep}")
     return tuple((keep.index(r) if r in keep else None, extent) for r, extent in digits)

@@ -76,7 +76,7 @@ class _Writer:
     def lines(
         self, loops: tuple[_Loop, ...], position: tuple[Index, ...], unchecked: frozenset[int]
     ) -> list[str]:
-        """Lines for the ``loops`` still to open, outermost first.
+        """Return the lines for the ``loops`` still to open, outermost first.
 
         ``position`` holds the indices as far as the loops already open make them; ranks in
         ``unchecked`` were not compared with their extents yet.
@@ -156,7 +156,7 @@ class _Writer:
 def _start_and_loops(
     mapping: TaskMapping, worker: Index, prefix: str
 ) -> tuple[tuple[Index, ...], tuple[_Loop, ...]]:
-    """Each rank's share that the worker's number decides, and the loops, outermost first."""
+    """Return each rank's share that the worker's number decides, and the loops, outermost first."""
     start = [Index()] * mapping.rank
     steps = [1] * mapping.rank
     turns: list[tuple[int, int, int]] = []
@@ -189,7 +189,7 @@ def _moved(position: tuple[Index, ...], loop: _Loop, turn: Index | int) -> tuple
 
 
 def _text(extent: int | str | None) -> str:
-    """An extent as C text that is safe inside any expression."""
+    """Return an extent as C text that is safe inside any expression."""
     return str(extent) if isinstance(extent, int) else str(index(extent or "0"))
 
 

@@ -10,6 +10,6 @@ T = TypeVar("T")
 
 
 def in_turn(ranked: Iterable[Iterable[T | None]]) -> list[T]:
-    """The first of each, the second of each, and so on; None is left out."""
+    """Return the first of each, the second of each, and so on; None is left out."""
     every = chain.from_iterable(zip_longest(*ranked))
     return [each for each in every if each is not None]

@@ -12,7 +12,7 @@ ONE: Expression = Number(1.0)
 
 
 def plus(a: Expression, b: Expression) -> Expression:
-    """``a + b``."""
+    """Return ``a + b``."""
     if a == ZERO or b == ZERO:
         return b if a == ZERO else a
     x, y = constant(a), constant(b)
@@ -22,7 +22,7 @@ def plus(a: Expression, b: Expression) -> Expression:
 
 
 def minus(a: Expression, b: Expression) -> Expression:
-    """``a - b``."""
+    """Return ``a - b``."""
     if a == b:
         return ZERO
     if a == ZERO or b == ZERO:
@@ -33,14 +33,14 @@ def minus(a: Expression, b: Expression) -> Expression:
 
 
 def negated(a: Expression) -> Expression:
-    """``-a``."""
+    """Return ``-a``."""
     if a == ZERO:
         return ZERO
     return a.inner if isinstance(a, Negation) else Negation(a)
 
 
 def times(a: Expression, b: Expression) -> Expression:
-    """``a * b``, a constant first."""
+    """Return ``a * b``, a constant first."""
     x, y = constant(a), constant(b)
     if y is not None:
         return times(b, a) if x is None else number(x * y)
@@ -59,7 +59,7 @@ def times(a: Expression, b: Expression) -> Expression:
 
 
 def constant(a: Expression) -> float | None:
-    """The number that ``a`` is; None if it is none."""
+    """Return the number that ``a`` is; None if it is none."""
     match a:
         case Number(value):
             return value
@@ -69,7 +69,7 @@ def constant(a: Expression) -> float | None:
 
 
 def over(a: Expression, b: Expression) -> Expression:
-    """``a / b``."""
+    """Return ``a / b``."""
     return a if b == ONE or a == ZERO else Binary("/", a, b)
 
 
@@ -79,7 +79,7 @@ def number(value: float) -> Expression:
 
 
 def product(factors: Iterable[Expression]) -> Expression:
-    """The factors, multiplied from left to right."""
+    """Return the factors, multiplied from left to right."""
     return reduce(times, factors, ONE)
 
 

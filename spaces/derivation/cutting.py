@@ -101,7 +101,8 @@ def _gathers(stage: Stage) -> bool:
 
 
 def _with_body_apart(program: Program, stage: Stage, name: str) -> Program:
-    """The program whose ``stage`` reduces the elements of an array that a map makes first."""
+    """Return the program whose ``stage`` reduces the elements of an array that a map makes
+    first."""
     axes = (*stage.axes, *stage.over)
     each = Stage(name, axes, None, (), stage.body)
     reduced = replace(stage, body=Read(name, tuple(map(AxisValue, axes))))
@@ -111,15 +112,15 @@ def _with_body_apart(program: Program, stage: Stage, name: str) -> Program:
 
 
 def _after(program: Program, name: str, kind: str = BETWEEN) -> Iterator[tuple[Program, Program]]:
-    """The cut after a stage, which becomes an array of this dtype."""
+    """Return the cut after a stage, which becomes an array of this dtype."""
     return _cut(program, [name], {name: kind})
 
 
 def _cut(
     program: Program, names: Collection[str], kinds: Mapping[str, str]
 ) -> Iterator[tuple[Program, Program]]:
-    """The cut after some stages, which become arrays of these dtypes, or of :data:`BETWEEN`, if
-    anything is left to be done and numbers lose nothing by it."""
+    """Yield the cut after some stages, which become arrays of these dtypes, or of :data:`BETWEEN`,
+    if anything is left to be done and numbers lose nothing by it."""
     first = _needed(program, names)
     last = _needed(program, [output.name for output in program.outputs]) - first
     rest = [program.stage[name] for name in last]
@@ -147,7 +148,7 @@ def keeps_wholes(part: Program) -> bool:
 
 
 def _needed(program: Program, names: Collection[str]) -> set[str]:
-    """The stages of these names, and all that they are computed of."""
+    """Return the stages of these names, and all that they are computed of."""
     found, waiting = set[str](), list(names)
     while waiting:
         name = waiting.pop()
@@ -174,7 +175,7 @@ def _part(
     handed_on: Mapping[str, str],
     given: Mapping[str, str],
 ) -> Program:
-    """The program of some stages, which hands arrays of some dtypes on or is given them."""
+    """Return the program of some stages, which hands arrays of some dtypes on or is given them."""
     stages = tuple(stage for stage in program.stages if stage.name in names)
     conditions = tuple(dict.fromkeys(c for stage in stages for c in program.bounding(stage)))
     bodies = [*(stage.body for stage in stages), *conditions]
@@ -194,7 +195,7 @@ def _part(
 def _given(
     program: Program, name: str, kind: str, shape: tuple[int, ...], order: tuple[int, ...]
 ) -> Operand:
-    """A stage as an operand; places may be indices."""
+    """Return a stage as an operand; places may be indices."""
     over = program.shape(program.stage[name].over)
     return Operand(name, kind, shape, order, drawn=Entries(prod(over)) if kind == PLACE else None)
 
@@ -202,7 +203,7 @@ def _given(
 def _between(
     program: Program, dtypes: Mapping[str, str]
 ) -> Iterator[tuple[str, str, tuple[int, ...], tuple[int, ...]]]:
-    """Stages as arrays: their names, dtypes, shapes and orders."""
+    """Yield the stages as arrays: their names, dtypes, shapes and orders."""
     for name, stage in program.stage.items():
         if name in dtypes:
             shape = program.shape(stage.axes)
@@ -210,8 +211,8 @@ def _between(
 
 
 def _with_factor_apart(program: Program, found: Roles, side: str) -> Program | None:
-    """The program with one factor of a sum of products as a stage of its own, if it is no operand
-    as it is."""
+    """Return the program with one factor of a sum of products as a stage of its own, if it is no
+    operand as it is."""
     name = f"{found.stage.name}_{side}"
     if name in {*program.stage, *program.operand}:
         return None

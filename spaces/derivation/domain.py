@@ -39,7 +39,7 @@ def needed(program: Program) -> Mapping[str, Conditions]:
 
 
 def _carried(read: Read, stage: Stage, bounds: Iterable[Comparison]) -> Conditions:
-    """Conditions on what reads a stage that are conditions on the stage's own axes."""
+    """Return the conditions on what reads a stage that are conditions on the stage's own axes."""
     if read.indices != tuple(map(AxisValue, stage.axes)):
         return ()
     return tuple(c for c in bounds if c.axes <= set(stage.axes))
@@ -84,7 +84,7 @@ def _affine(form: Affine, axis: str) -> bool:
 
 
 def _solved(grid: Points, forms: Sequence[Affine], axis: str, extent: int, size: int) -> int:
-    """The sum of the lengths of the intervals of ``axis`` in which no form is negative."""
+    """Return the sum of the lengths of the intervals of ``axis`` in which no form is negative."""
     low, high = np.asarray(0), np.asarray(extent - 1)
     for form in forms:
         coefficient, rest = 0, np.asarray(form.constant)
@@ -104,7 +104,7 @@ def _solved(grid: Points, forms: Sequence[Affine], axis: str, extent: int, size:
 
 
 def _grid(program: Program, axes: Sequence[str]) -> Mapping[str, np.ndarray]:
-    """The values of each axis along a dimension of its own."""
+    """Return the values of each axis along a dimension of its own."""
     rank = len(axes)
     return {
         axis: np.arange(program.extent[axis]).reshape([-1 if d == i else 1 for d in range(rank)])

@@ -78,7 +78,7 @@ class Facts:
 
 
 def describe(program: Program) -> Facts:
-    """The facts of a program."""
+    """Return the facts of a program."""
     found = [roles_of(program, stage) for stage in program.stages if stage.reducer]
     return Facts(
         products=tuple(_product(program, c) for c in found if isinstance(c, Roles)),

@@ -12,7 +12,8 @@ MAX_NODES = 300
 
 
 def inlined(program: Program, body: Expression, wanted: Callable[[Stage], bool]) -> Expression:
-    """``body`` with reads of ``wanted`` maps replaced by what the maps compute, maps of maps too.
+    """Return ``body`` with reads of ``wanted`` maps replaced by what the maps compute, maps of maps
+    too.
 
     A read that may leave its map keeps it: beyond the borders there is nothing to compute.
     """

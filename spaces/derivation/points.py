@@ -27,20 +27,20 @@ class Points(Elementwise):
     axes: Mapping[str, np.ndarray]
 
     def value(self, expression: Expression) -> np.ndarray:
-        """The values, of the shape that the axes in use broadcast to."""
+        """Return the values, of the shape that the axes in use broadcast to."""
         with np.errstate(all="ignore"):
             return np.asarray(expression.fold(self))
 
     def number(self, value: float) -> Any:
-        """A number of Python takes the dtype of what it meets."""
+        """Keep a number of Python, which takes the dtype of what it meets."""
         return int(value) if value.is_integer() else value
 
     def axis(self, name: str) -> Any:
-        """The axis' integers."""
+        """Return the axis' integers."""
         return self.axes[name]
 
     def read(self, name: str, indices: Sequence[Any], outside: float | None) -> Any:
-        """The elements, or ``outside``."""
+        """Return the elements, or ``outside``."""
         array = self.arrays[name]
         if not indices:
             return array

@@ -22,8 +22,8 @@ REPLACED = ("sum", "prod")
 
 
 def rewritten(program: Program) -> Program | None:
-    """The program without conditions of sums and products, and without counts; None if that is the
-    same one."""
+    """Return the program without conditions of sums and products, and without counts; None if that
+    is the same one."""
     made = _without_counts(_without_conditions(program))
     return None if made == program else made
 
@@ -37,7 +37,7 @@ def _without_conditions(program: Program) -> Program:
 
 
 def _unbounded(program: Program, stage: Stage) -> Stage:
-    """The stage whose body is the identity where a condition hides it."""
+    """Return the stage whose body is the identity where a condition hides it."""
     conditions = program.bounding(stage)
     if not conditions or stage.reducer not in REPLACED:
         return stage
@@ -49,7 +49,7 @@ def _unbounded(program: Program, stage: Stage) -> Stage:
 
 
 def _guarded(program: Program, node: Expression, bounds: Bounds) -> Expression:
-    """An expression whose reads are inside their arrays everywhere."""
+    """Return an expression whose reads are inside their arrays everywhere."""
     children = tuple(_guarded(program, child, bounds) for child in node.children)
     node = node if children == node.children else node.with_children(children)
     if not isinstance(node, Read) or node.outside is not None:
@@ -62,7 +62,7 @@ def _guarded(program: Program, node: Expression, bounds: Bounds) -> Expression:
 
 
 def _without_counts(program: Program) -> Program:
-    """The program with numbers for stages that count what no condition bounds."""
+    """Return the program with numbers for stages that count what no condition bounds."""
     outputs = {output.name for output in program.outputs}
     counts = {
         stage.name: Number(stage.body.value * prod(program.shape(stage.over)))

@@ -67,11 +67,11 @@ class Scope(ABC):
 
     @abstractmethod
     def number(self, value: float) -> str:
-        """A constant."""
+        """Return a constant."""
 
     @abstractmethod
     def operation(self, node: Expression, known: Callable[[Expression], Written | None]) -> str:
-        """An operation, whose parts ``known`` gives."""
+        """Return an operation, whose parts ``known`` gives."""
 
     @abstractmethod
     def variable(self, name: str, value: str) -> str:
@@ -79,12 +79,12 @@ class Scope(ABC):
 
     @abstractmethod
     def exact(self, node: Expression, magnitudes: Magnitudes) -> str:
-        """An operation of integers, as a float, or a comparison of them."""
+        """Return an operation of integers, as a float, or a comparison of them."""
 
     # -- integers ---------------------------------------------------------------------------------
 
     def integers(self, node: Expression) -> str | None:
-        """An operation that takes integers, or a comparison that does; None of others."""
+        """Return an operation that takes integers, or a comparison that does; None of others."""
         known = self._magnitudes
         return self.exact(node, known) if known and known.takes_integers(node) else None
 
@@ -102,7 +102,7 @@ class Scope(ABC):
     # -- expressions ------------------------------------------------------------------------------
 
     def text(self, node: Expression) -> str:
-        """A C expression of ``node``: a constant, or a variable."""
+        """Return a C expression of ``node``: a constant, or a variable."""
         if isinstance(node, Number):
             return self.number(node.value)
         if self.around and not self.holds(node):
@@ -120,13 +120,13 @@ class Scope(ABC):
         return self.own[node]
 
     def condition(self, node: Comparison) -> str:
-        """A comparison."""
+        """Return a comparison."""
         if (exact := self.integers(node)) is not None:
             return exact
         return f"{self.text(node.left)} {node.operator} {self.text(node.right)}"
 
     def value(self, node: Expression) -> str:
-        """The operation of a node on the texts of its parts."""
+        """Return the operation of a node on the texts of its parts."""
         if (exact := self.integers(node)) is not None:
             return exact
         match node:
@@ -170,7 +170,7 @@ class Known(Protocol):
 
 
 def states_of(exponent: Expression, scope: Known) -> Expression:
-    """An exponent without the factors that no state of ``scope`` is in."""
+    """Return an exponent without the factors that no state of ``scope`` is in."""
     match exponent:
         case Negation(inner):
             return states_of(inner, scope)
@@ -182,8 +182,8 @@ def states_of(exponent: Expression, scope: Known) -> Expression:
 
 
 def scaled(exponent: Expression, scope: Known, moved: str) -> str:
-    """How far an exponent moves whose :func:`states_of` ``moved`` so far: their difference is exact
-    and finite where that of large exponents is neither."""
+    """Return how far an exponent moves whose :func:`states_of` ``moved`` so far: their difference
+    is exact and finite where that of large exponents is neither."""
     match exponent:
         case Negation(inner):
             return f"-{scaled(inner, scope, moved)}"

@@ -27,7 +27,7 @@ def epilogue_digest(epilogue: Epilogue, axes: tuple[str, ...]) -> str:
 
 
 def _program(epilogue: Epilogue, axes: tuple[str, ...]) -> Program:
-    """The epilogue over an extent of its own for each axis. The accumulator is told from the
+    """Return the epilogue over an extent of its own for each axis. The accumulator is told from the
     operands by its dtype."""
     extents = {axis: extent for extent, axis in enumerate(axes, start=2)}
 
@@ -50,7 +50,7 @@ def _program(epilogue: Epilogue, axes: tuple[str, ...]) -> Program:
 
 
 def _at(node: Expression, indices: tuple[Expression, ...]) -> Expression:
-    """``node``, which reads the sum at these indices."""
+    """Return ``node``, which reads the sum at these indices."""
     if isinstance(node, Read):
         return Read(SUM, indices) if node.name == SUM else node
     return node.with_children(tuple(_at(child, indices) for child in node.children))

@@ -15,12 +15,12 @@ _BRACKETED = re.compile(r"\b(?!x\b)([A-Za-z]\w*) *\[ *\](?! *\()")
 
 
 def without_brackets(text: str) -> str:
-    """An epilogue as descriptions have it."""
+    """Return an epilogue as descriptions have it."""
     return _BRACKETED.sub(r"\1", text)
 
 
 def with_brackets(text: str, scalars: Collection[str]) -> str:
-    """An epilogue as it is asked for, of a description's text."""
+    """Return an epilogue as it is asked for, of a description's text."""
     return _named(scalars).sub(r"\1[]", text) if scalars else text
 
 

@@ -41,13 +41,13 @@ class Affine:
         return self + other.times(-1)
 
     def times(self, factor: int) -> Affine:
-        """A whole multiple."""
+        """Return a whole multiple."""
         terms = tuple((atom, _bounded(c * factor)) for atom, c in self.terms if factor)
         return Affine(terms, _bounded(self.constant * factor))
 
 
 def affine(index: Expression) -> Affine:
-    """The normal form of an index; :class:`InputError` if it is none."""
+    """Return the normal form of an index; :class:`InputError` if it is none."""
     match index:
         case Number(value):
             return Affine((), _whole(index, value))

@@ -33,7 +33,7 @@ class Bounds:
         extents: Mapping[str, int],
         entries: Mapping[str, Range],
     ) -> Bounds:
-        """The bounds where all conditions hold."""
+        """Return the bounds where all conditions hold."""
         axes = {name: (0, extent - 1) for name, extent in extents.items()}
         positive = [d for condition in conditions for d in differences(condition, entries)]
         bounds = Bounds(axes, entries, positive)
@@ -42,7 +42,7 @@ class Bounds:
         return bounds
 
     def of(self, index: Expression) -> Range:
-        """The range of an index."""
+        """Return the range of an index."""
         return self._range(affine(index), self.positive)
 
     @property
@@ -71,7 +71,7 @@ class Bounds:
         return low, high
 
     def _group(self, group: Affine) -> Range:
-        """The range of terms that depend on each other."""
+        """Return the range of terms that depend on each other."""
         low = high = 0
         for atom, coefficient in group.terms:
             ends = [coefficient * end for end in self._atom(atom)]
@@ -116,7 +116,7 @@ class Bounds:
 
 
 def _dependent(index: Affine) -> list[Affine]:
-    """The terms in groups that have no axis and no entry in common."""
+    """Return the terms in groups that have no axis and no entry in common."""
     groups: list[tuple[frozenset[Expression], Affine]] = []
     for term in index.terms:
         own, terms = _variables(Affine((term,))), Affine((term,))
@@ -128,7 +128,7 @@ def _dependent(index: Affine) -> list[Affine]:
 
 
 def _variables(index: Affine) -> frozenset[Expression]:
-    """The axes and entries that an index depends on."""
+    """Return the axes and entries that an index depends on."""
     found: frozenset[Expression] = frozenset()
     for atom, _ in index.terms:
         found |= _variables(affine(atom.left)) if isinstance(atom, Binary) else {atom}

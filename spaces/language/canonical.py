@@ -18,7 +18,7 @@ from tilewright.spaces.language.program import Program
 
 
 def description(program: Program) -> str:
-    """The canonical text."""
+    """Return the canonical text."""
     return _Description(normal_stages(program), program).text()
 
 
@@ -35,7 +35,7 @@ class _Description:
         self._lines: dict[str, int] = {}
 
     def text(self) -> str:
-        """All lines: operands, stages, outputs."""
+        """Return all lines: operands, stages, outputs."""
         outputs = [
             f"-> {self._number(output.name)} {array_text(output)}"
             for output in self._program.outputs
@@ -52,8 +52,8 @@ class _Description:
         return f"{array_text(operand)}{entries}"
 
     def _all_labels(self) -> list[Labels]:
-        """Labels by what surrounds axes and arrays where they are, and if these do not tell all of
-        them apart, further ones by those who read them as well."""
+        """Return the labels by what surrounds axes and arrays where they are, and if these do not
+        tell all of them apart, further ones by those who read them as well."""
         labels = Labels(self._stages, self._first_arrays(), self._first_axes())
         labels.refine()
         if labels.tell_apart():
@@ -75,7 +75,7 @@ class _Description:
         }
 
     def _number(self, name: str) -> int:
-        """The number of a stage; its line is written when it is first asked for."""
+        """Return the number of a stage; its line is written when it is first asked for."""
         if name not in self._numbers:
             stage = self._stages[name]
             self._axes[name] = self._sorted_axes(name, stage)
@@ -130,7 +130,7 @@ class _Description:
         return f"({form.label} {' '.join(below)})" if below else form.label
 
     def _dimensions(self, name: str) -> Sequence[int]:
-        """The dimensions of an array in the order in which its canonical form has them."""
+        """Return the dimensions of an array in the order in which its canonical form has them."""
         if name not in self._stages:
             return self._program.operand[name].order
         axes = self._stages[name].stage.axes

@@ -17,7 +17,7 @@ MAX_ROUNDS = 8
 
 
 def digest(*parts: object) -> str:
-    """A short digest of values that print alike everywhere."""
+    """Return a short digest of values that print alike everywhere."""
     return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
@@ -48,7 +48,7 @@ class Labels:
         return all(len({*labels}) == len(labels) for labels in ([*self.arrays.values()], axes))
 
     def of(self, stage: str, form: Form) -> str:
-        """The label of a form in a stage."""
+        """Return the label of a form in a stage."""
         key = (stage, id(form))
         if key not in self._forms:
             self._forms[key] = digest(form.label, form.outside, *self._below(stage, form))

@@ -63,8 +63,8 @@ class Magnitudes:
         return any(self.takes_integers(node) for found in expressions for node in found.values())
 
     def too_large(self) -> Iterator[Expression]:
-        """The whole numbers of axes, entries and constants that may be beyond 2**60. What is of
-        operands that hold anything is computed modulo 2**64."""
+        """Yield the whole numbers of axes, entries and constants that may be beyond 2**60. What is
+        of operands that hold anything is computed modulo 2**64."""
         bodies = [*(stage.body for stage in self.program.stages), *self.program.conditions]
         for node in (node for body in bodies for node in body.walk()):
             known = all(read.name in self._entries for read in node.value_reads)
@@ -73,11 +73,11 @@ class Magnitudes:
                 yield node
 
     def reach(self, node: Expression) -> int:
-        """A bound on a whole number and on all that it is computed of."""
+        """Return a bound on a whole number and on all that it is computed of."""
         return max(map(self.of, node.values()))
 
     def of(self, node: Expression) -> int:
-        """A bound on a whole number."""
+        """Return a bound on a whole number."""
         if node not in self._known:
             self._known[node] = self._bound(node)
         return self._known[node]
@@ -114,8 +114,8 @@ class Magnitudes:
         return max(map(self.of, node.children), default=0)
 
     def of_array(self, name: str) -> int:
-        """A bound on the entries of an array of whole numbers: their limit, what they are computed
-        of, or what the dtype holds."""
+        """Return a bound on the entries of an array of whole numbers: their limit, what they are
+        computed of, or what the dtype holds."""
         if name in self._entries:
             return max(map(abs, self._entries[name]))
         if name in self.program.operand:

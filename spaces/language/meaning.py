@@ -51,17 +51,17 @@ class Operations(Generic[T]):
     that they say nothing of. Reads, for one, may be known to whoever folds an expression."""
 
     def axis(self, name: str) -> T:
-        """Refused."""
+        """Refuse an axis."""
         raise TypeError(f"the axis {name} has no value here")
 
     def read(self, name: str, indices: Sequence[T], outside: float | None) -> T:
-        """Refused."""
+        """Refuse a read."""
         raise TypeError(f"the entry of {name} is not known here")
 
     def comparison(self, operator: str, left: T, right: T) -> T:
-        """Refused."""
+        """Refuse a comparison."""
         raise TypeError(f"nothing is compared by {operator} here")
 
     def select(self, condition: T, then: T, otherwise: T) -> T:
-        """Refused."""
+        """Refuse a selection."""
         raise TypeError("nothing is selected here")

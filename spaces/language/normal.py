@@ -59,7 +59,7 @@ class Form:
 
 
 def normal(expression: Expression) -> Form:
-    """The normal form."""
+    """Return the normal form."""
     match expression:
         case Number(value):
             return _number(value)
@@ -222,7 +222,8 @@ def _call(function: str, arguments: Sequence[Form]) -> Form:
 
 
 def _extreme(function: str, arguments: Sequence[Form]) -> Form:
-    """The greatest or least of all arguments, in whatever groups, and of one constant at most."""
+    """Return the greatest or least of all arguments, in whatever groups, and of one constant at
+    most."""
     flat = [inner for a in arguments for inner in (a.children if a.label == function else (a,))]
     constants = [form.value for form in flat if form.value is not None]
     others = [form for form in flat if not _constant(form)]

@@ -28,8 +28,8 @@ Ranges = tuple[tuple[Expression, Range], ...]
 
 @lru_cache(maxsize=1024)
 def exact_range(index: Affine, ranges: Ranges) -> Range | None:
-    """The least and the greatest value of an index whose axes and entries, independent of each
-    other, have these ``ranges``; None if its table would be too large."""
+    """Return the least and the greatest value of an index whose axes and entries, independent of
+    each other, have these ``ranges``; None if its table would be too large."""
     sizes = [min(_period(index, atom), high - low + 1) for atom, (low, high) in ranges]
     if any(low > high for _, (low, high) in ranges) or prod(sizes) > MOST_POINTS:
         return None
@@ -69,7 +69,7 @@ def _atom(atom: Expression, points: Mapping[Expression, np.ndarray]) -> np.ndarr
 
 
 def _reach(index: Affine, known: Mapping[Expression, int]) -> int:
-    """A bound on the magnitude of all values on the way."""
+    """Return a bound on the magnitude of all values on the way."""
     total = abs(index.constant)
     for atom, coefficient in index.terms:
         inner = known.get(atom, 0)
@@ -93,8 +93,8 @@ def _rate_of_atom(atom: Expression, axis: Expression) -> Fraction:
 
 
 def _period(index: Affine, axis: Expression) -> int:
-    """The least number of points of an axis by which every quotient and remainder within an index
-    grows by a whole number."""
+    """Return the least number of points of an axis by which every quotient and remainder within an
+    index grows by a whole number."""
     found = 1
     for atom, _ in index.terms:
         if isinstance(atom, Binary):

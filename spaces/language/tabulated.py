@@ -17,7 +17,7 @@ END = 9.0
 
 
 def tabulated_gelu(x: np.ndarray) -> np.ndarray:
-    """``x Phi(x)``, Phi the normal distribution, up to 2e-11.
+    """Return ``x Phi(x)``, Phi the normal distribution, up to 2e-11.
 
     It is ``max(x, 0) - t(|x|)`` with the tail ``t(a) = a Phi(-a)``, of which there is a cubic about
     each point of the table. Half a step beside it that is off by ``1.6 / 24 / 256**4``, 1.6e-11, at
@@ -39,7 +39,8 @@ def tabulated_gelu(x: np.ndarray) -> np.ndarray:
 
 @cache
 def _cubics_of_tail() -> tuple[np.ndarray, ...]:
-    """The coefficients of the cubics about all points, by powers of steps, the highest first."""
+    """Return the coefficients of the cubics about all points, by powers of steps, the highest
+    first."""
     from scipy.special import ndtr
 
     a = np.arange(END * STEPS + 1) / STEPS

@@ -54,7 +54,7 @@ class Expression:
         return tuple(node for node in self.values() if isinstance(node, Read))
 
     def at(self, indices: Mapping[str, Expression]) -> Expression:
-        """The tree with other expressions in the place of all axes."""
+        """Return the tree with other expressions in the place of all axes."""
         if isinstance(self, AxisValue):
             return indices[self.name]
         return self.with_children(tuple(child.at(indices) for child in self.children))
@@ -86,7 +86,8 @@ class Expression:
         return self.combine(meaning, [child.fold(meaning, known) for child in self.children])
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The meaning of this node, whose children have become ``parts``. Each kind has its own."""
+        """Return the meaning of this node, whose children have become ``parts``. Each kind has its
+        own."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -102,7 +103,7 @@ class Number(Expression):
     value: float
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The constant's meaning."""
+        """Return the constant's meaning."""
         return meaning.number(self.value)
 
 
@@ -113,7 +114,7 @@ class AxisValue(Expression):
     name: str
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The axis' meaning."""
+        """Return the axis' meaning."""
         return meaning.axis(self.name)
 
 
@@ -138,7 +139,7 @@ class Read(Expression):
         return Read(self.name, children, self.outside)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The meaning of the entry at what its indices mean."""
+        """Return the meaning of the entry at what its indices mean."""
         return meaning.read(self.name, parts, self.outside)
 
 
@@ -158,7 +159,7 @@ class Negation(Expression):
         return Negation(*children)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The meaning of minus what is inside."""
+        """Return the meaning of minus what is inside."""
         return meaning.negation(*parts)
 
 
@@ -184,7 +185,7 @@ class Binary(_Pair):
     """``left operator right``; the operator is one of ``+ - * / // %``."""
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The meaning of both sides, combined."""
+        """Return the meaning of both sides, combined."""
         return meaning.binary(self.operator, *parts)
 
 
@@ -192,7 +193,7 @@ class Comparison(_Pair):
     """``left operator right``, of ``< <= > >= == !=``: the condition of a selection or program."""
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The meaning of both sides, compared."""
+        """Return the meaning of both sides, compared."""
         return meaning.comparison(self.operator, *parts)
 
 
@@ -214,7 +215,7 @@ class Select(Expression):
         return Select(*children)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The meaning of the selection of what its parts mean."""
+        """Return the meaning of the selection of what its parts mean."""
         return meaning.select(*parts)
 
 
@@ -238,7 +239,7 @@ class Call(Expression):
         return Call(self.function, children)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The meaning of the function of what its arguments mean."""
+        """Return the meaning of the function of what its arguments mean."""
         return meaning.call(self.function, parts)
 
 

@@ -97,7 +97,8 @@ class NestCode:
     # -- where the loops are -------------------------------------------------------------------
 
     def _axes(self, axes: Sequence[str], flat: str) -> list[str]:
-        """Variables of some axes, of a number that counts their points, the last the fastest."""
+        """Return the variables of some axes, of a number that counts their points, the last the
+        fastest."""
         lines, step = [], 1
         for place, axis in enumerate(reversed(axes), 1):
             extent = self.plan.program.extent[axis]
@@ -113,19 +114,19 @@ class NestCode:
         return {axis: f"i{n}" for n, (axis, _) in enumerate(self.plan.program.extents)}
 
     def at_element(self) -> list[str]:
-        """The variables of the axes that the stage keeps."""
+        """Return the variables of the axes that the stage keeps."""
         return self._axes(self.stage.axes, "n")
 
     # -- the value -----------------------------------------------------------------------------
 
     def value(self) -> list[str]:
-        """``value`` of a stage that reduces nothing."""
+        """Return ``value`` of a stage that reduces nothing."""
         lines, body = self._body
         return [*lines, f"const {TYPES[self.whole]} value = {body};"]
 
     def reduction(self, first: str, step: str) -> list[str]:
-        """``value`` of each ``step``-th term from the ``first`` on, and its ``place``, if there is
-        any."""
+        """Return ``value`` of each ``step``-th term from the ``first`` on, and its ``place``, if
+        there is any."""
         if not self._is_long_sum:
             return [*self._start(), *self._loop(first, str(self.terms), step)]
         block = BLOCK if step == "1" else f"{BLOCK} * {step}"
@@ -141,7 +142,7 @@ class NestCode:
         ]
 
     def _loop(self, first: str, end: str, step: str) -> list[str]:
-        """The loop over some terms, those that conditions hide left out."""
+        """Return the loop over some terms, those that conditions hide left out."""
         body = self._axes(self.stage.over, "r")
         for condition in self.plan.program.bounding(self.stage):
             lines, holds = self.expression(condition)
@@ -176,7 +177,7 @@ class NestCode:
         return STARTS.get((reducer, kind)) or ("" if infinite else "-") + self.access.infinity
 
     def joined(self, other: str, place: str) -> list[str]:
-        """``value``, and its ``place``, joined with another value and its place."""
+        """Return ``value``, and its ``place``, joined with another value and its place."""
         reducer, kind = str(self.stage.reducer), KINDS[self.body.whole]
         if self.is_place:
             before = f"tw_{kind}_{BEFORE[reducer]}"
@@ -209,8 +210,8 @@ class NestCode:
     # -- expressions ---------------------------------------------------------------------------
 
     def expression(self, node: Expression) -> tuple[list[str], Value]:
-        """An expression at the variables of all axes, and lines before it: variables for indices
-        that may leave their arrays, which are needed twice."""
+        """Return an expression at the variables of all axes, and lines before it: variables for
+        indices that may leave their arrays, which are needed twice."""
         lines: list[str] = []
         return lines, self._written(node, lines)
 
@@ -230,14 +231,14 @@ class NestCode:
         return []
 
     def _variable(self, index: str, lines: list[str]) -> str:
-        """A variable that has the value of an index."""
+        """Return a variable that has the value of an index."""
         self._declared.append(index)
         name = f"k{len(self._declared)}"
         lines.append(f"const i64 {name} = {index};")
         return name
 
     def _entry(self, read: Read, lines: list[str]) -> Value:
-        """An entry. Indices from tables are kept within the array, whatever these hold."""
+        """Return an entry. Indices from tables are kept within the array, whatever these hold."""
         array, whole = self.plan.array(read.name), self.plan.whole[read.name]
         indices = [self._written(index, lines).text for index in read.indices]
         if read.outside is not None:

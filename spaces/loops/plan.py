@@ -92,11 +92,11 @@ class Plan:
         return self.starts[last.name] + self.points(last.axes) * ELEMENT if last else 0
 
     def points(self, axes: Sequence[str]) -> int:
-        """The points of some axes."""
+        """Return the points of some axes."""
         return prod(self.program.shape(tuple(axes)))
 
     def array(self, name: str) -> Array:
-        """An operand, or a stage as it lies in the workspace."""
+        """Return an operand, or a stage as it lies in the workspace."""
         if name in self.program.operand:
             return self.program.operand[name]
         shape = self.program.shape(self.program.stage[name].axes)
@@ -135,7 +135,7 @@ def _with(node: Expression, instead: Mapping[Read, Expression]) -> Expression:
 
 
 def _reachable(stages: Mapping[str, Stage], outputs: set[str]) -> list[Stage]:
-    """The stages that outputs are computed of, in order."""
+    """Return the stages that outputs are computed of, in order."""
     needed, waiting = set[str](), list(outputs)
     while waiting:
         name = waiting.pop()

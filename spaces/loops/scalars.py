@@ -45,7 +45,7 @@ class Scalars(Operations[Value]):
     infinity: str
 
     def number(self, value: float) -> Value:
-        """A literal: whole, if it is as far as float64 has each whole number."""
+        """Return a literal: whole, if it is as far as float64 has each whole number."""
         number = literal(value)
         if isinstance(number, int):
             return Value(f"(i64){number}", True, number)
@@ -54,7 +54,7 @@ class Scalars(Operations[Value]):
         return Value(repr(number), False)
 
     def axis(self, name: str) -> Value:
-        """The variable of its loop."""
+        """Return the variable of its loop."""
         return Value(self.axes[name], True)
 
     def negation(self, inner: Value) -> Value:
@@ -64,7 +64,8 @@ class Scalars(Operations[Value]):
         return Value(f"tw_whole_minus(0, {inner})" if inner.whole else f"(-{inner})", inner.whole)
 
     def binary(self, operator: str, left: Value, right: Value) -> Value:
-        """Whole of whole numbers, but for ``/``; of literals by Python, which is exact."""
+        """Return the whole of whole numbers, but for ``/``; of literals by Python, which is
+        exact."""
         known = left.literal, right.literal
         if operator in ("+", "-", "*") and None not in known:
             return self.number(OPERATIONS[operator](*known))
@@ -81,7 +82,7 @@ class Scalars(Operations[Value]):
         return Value(f"({left.real} {operator} {right.real})", True)
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
-        """The conditional operator: the side that is not chosen is not computed."""
+        """Return the conditional operator: the side that is not chosen is not computed."""
         whole = then.whole and otherwise.whole
         sides = (then.text, otherwise.text) if whole else (then.real, otherwise.real)
         return Value(f"({condition} ? {sides[0]} : {sides[1]})", whole)

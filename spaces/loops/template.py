@@ -35,7 +35,8 @@ class Loops(Template):
         self.most = max(self.plan.points(nest.stage.axes) for nest in self.plan.nests)
 
     def counted(self) -> dict[str, Any]:
-        """The quantities that are the same for all schedules of a workload, on any target."""
+        """Return the quantities that are the same for all schedules of a workload, on any
+        target."""
         found, program = work(self.plan.program), self.plan.program
         points = sum(
             float(prod(program.shape((*nest.stage.axes, *nest.stage.over))))
@@ -67,5 +68,5 @@ class Loops(Template):
 
 @lru_cache(maxsize=64)
 def plan_of(program: Program) -> Plan:
-    """The plan of a program, made once."""
+    """Return the plan of a program, made once."""
     return Plan(program)

@@ -27,8 +27,8 @@ the allocator gives none of it back to the system: arrays of 128 KiB and more it
 
 
 def error_of_sums(workload: Contraction, scale: float = 1.0) -> tuple[float, float]:
-    """``(relative, absolute)`` error allowed of a sum of products, the two added, where the inputs
-    are drawn in [-1, 1), or [-8, 8) for integers, and the first is multiplied by ``scale``.
+    """Return ``(relative, absolute)`` error allowed of a sum of products, the two added, where the
+    inputs are drawn in [-1, 1), or [-8, 8) for integers, and the first is multiplied by ``scale``.
 
     By :func:`~spaces.numerics.adding.error_of_sum`. Of products of uniform variables in [-1, 1),
     the sum of the first k has a standard deviation of sqrt(k) / 3, so sums of K grow to no more
@@ -55,7 +55,7 @@ def ends(
     operands: Mapping[str, Any],
     scale: float = 1.0,
 ) -> tuple[Any, Any]:
-    """The least and the greatest value that elements of the output may have.
+    """Return the least and the greatest value that elements of the output may have.
 
     ``sums`` are the exact sums of products, ``operands`` the epilogue's. Both ends are NaN where
     an element must be; they are minus and plus infinity where it may be anything, NaN too.
@@ -73,7 +73,8 @@ def ends(
 
 
 def bounds_dtype(output: Array) -> DType:
-    """The dtype that holds :func:`ends` exactly: float32, or float64 where the output needs it."""
+    """Return the dtype that holds :func:`ends` exactly: float32, or float64 where the output needs
+    it."""
     return dtype("float64" if output.dtype in ("float64", "int32") else "float32")
 
 
@@ -131,6 +132,6 @@ def _parts(output: Operand) -> Iterator[tuple[slice, ...]]:
 
 
 def _within(array: np.ndarray, part: tuple[slice, ...]) -> tuple[slice, ...]:
-    """``part`` of an array that broadcasts along dimensions of extent 1."""
+    """Return ``part`` of an array that broadcasts along dimensions of extent 1."""
     extents = zip(array.shape, part, strict=True)
     return tuple(slice(None) if extent == 1 else piece for extent, piece in extents)

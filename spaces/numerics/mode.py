@@ -20,7 +20,7 @@ class Numerics(StrEnum):
 
 
 def as_numerics(value: Numerics | str) -> Numerics:
-    """The mode called ``value``; :class:`InputError` if there is none of that name."""
+    """Return the mode called ``value``; :class:`InputError` if there is none of that name."""
     if value in tuple(Numerics):
         return Numerics(value)
     raise InputError(f"numerics={shown(value)}; allowed: {', '.join(Numerics)}")

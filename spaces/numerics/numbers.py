@@ -18,7 +18,7 @@ class Numbers(Protocol):
     """
 
     def constant(self, value: float) -> Any:
-        """A value of the same in every place."""
+        """Return a value of the same in every place."""
         ...
 
     def is_integer(self, value: Any) -> bool:
@@ -26,32 +26,32 @@ class Numbers(Protocol):
         ...
 
     def wide(self, value: Any) -> Any:
-        """Integers, or conditions as 0 and 1, in float64."""
+        """Return the integers, or conditions as 0 and 1, in float64."""
         ...
 
     def operation(self, operator: str, a: Any, b: Any) -> Any:
-        """One of ``+ - * / // %`` or of comparisons; of integers by ``/`` in float64, by ``//``
-        rounded down."""
+        """Return one of ``+ - * / // %`` or of comparisons; of integers by ``/`` in float64, by
+        ``//`` rounded down."""
         ...
 
     def least(self, a: Any, b: Any) -> Any:
-        """The lesser of two; NaN where one of them is."""
+        """Return the lesser of two; NaN where one of them is."""
         ...
 
     def greatest(self, a: Any, b: Any) -> Any:
-        """The greater of two; NaN where one of them is."""
+        """Return the greater of two; NaN where one of them is."""
         ...
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
-        """``a`` where the condition holds, elsewhere ``b``."""
+        """Return ``a`` where the condition holds, elsewhere ``b``."""
         ...
 
     def call(self, function: str, arguments: Sequence[Any]) -> Any:
-        """A function of :mod:`spaces.language.functions`, or ``floor`` or ``ceil``."""
+        """Return a function of :mod:`spaces.language.functions`, or ``floor`` or ``ceil``."""
         ...
 
     def cast(self, value: Any, name: str) -> Any:
-        """Rounded to the nearest value of a floating-point dtype; float8 saturates."""
+        """Round to the nearest value of a floating-point dtype; float8 saturates."""
         ...
 
 
@@ -59,7 +59,7 @@ class Arrays:
     """Numbers that are float64 arrays of NumPy, which broadcast."""
 
     def constant(self, value: float) -> Any:
-        """A scalar."""
+        """Return a scalar."""
         return np.float64(value)
 
     def is_integer(self, value: Any) -> bool:
@@ -71,26 +71,26 @@ class Arrays:
         return np.asarray(value).astype(np.float64, copy=False)
 
     def operation(self, operator: str, a: Any, b: Any) -> Any:
-        """Python's, element by element."""
+        """Return Python's, element by element."""
         return OPERATIONS[operator](np.asarray(a), b)
 
     def least(self, a: Any, b: Any) -> Any:
-        """``numpy.minimum``."""
+        """Return ``numpy.minimum``."""
         return np.minimum(a, b)
 
     def greatest(self, a: Any, b: Any) -> Any:
-        """``numpy.maximum``."""
+        """Return ``numpy.maximum``."""
         return np.maximum(a, b)
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
-        """``numpy.where``, without its work if the condition holds nowhere."""
+        """Return ``numpy.where``, without its work if the condition holds nowhere."""
         if np.any(condition):
             return np.where(condition, a, b)
         found, shape = np.asarray(b), np.broadcast(condition, a, b).shape
         return found if found.shape == shape else np.broadcast_to(found, shape)
 
     def call(self, function: str, arguments: Sequence[Any]) -> Any:
-        """The function's reference, or what is as good where code may be off."""
+        """Return the function's reference, or what is as good where code may be off."""
         whole = {"floor": np.floor, "ceil": np.ceil}
         if function in whole:
             return whole[function](*arguments)

@@ -21,7 +21,7 @@ from tilewright.spaces.template import Decision, Rule
 def judged_early(
     rules: Sequence[Rule], known: Sequence[str], least: Mapping[str, Value]
 ) -> list[Rule]:
-    """``rules`` as soon as the decisions ``known`` are made; others are as in ``least``."""
+    """Return ``rules`` as soon as the decisions ``known`` are made; others are as in ``least``."""
 
     def filled(c: Any) -> dict[str, Any]:
         return {**least, **{name: c[name] for name in known}}

@@ -96,7 +96,7 @@ class Judge:
         self._answered[places[new]] = True
 
     def _worked_out(self, chosen: np.ndarray) -> np.ndarray:
-        """The answers for rows of indices of the other decisions' values."""
+        """Return the answers for rows of indices of the other decisions' values."""
         columns = dict(self._known)
         for index, (name, (_, values)) in zip(chosen.T, self._others.items(), strict=True):
             columns[name] = values[index][:, None]
@@ -107,8 +107,8 @@ class Judge:
 
 
 def together(rules: Sequence[Rule], own: str, decisions: Values) -> Iterator[list[Rule]]:
-    """``rules`` in groups that are best judged by one table each: large enough to save questions,
-    small enough to be soon filled."""
+    """Yield ``rules`` in groups that are best judged by one table each: large enough to save
+    questions, small enough to be soon filled."""
     group: list[Rule] = []
     for rule in rules:
         others = _others([*group, rule], own, decisions).values()
@@ -122,6 +122,6 @@ def together(rules: Sequence[Rule], own: str, decisions: Values) -> Iterator[lis
 
 
 def _others(rules: Sequence[Rule], own: str, decisions: Values) -> Values:
-    """The decisions that are read beside ``own``, those that have but one value left out."""
+    """Return the decisions that are read beside ``own``, those that have but one value left out."""
     reads = dict.fromkeys(name for rule in rules for name in rule.reads if name != own)
     return {name: decisions[name] for name in reads if len(decisions[name][1]) > 1}

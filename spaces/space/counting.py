@@ -29,7 +29,7 @@ def _expand(
     steps: Sequence[Step],
     limit: int,
 ) -> Iterator[Population]:
-    """The valid rows that grow from ``partial`` ones by the remaining ``steps``."""
+    """Yield the valid rows that grow from ``partial`` ones by the remaining ``steps``."""
     if not len(partial):
         return
     if not steps:

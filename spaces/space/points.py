@@ -44,11 +44,11 @@ class Points:
         return len(self.names)
 
     def template_number(self, name: str) -> int:
-        """The entry of column 0 that chooses the template ``name``."""
+        """Return the entry of column 0 that chooses the template ``name``."""
         return self.template_names.index(name)
 
     def schedule(self, row: np.ndarray) -> Schedule:
-        """The schedule of one row of a population."""
+        """Return the schedule of one row of a population."""
         template = self.template_names[int(row[0])]
         decisions = tuple(
             (name, self.values[i][row[i]].item())
@@ -58,7 +58,8 @@ class Points:
         return Schedule(template, decisions)
 
     def ordered(self, schedule: Schedule) -> Schedule:
-        """An equal schedule with its decisions in its template's order, unknown ones at the end."""
+        """Return an equal schedule with its decisions in its template's order, unknown ones at the
+        end."""
         template = schedule.template
 
         def place(decision: tuple[str, Value]) -> int:
@@ -67,7 +68,7 @@ class Points:
         return Schedule(template, tuple(sorted(schedule.decisions, key=place)))
 
     def row(self, schedule: Schedule) -> np.ndarray:
-        """The row of a schedule of these decisions."""
+        """Return the row of a schedule of these decisions."""
         row = np.zeros(self.width, dtype=np.int32)
         row[0] = self.template_number(schedule.template)
         for name, value in schedule.decisions:
@@ -106,11 +107,12 @@ class Points:
         return active
 
     def preferences(self, population: Population) -> Population:
-        """The population as wishes: none for inactive decisions, whose index 0 says nothing."""
+        """Return the population as wishes: none for inactive decisions, whose index 0 says
+        nothing."""
         return np.where(self.active(population), population, NO_PREFERENCE)
 
     def columns(self, template: str, population: Population) -> Columns:
-        """The decisions' values of a population that all chooses ``template``."""
+        """Return the decisions' values of a population that all chooses ``template``."""
         return {
             name: self.values[i][population[:, i]]
             for i, (owner, name) in enumerate(self.names)
@@ -132,7 +134,7 @@ class Points:
         return result
 
     def wish(self, schedule: Schedule) -> np.ndarray:
-        """A row of wishes that is nearest to a schedule of one of these templates.
+        """Return a row of wishes that is nearest to a schedule of one of these templates.
 
         Decisions that these templates do not have are passed over; of a value that they do not
         have, the nearest number is taken, or none.
@@ -155,7 +157,8 @@ class Points:
 
 
 def _meant(template: str, name: str, known: Sequence[str]) -> str:
-    """The decision that an unknown name may stand for, its earlier name included, in words."""
+    """Return the decision that an unknown name may stand for, its earlier name included, in
+    words."""
     today = present_name(template, name)
     if today in known:
         return f"did you mean {today}?"

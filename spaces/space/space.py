@@ -54,12 +54,12 @@ class Space:
     # -- schedules and populations ---------------------------------------------------------
 
     def version_of(self, schedule: Schedule) -> str:
-        """The name and version of the template that makes this schedule, such as
+        """Return the name and version of the template that makes this schedule, such as
         ``contraction.2``: part of what makes measurements comparable."""
         return self.templates[schedule.template].versioned
 
     def numerics_of(self, schedule: Schedule) -> Numerics:
-        """The promise about errors that this schedule's kernel keeps."""
+        """Return the promise about errors that this schedule's kernel keeps."""
         return self.templates[schedule.template].numerics_of(self.workload)
 
     @property
@@ -81,22 +81,24 @@ class Space:
         return self._points.width
 
     def schedule(self, row: np.ndarray) -> Schedule:
-        """The schedule of one row of a population."""
+        """Return the schedule of one row of a population."""
         return self._points.schedule(row)
 
     def ordered(self, schedule: Schedule) -> Schedule:
-        """An equal schedule that says its decisions as its template does: records sort them."""
+        """Return an equal schedule that says its decisions as its template does: records sort
+        them."""
         return self._points.ordered(schedule)
 
     def row(self, schedule: Schedule) -> np.ndarray:
-        """The row of a schedule. :class:`InputError` if it has a value outside the decisions."""
+        """Return the row of a schedule. :class:`InputError` if it has a value outside the
+        decisions."""
         reason = self._points.why_not(schedule)
         if reason:
             raise InputError(reason)
         return self._points.row(schedule)
 
     def rows(self, schedules: Sequence[Schedule]) -> Population:
-        """The population of many schedules."""
+        """Return the population of many schedules."""
         if not schedules:
             return np.zeros((0, self.width), dtype=np.int32)
         return np.stack([self.row(schedule) for schedule in schedules])
@@ -126,14 +128,16 @@ class Space:
         return self.why_not(schedule) is None
 
     def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel of ``schedule``; :class:`InputError` says why if it is not in the space."""
+        """Return the kernel of ``schedule``; :class:`InputError` says why if it is not in the
+        space."""
         reason = self.why_not(schedule)
         if reason:
             raise InputError(f"schedule is not in the space: {reason}")
         return self.templates[schedule.template].lower(schedule)
 
     def nearest(self, schedule: Schedule, generator: np.random.Generator) -> Schedule | None:
-        """``schedule`` if it is in this space, else one like it that is; None if there is none.
+        """Return ``schedule`` if it is in this space, else one like it that is; None if there is
+        none.
 
         Decisions that this space does not have are passed over; of a value that it does not
         have, the nearest number is taken, or what the rules allow.
@@ -172,7 +176,8 @@ class Space:
     # -- making schedules ------------------------------------------------------------------
 
     def sample(self, generator: np.random.Generator, count: int) -> Population:
-        """``count`` random valid schedules, built decision by decision; templates alike often.
+        """Return ``count`` random valid schedules, built decision by decision; templates alike
+        often.
 
         Duplicates are possible; fewer rows come back only where dead ends are many.
         """
@@ -182,7 +187,8 @@ class Space:
     def mixed(
         self, first: Population, second: Population, generator: np.random.Generator
     ) -> Population:
-        """Wishes for :meth:`complete` that take each decision from one of two parents."""
+        """Return the wishes for :meth:`complete` that take each decision from one of two
+        parents."""
         take = generator.random(first.shape) < 0.5
         take[:, 0] = True  # a child has its first parent's template
         inactive = ~self._points.active(second)
@@ -242,7 +248,7 @@ class Space:
     # -- counting --------------------------------------------------------------------------
 
     def count(self) -> int:
-        """Number of valid schedules."""
+        """Return the number of valid schedules."""
         return sum(len(block) for block in self.blocks())
 
     def enumerate(self) -> Iterator[Schedule]:
@@ -310,7 +316,7 @@ def _pick(
 
 
 def _entries(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The entry of each row of a matrix in the column given for it."""
+    """Return the entry of each row of a matrix in the column given for it."""
     count, width = matrix.shape
     found: np.ndarray = matrix.ravel().take(np.arange(0, count * width, width) + columns)
     return found

@@ -64,8 +64,8 @@ class Validity:
         return self._plans[template, first]
 
     def _judged(self, template: str, rules: Sequence[Rule], decision: str) -> tuple[Judge, ...]:
-        """The judges of rules when ``decision`` is the last of those they read, which are the same
-        ones in all orders of decisions; none of rules that allow all that there is."""
+        """Return the judges of rules when ``decision`` is the last of those they read, which are
+        the same ones in all orders of decisions; none of rules that allow all that there is."""
         points = self._points
         values: Values = {
             name: (column, points.values[column])

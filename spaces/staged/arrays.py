@@ -13,7 +13,7 @@ Named = Sequence[Mapping[str, str]]
 
 
 def named(parts: Sequence[Part], kernels: Sequence[Kernel]) -> Named:
-    """The names in the program of what the kernels of its ``parts`` read and write."""
+    """Return the names in the program of what the kernels of its ``parts`` read and write."""
     return [
         {array.name: part.named(array) for array in kernel.call.arrays}
         for part, kernel in zip(parts, kernels, strict=True)
@@ -21,7 +21,8 @@ def named(parts: Sequence[Part], kernels: Sequence[Kernel]) -> Named:
 
 
 def between(kernels: Sequence[Kernel], names: Named, own: Container[str]) -> dict[str, Array]:
-    """The arrays that kernels hand on, by name, in order; ``own`` are those of the program."""
+    """Return the arrays that kernels hand on, by name, in order; ``own`` are those of the
+    program."""
     return {
         known[array.name]: array
         for kernel, known in zip(kernels, names, strict=True)

@@ -96,7 +96,7 @@ def eased(
 def _eased_part(
     program: Program, serving: Serving, spare: type[Template], narrow: bool, most: int
 ) -> tuple[Part, ...]:
-    """A part with a fast kernel; or what it is cut into in turn, or else a slow one."""
+    """Return a part with a fast kernel; or what it is cut into in turn, or else a slow one."""
     whole = _served(program, serving)
     if isinstance(whole, Part):
         return (whole,)
@@ -105,13 +105,13 @@ def _eased_part(
 
 
 def _effort(program: Program) -> int:
-    """The points of all stages."""
+    """Return the points of all stages."""
     return sum(prod(program.shape((*s.axes, *s.over))) for s in program.stages)
 
 
 def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:
-    """The first of some templates that does not refuse, and whose numerics are strict; else why the
-    very first one does."""
+    """Return the first of some templates that does not refuse, and whose numerics are strict; else
+    why the very first one does."""
 
     def serving(workload: Workload) -> type[Template] | str:
         reasons = []
@@ -126,7 +126,7 @@ def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:
 
 
 def _served(program: Program, serving: Serving) -> Part | str:
-    """The program as a part, or why nothing serves it."""
+    """Return the program as a part, or why nothing serves it."""
     workload = workload_of(program)
     found = serving(workload)
     if isinstance(found, str):

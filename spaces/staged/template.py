@@ -37,7 +37,7 @@ class Staged(Template):
     @classmethod
     @abstractmethod
     def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
-        """The parts that compute a program, or why there are none on this target."""
+        """Return the parts that compute a program, or why there are none on this target."""
 
     @classmethod
     def cut(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
@@ -68,7 +68,7 @@ class Staged(Template):
         return lifted.quantities(self.templates, columns)
 
     def kernels(self, schedule: Schedule) -> list[Kernel]:
-        """The kernel of each part."""
+        """Return the kernel of each part."""
         decided = lifted.schedules(self.templates, schedule)
         return [each.lower(own) for each, own in zip(self.templates, decided, strict=True)]
 

@@ -27,5 +27,5 @@ _MADE_UP = CpuTarget(
 
 
 def made_up_cpu(**changes: Any) -> CpuTarget:
-    """Two cores with AVX-512, of which kernels use one thread, but for the ``changes``."""
+    """Return two cores with AVX-512, of which kernels use one thread, but for the ``changes``."""
     return replace(_MADE_UP, **changes)

@@ -19,8 +19,8 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def refusing_rules(space: Space, choose: random.Random) -> set[str]:
-    """Names of the rules that refuse a schedule made of values at random, in a space of one
-    template; the space says what each of them says."""
+    """Return the names of the rules that refuse a schedule made of values at random, in a space of
+    one template; the space says what each of them says."""
     (template,) = space.templates.values()
     values = {d.name: choose.choice(d.values) for d in template.decisions}
     columns = {name: np.asarray(value) for name, value in values.items()}
@@ -33,8 +33,8 @@ def refusing_rules(space: Space, choose: random.Random) -> set[str]:
 
 
 def silent_rules(spaces: Iterable[Space], schedules: int) -> set[str]:
-    """Names of the rules that refuse nothing, among at most so many schedules of each space that
-    are made of values at random."""
+    """Return the names of the rules that refuse nothing, among at most so many schedules of each
+    space that are made of values at random."""
     choose, spaces = random.Random(0), list(spaces)
     silent = {r.name for s in spaces for t in s.templates.values() for r in t.rules}
     for space in spaces:
@@ -46,7 +46,8 @@ def silent_rules(spaces: Iterable[Space], schedules: int) -> set[str]:
 
 
 def checked_quantities(space: Space, seed: int, schedules: int) -> dict[str, np.ndarray]:
-    """The quantities of at most so many schedules at random, which are complete and possible."""
+    """Return the quantities of at most so many schedules at random, which are complete and
+    possible."""
     population = space.sample(np.random.default_rng(seed), schedules)
     assert len(population), space.workload
     quantities = space.quantities(population)
@@ -69,14 +70,14 @@ class TemplateContract(ABC):
 
     @abstractmethod
     def served(self) -> Sequence[tuple[Workload, Target]]:
-        """Workloads that differ, on targets that the template serves them on."""
+        """Return the workloads that differ, on targets that the template serves them on."""
 
     @abstractmethod
     def refused(self) -> Sequence[tuple[Workload, Target]]:
         """List workloads and targets that the template does not serve."""
 
     def space(self, workload: Workload, target: Target) -> Space:
-        """A new space of this template alone."""
+        """Return a new space of this template alone."""
         assert self.template.refuses(workload, target) is None
         return Space(workload, target, [self.template(workload, target)])
 

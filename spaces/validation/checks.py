@@ -10,7 +10,7 @@ from tilewright.spaces.errors import InputError, shown
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """``value`` as an int; :class:`InputError` unless it is a whole number in the range."""
+    """Return ``value`` as an int; :class:`InputError` unless it is a whole number in the range."""
     allowed = f"whole numbers from {least}" + ("" if most is None else f" to {most}")
     try:
         if isinstance(value, bool):
@@ -24,7 +24,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 
 
 def positive(name: str, value: Any) -> float:
-    """``value`` as a float; :class:`InputError` unless it is a finite number above zero."""
+    """Return ``value`` as a float; :class:`InputError` unless it is a finite number above zero."""
     allowed = "finite numbers above 0"
     if isinstance(value, bool | str | bytes):
         raise InputError(f"{name}={shown(value)} is no number; allowed: {allowed}")

@@ -37,7 +37,7 @@ def _is_database(path: Path) -> bool:
 
 @contextmanager
 def output_file(path: Path, what: str) -> Iterator[IO[bytes]]:
-    """A file to write to ``path``: a stream as it is (:func:`is_stream`), any other place as a
+    """Give a file to write to ``path``: a stream as it is (:func:`is_stream`), any other place as a
     :func:`whole_file`. ``what`` names what it holds.
 
     Raises :class:`InputError` where it cannot be written, and BrokenPipeError where nobody reads a
@@ -111,7 +111,7 @@ def whole_file(
 
 
 def _create(draft: Path, mode: int) -> int:
-    """A new file without a name, or, where there can be none, under the name ``draft``."""
+    """Return a new file without a name, or, where there can be none, under the name ``draft``."""
     with suppress(OSError):
         return os.open(draft.parent, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
     return os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -139,8 +139,8 @@ def _sync_folder(path: Path) -> None:
 
 
 def open_now(path: Path) -> BinaryIO:
-    """A file open for reading, or a pipe that somebody writes to; one that nobody does is empty,
-    where it would keep its reader waiting."""
+    """Return a file open for reading, or a pipe that somebody writes to; one that nobody does is
+    empty, where it would keep its reader waiting."""
 
     def opener(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)

@@ -9,7 +9,7 @@ ALIKE = 0.7  # of names that differ by a letter, or by one of four letters and i
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """The known name that ``name`` resembles most, whatever its case; empty if none does."""
+    """Return the known name that ``name`` resembles most, whatever its case; empty if none does."""
     if not isinstance(name, str):
         return ""
     lower = {each.lower(): each for each in known}

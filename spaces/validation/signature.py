@@ -37,7 +37,7 @@ def values(name: str, function: Callable[..., object], given: Mapping[str, Any])
 
 
 def _value(name: str, value: Any, kind: type) -> Any:
-    """The value as the parameter's annotation wants it."""
+    """Return the value as the parameter's annotation wants it."""
     if kind is str:
         if isinstance(value, str):
             return value

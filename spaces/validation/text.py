@@ -16,14 +16,14 @@ def is_plain(text: object, most: int = MOST_CHARACTERS) -> bool:
 
 
 def brief(text: str, lines: int = 5, width: int = 200) -> str:
-    """The first lines of ``text``, each cut to ``width`` characters."""
+    """Return the first lines of ``text``, each cut to ``width`` characters."""
     found = text.splitlines()
     cut = [line if len(line) <= width else f"{line[: width - 4]} ..." for line in found]
     return "\n".join(cut if len(cut) <= lines else [*cut[: lines - 1], "..."])
 
 
 def spelled_out(text: str) -> str:
-    """``text`` with what cannot be printed written as in Python (``\\x1b``, ``\\udcff``).
+    """Return ``text`` with what cannot be printed written as in Python (``\\x1b``, ``\\udcff``).
 
     Line breaks and tabs stay.
     """

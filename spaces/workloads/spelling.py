@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def short_text(workload: Workload) -> str:
-    """The shortest text that still names ``workload``: ``matmul m=64 n=64 k=64``, for example,
-    without dtypes and layouts."""
+    """Return the shortest text that still names ``workload``: ``matmul m=64 n=64 k=64``, for
+    example, without dtypes and layouts."""
     text = str(workload)
     for name, value in workload.parameters:
         shorter = text.replace(f" {name}={value}", "", 1)
@@ -22,7 +22,7 @@ def short_text(workload: Workload) -> str:
 
 
 def _names(text: str, workload: Workload) -> bool:
-    """True if ``text`` names this workload."""
+    """Return True if ``text`` names this workload."""
     from tilewright.spaces.operators import workload as named  # which makes workloads of all kinds
 
     try:

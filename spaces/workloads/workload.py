@@ -44,7 +44,7 @@ class Workload(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The description as a JSON object; read by ``workload_from_json``."""
+        """Return the description as a JSON object; read by ``workload_from_json``."""
 
     @property
     @abstractmethod
@@ -95,7 +95,8 @@ class Workload(ABC):
 
     @abstractmethod
     def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
-        """Inputs by operand name, in each operand's dtype, shape and order; the same for a seed."""
+        """Return the inputs by operand name, in each operand's dtype, shape and order; the same for
+        a seed."""
 
     @property
     def intense(self) -> bool:

@@ -69,7 +69,7 @@ def _triton(case: AttentionCase, tensors: Tensors) -> Callable[[], Any]:
 
 
 def measure(case: AttentionCase, best: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Medians, rates, and the rivals' times over ours; all that is timed was right."""
+    """Return the medians, rates, and the rivals' times over ours; all that is timed was right."""
     tensors = drawn(case)
     others, unavailable = rivals(case, tensors, names)
     row = beside_ours(case, best, others, rounds=20, seconds=0.4, heat=0.3)
@@ -77,7 +77,7 @@ def measure(case: AttentionCase, best: dict[str, Any], names: Collection[str]) -
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A Markdown table: a row for each case, with the result of each rival."""
+    """Return a Markdown table: a row for each case, with the result of each rival."""
     lines = [f"| case | us | {' | '.join(RIVALS)} |", "| --- " * (2 + len(RIVALS)) + "|"]
     for name, row in results["cases"].items():
         ratios = (f"{row['ratio'][n]:.2f}" if n in row["ratio"] else "-" for n in RIVALS)

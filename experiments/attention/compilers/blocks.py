@@ -38,7 +38,8 @@ CONFIGS = [
     for warps in (4, 8)
     if keys <= rows and not (rows * keys < 128 * 128 and warps == 8)
 ]
-"""As in the tutorial: small blocks take four warps, and a diagonal is of whole blocks of keys."""
+"""The tutorial's configurations: small blocks take four warps, and a diagonal is of whole blocks of
+keys."""
 
 
 @triton.jit
@@ -46,7 +47,8 @@ def _walk(
     sums, total, most, rows, keys, values, start, end, base, row0, scale,
     row_count: tl.constexpr, key_count: tl.constexpr, hides: tl.constexpr,
 ):  # fmt: skip
-    """Keys from ``start`` to ``end``; later ones than a row are hidden if ``hides``."""
+    """Walk over the keys from ``start`` to ``end``; later ones than a row are hidden if
+    ``hides``."""
     own = row0 + tl.arange(0, row_count)
     for first in tl.range(start, end, key_count):
         first = tl.multiple_of(first, key_count)
@@ -75,7 +77,7 @@ def _attention(
     depth: tl.constexpr, group: tl.constexpr, causal: tl.constexpr,
     row_count: tl.constexpr, key_count: tl.constexpr,
 ):  # fmt: skip
-    """A block of rows of a head."""
+    """Compute a block of rows of a head."""
     block, head = tl.program_id(0), tl.program_id(1)
     row0, base = block * row_count, head // group * length
     rows = queries.load([head * length + row0, 0])
@@ -97,7 +99,7 @@ def _attention(
 
 
 def why_not(form: str, queries: int, length: int) -> str:
-    """Why the tutorial has no kernel of a form; empty if it has one."""
+    """Say why the tutorial has no kernel of a form; empty if it has one."""
     if form not in ("", "causal"):
         return f"the tutorial has no {form}"
     return "" if queries == length else "the tutorial has as many queries as keys"
@@ -106,7 +108,8 @@ def why_not(form: str, queries: int, length: int) -> str:
 def attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool
 ) -> Callable[[], torch.Tensor]:
-    """A call for queries ``[b, h, n, d]`` and keys of as many positions; heads may share keys."""
+    """Return a call for queries ``[b, h, n, d]`` and keys of as many positions; heads may share
+    keys."""
     batch, heads, length, depth = q.shape
     output = torch.empty_like(q)
     norm = torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)

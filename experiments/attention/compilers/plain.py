@@ -12,7 +12,8 @@ from experiments.attention.cases import SOFTCAP, WINDOW, AttentionCase
 
 
 def plain_text(case: AttentionCase) -> Callable[..., torch.Tensor]:
-    """A function of the tensors of a case by name; queries that share keys are not copied."""
+    """Return a function of the tensors of a case by name; queries that share keys are not
+    copied."""
     group, past = case.heads // case.kv_heads, case.length - case.queries
 
     def attention(q: Any, k: Any, v: Any, slope: Any = None) -> torch.Tensor:

@@ -37,7 +37,7 @@ LIBRARIES = {"flash3": flash3, "flashinfer": flashinfer}
 
 
 def measure(case: AttentionCase, best: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Medians, rates, and the rivals' times over ours; all that is timed was right."""
+    """Return the medians, rates, and the rivals' times over ours; all that is timed was right."""
     tensors = drawn(case)
     wanted = exact(case, tensors)
     calls: dict[str, Callable[[], Any]] = {}
@@ -57,7 +57,7 @@ def measure(case: AttentionCase, best: dict[str, Any], folder: Path) -> dict[str
 
 
 def table(results: dict[str, Any]) -> str:
-    """A Markdown table with a row for each case."""
+    """Return a Markdown table with a row for each case."""
     shown = (*LIBRARIES, "cudnn")
     lines = [f"| case | us | {' | '.join((*shown, *(f'{name} over ours' for name in shown)))} |"]
     lines.append("| --- " * (2 + 2 * len(shown)) + "|")

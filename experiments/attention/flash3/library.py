@@ -14,7 +14,7 @@ from experiments.attention.tensors import Tensors
 
 
 def why_not(case: AttentionCase, folder: Path) -> str:
-    """Why a case cannot be called; empty if it can."""
+    """Say why a case cannot be called; empty if it can."""
     if case.form not in ("", "causal"):
         return f"not built for {case.form}"
     if case.dtype != "bfloat16":
@@ -25,7 +25,7 @@ def why_not(case: AttentionCase, folder: Path) -> str:
 def call_of(
     case: AttentionCase, tensors: Tensors, folder: Path
 ) -> tuple[Callable[[], torch.Tensor], torch.Tensor]:
-    """A function that queues the kernels on torch's stream, and the output it writes."""
+    """Return a function that queues the kernels on torch's stream, and the output it writes."""
     library = ctypes.CDLL(str(_file(case, folder)))
     q = tensors["q"]
     processors = torch.cuda.get_device_properties(q.device).multi_processor_count

@@ -16,7 +16,7 @@ FORMS = ("", "causal", "causal softcap", "causal softcap window")
 
 
 def why_not(case: AttentionCase, folder: Path) -> str:
-    """Why a case cannot be called; empty if it can."""
+    """Say why a case cannot be called; empty if it can."""
     if case.form not in FORMS or case.depth != 128:
         return f"not built for {case.form} and heads of {case.depth}"
     if case.dtype != "bfloat16":
@@ -29,7 +29,7 @@ def why_not(case: AttentionCase, folder: Path) -> str:
 def call_of(
     case: AttentionCase, tensors: Tensors, folder: Path
 ) -> tuple[Callable[[], torch.Tensor], torch.Tensor]:
-    """A function that queues the kernel on torch's stream, and the output it writes."""
+    """Return a function that queues the kernel on torch's stream, and the output it writes."""
     start = ctypes.CDLL(str(_file(folder))).prefill
     output = torch.empty_like(tensors["q"])
     held = [*(tensors[name].contiguous() for name in "qkv"), output]

@@ -23,11 +23,11 @@ class Area:
     breath: float = 20.0
 
     def files(self, root: Path) -> list[Path]:
-        """The files to be changed, below ``root``, each once."""
+        """Return the files to be changed, below ``root``, each once."""
         return list(_found(self.sources, root))
 
     def test_files(self, root: Path) -> list[Path]:
-        """The tests to be run, below ``root``."""
+        """Return the tests to be run, below ``root``."""
         return list(_found(self.tests, root))
 
 

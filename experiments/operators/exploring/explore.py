@@ -88,7 +88,7 @@ class Explorer:
         return sorted(self.seconds, key=self.seconds.__getitem__)
 
     def _next(self, generator: np.random.Generator) -> np.ndarray:
-        """Neighbours of the best, and a few random ones."""
+        """Return the neighbours of the best, and a few random ones."""
         parents = self.space.rows(self.best[:PARENTS])
         found = self.space.neighbours(parents, generator) if len(parents) else parents
         chosen = self._likely(generator.permutation(found), GENERATION - 16)
@@ -100,7 +100,7 @@ class Explorer:
         return 2 * GENERATION if self.model is None else 32 * GENERATION
 
     def _likely(self, population: np.ndarray, count: int) -> np.ndarray:
-        """So many rows: those that the model finds the best, or else the first."""
+        """Return ``count`` rows: those that the model finds the best, or else the first."""
         if self.model is None or len(population) <= count:
             return population[:count]
         score, _ = self.model.predict(self.space, population)
@@ -160,7 +160,7 @@ def launcher(
     tensors: Mapping[str, torch.Tensor],
     outputs: Sequence[torch.Tensor],
 ) -> Callable[[], None]:
-    """A function that queues the kernel on torch's stream."""
+    """Return a function that queues the kernel on torch's stream."""
     names = [operand.name for operand in kernel.call.arrays[len(tensors) :]]
     addresses = {name: tensor.data_ptr() for name, tensor in tensors.items()}
     addresses |= {n: o.data_ptr() for n, o in zip(names, outputs, strict=True)}

@@ -24,7 +24,7 @@ KEPT = 12
 def compare(
     explorer: Explorer, rivals: Mapping[str, Callable[[], object]], **timing: Any
 ) -> dict[str, Any]:
-    """The row of the results; ``timing`` is that of
+    """Return the row of the results; ``timing`` is that of
     :func:`experiments.gpu_matmul.timing.interleave`."""
     explored = [
         {"us": 1e6 * explorer.seconds[s], "schedule": s.to_json()} for s in explorer.best[:KEPT]
@@ -38,7 +38,7 @@ def compare(
 
 
 def finalists(explorer: Explorer, **timing: Any) -> list[Schedule]:
-    """The fastest of an exploration when they are timed in turns, on a chip at work."""
+    """Return the fastest of an exploration when they are timed in turns, on a chip at work."""
     candidates = explorer.best[:CANDIDATES]
     if len(candidates) <= FINALISTS:
         return candidates

@@ -16,7 +16,7 @@ from tilewright.spaces.space import Space
 
 
 def add_known(parser: argparse.ArgumentParser) -> None:
-    """The option ``--known``."""
+    """Add the option ``--known``."""
     parser.add_argument(
         "--known", type=Path, nargs="+", default=[], help="results of earlier runs to begin with"
     )

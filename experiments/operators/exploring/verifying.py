@@ -30,7 +30,7 @@ def verify(
 
 
 def outcomes(space: Space, schedules: int, seed: int) -> Counter[str]:
-    """How often each template's schedules were right, wrong or refused."""
+    """Return how often each template's schedules were right, wrong or refused."""
     found: Counter[str] = Counter()
     for verdict in measure(space, draw(space, schedules, seed)):
         found[f"{verdict.schedule.template}: {verdict.outcome}"] += 1

@@ -25,7 +25,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Such as ``softmax 8192x8192 bfloat16``."""
+        """A name such as ``softmax 8192x8192 bfloat16``."""
         if self.title:
             return self.title
         words = dict(self.parameters)
@@ -38,5 +38,5 @@ class Case:
         return workload(self.operator, **dict(self.parameters))
 
     def inputs(self) -> dict[str, np.ndarray]:
-        """The inputs that it is timed on, by the names of operands."""
+        """Return the inputs that it is timed on, by the names of operands."""
         return self.workload.make_inputs(seed=1)

@@ -11,7 +11,7 @@ from experiments.operators.families.case import Case
 
 
 def case(operator: str, dtype: str, **parameters: int | float | str) -> Case:
-    """A case of some parameters."""
+    """Return a case of some parameters."""
     return Case(operator, (*parameters.items(), ("dtype", dtype)))
 
 
@@ -37,7 +37,7 @@ NORMS = ("softmax", "layernorm", "rmsnorm")
 LAYER = {"n": 14336, "k": 4096}
 """Sizes of the feed-forward layer of Llama 3 with 8 billion weights."""
 TRUNCATED = 1e-3
-"""How far products of two sums may be off that tensor cores add up, which truncate."""
+"""The error allowed of products of two sums that tensor cores add up, which truncate."""
 NEARLY_EQUAL = 2e-3
 """The share of rows of which two elements may be so near to each other that either is the first."""
 ROUTED_SHAPES = ((4096, 128, 4096), (16384, 64, 2048), (64, 128256, 2048))
@@ -46,11 +46,11 @@ LOSS_SHAPES = ((4096, 128256, 4096), (16384, 50257, 768), (16, 128256, 4096), (4
 """Tokens, words and features."""
 CPU_LOSS_SHAPES = ((256, 32000, 768), (64, 50257, 768), (1, 128256, 1024), (128, 32000, 4096))
 ROUNDED = 1.5e-2
-"""How far sums may be off whose factors are rounded to bfloat16, in seven standard deviations."""
+"""The error allowed of sums whose factors are rounded to bfloat16, in seven standard deviations."""
 
 
 def loss(i: int, j: int, d: int, dtype: str) -> Case:
-    """A linear layer with its cross-entropy."""
+    """Return a linear layer with its cross-entropy."""
     words = case(LOSS, dtype, i=i, j=j, d=d)
     return replace(words, title=f"loss {i}x{j}x{d} {dtype}", slack=TRUNCATED)
 
@@ -102,7 +102,7 @@ GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
     ),
     "losses": tuple(loss(*shape, "bfloat16") for shape in LOSS_SHAPES),
 }
-"""In the order in which they are measured, the most telling first."""
+"""Families in the order in which they are measured, the most telling first."""
 
 ATTENTIONS: tuple[dict[str, int], ...] = (
     {"h": 12, "i": 512, "j": 512, "d": 64},

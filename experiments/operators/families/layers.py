@@ -27,7 +27,7 @@ MOBILENET = (
 
 
 def layer(channels: int, size: int, outputs: int, window: int, stride: int) -> Case:
-    """One image in float32."""
+    """Return one image in float32."""
     words: dict[str, int | str] = {"n": 1, "c": channels, "h": size, "w": size, "o": outputs}
     words |= {"r": window, "s": window, "stride": stride, "padding": window // 2}
     step = f"/{stride}" if stride > 1 else ""
@@ -41,7 +41,8 @@ CASES = tuple(layer(*shape) for shape in _SHAPES)
 
 
 def image_and_filter(case: Case, tensors: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The arrays of a convolution, of a product of matrices too, in the order of its program."""
+    """Return the arrays of a convolution, of a product of matrices too, in the order of its
+    program."""
     if not isinstance(case.workload, Contraction):
         return tensors["image"], tensors["filter"]
     words = dict(case.parameters)

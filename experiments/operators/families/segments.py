@@ -38,7 +38,7 @@ def table(rows: int, experts: int, law: str) -> np.ndarray:
 
 
 def by_groups(expert: Any, A: Any, B: Any, bias: Any = None, gate: Any = None) -> Any:  # noqa: N803
-    """A product of torch's for each expert that has rows, and what is fused to ours."""
+    """Return a product of torch's for each expert that has rows, and what is fused to ours."""
     import torch
 
     counts = torch.bincount(expert, minlength=B.shape[0]).tolist()

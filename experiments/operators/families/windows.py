@@ -26,7 +26,7 @@ COLUMNS = "y[c] = sum[r](x[r, c])"
 def depthwise(
     channels: int, size: int, stride: int, *, n: int, layout: str, dtype: str = "float32"
 ) -> Case:
-    """A window of 3x3 for each channel."""
+    """Return a window of 3x3 for each channel."""
     words = {"n": n, "c": channels, "h": size, "w": size, "o": channels, "r": 3, "s": 3}
     words |= {"stride": stride, "padding": 1, "groups": channels}
     step = f"/{stride}" if stride > 1 else ""
@@ -35,27 +35,27 @@ def depthwise(
 
 
 def pool_last(n: int, c: int, dtype: str) -> Case:
-    """ResNet's pooling with channels last."""
+    """Return ResNet's pooling with channels last."""
     words = {"n": n, "c": c, "p": 56, "q": 56, "r": 3, "s": 3}
     title = f"max_pool2d {n} x {c} at 112/2 NHWC {dtype}"
     return Case(POOL_LAST.format(dtype), (*words.items(), ("dtype", dtype)), title)
 
 
 def pool_first(n: int, c: int, dtype: str) -> Case:
-    """ResNet's pooling with channels first."""
+    """Return ResNet's pooling with channels first."""
     words = {"n": n, "c": c, "h": 112, "w": 112, "r": 3, "stride": 2, "padding": 1}
     title = f"max_pool2d {n} x {c} at 112/2 NCHW {dtype}"
     return Case("max_pool2d", (*words.items(), ("dtype", dtype)), title)
 
 
 def means(n: int, size: int, c: int, dtype: str) -> Case:
-    """The mean of each channel."""
+    """Return the mean of each channel."""
     words = {"n": n, "h": size, "w": size, "c": c}
     return Case(MEANS, (*words.items(), ("dtype", dtype)), f"means {n}x{size}x{size}x{c} {dtype}")
 
 
 def columns(r: int, c: int, dtype: str) -> Case:
-    """The sum of each column."""
+    """Return the sum of each column."""
     return Case(COLUMNS, (("r", r), ("c", c), ("dtype", dtype)), f"columns {r}x{c} {dtype}")
 
 
@@ -81,13 +81,13 @@ GPU_CASES = (
     means(32, 7, 1280, "float16"),
     *(depthwise(*DEPTHWISE_LAYERS[i], n=32, layout="NHWC", dtype="float16") for i in (3, 5, 7, 8)),
 )
-"""In the order in which they are measured, the most telling first."""
+"""Cases in the order in which they are measured, the most telling first."""
 
 
 def convolution(
     image: Any, filter: Any, *, stride: int, padding: int, layout: str, groups: int = 1
 ) -> Any:
-    """A convolution of images as they lie in memory."""
+    """Return a convolution of images as they lie in memory."""
     import torch
 
     apply = torch.nn.functional.conv2d
@@ -98,7 +98,7 @@ def convolution(
 
 
 def pooling(x: Any, *, layout: str = "NCHW") -> Any:
-    """Windows of 3x3, at every second place."""
+    """Return the windows of 3x3, at every second place."""
     import torch
 
     apply = torch.nn.functional.max_pool2d
@@ -108,7 +108,8 @@ def pooling(x: Any, *, layout: str = "NCHW") -> Any:
 
 
 def reference(case: Case) -> Callable[..., Any] | None:
-    """A case in torch, on tensors by the names of its operands; None if it is not of these."""
+    """Return a case in torch, on tensors by the names of its operands; None if it is not of
+    these."""
     words = dict(case.parameters)
     if case.operator == "conv2d":
         shape = case.workload.outputs[0].shape
@@ -123,7 +124,7 @@ def reference(case: Case) -> Callable[..., Any] | None:
 
 
 def other_layout(case: Case, tensors: Mapping[str, Any]) -> Mapping[str, Callable[[], Any]]:
-    """The same windows of the same images in the other layout, by what that is called."""
+    """Return the same windows of the same images in the other layout, by what that is called."""
     words = dict(case.parameters)
     if case.operator != "conv2d":
         return {}
@@ -136,6 +137,6 @@ def other_layout(case: Case, tensors: Mapping[str, Any]) -> Mapping[str, Callabl
 
 
 def _steps(case: Case) -> dict[str, Any]:
-    """How the windows of a convolution follow each other."""
+    """Return how the windows of a convolution follow each other."""
     words, names = dict(case.parameters), ("groups", "stride", "padding", "layout")
     return {name: words[name] for name in names if name in words}

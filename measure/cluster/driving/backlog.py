@@ -99,11 +99,11 @@ class Backlog:
         return self._ready.rests(worker, now)
 
     def overdue(self, now: float) -> list[str]:
-        """Workers that should have answered long ago."""
+        """Return the workers that should have answered long ago."""
         return [task.worker.id for task in self._tasks.values() if task.overdue_at <= now]
 
     def serving(self, target: Target, role: str = "run") -> list[Worker]:
-        """The workers that do this for ``target``."""
+        """Return the workers that do this for ``target``."""
         return self._ready.serving(target, role)
 
     def ended(self, target: Target, role: str) -> Counter[str]:
@@ -113,7 +113,7 @@ class Backlog:
     # -- answers ---------------------------------------------------------------------------
 
     def task(self, number: int) -> Assignment | None:
-        """The task of that number, if its answer is still waited for."""
+        """Return the task of that number, if its answer is still waited for."""
         return self._tasks.get(number)
 
     def built(self, number: int, outcomes: Sequence[Stored | Measurement]) -> list[Result]:
@@ -137,7 +137,8 @@ class Backlog:
         return self._settled(task, results, again)
 
     def lost(self, number: int, why: str, now: float) -> list[Result]:
-        """A worker died with a task. It is tried again, unless it has killed too many workers."""
+        """Note that a worker died with a task. It is tried again, unless it has killed too many
+        workers."""
         task = self._end(number)
         if task is None:
             return []
@@ -150,7 +151,7 @@ class Backlog:
         return self._settled(task, killers, again)
 
     def refused(self, number: int, why: str, now: float) -> list[Result]:
-        """A worker could not begin with a task."""
+        """Note that a worker could not begin with a task."""
         task = self._end(number)
         if task is None:
             return []
@@ -175,7 +176,7 @@ class Backlog:
     # -- what to do ------------------------------------------------------------------------
 
     def assign(self, now: float) -> list[Assignment]:
-        """The next tasks for workers that have none."""
+        """Return the next tasks for workers that have none."""
         busy = {task.worker.id for task in self._tasks.values()}
         tasks = []
         for worker in self._ready.free("run", busy, now):
@@ -208,7 +209,8 @@ class Backlog:
         return min(able, key=lambda queue: queue.turn).to_run.popleft() if able else None
 
     def _to_build(self, worker: Worker, ahead: Mapping[str, int]) -> Attempt | None:
-        """The next piece for a worker that builds, unless enough of it is built ``ahead``."""
+        """Return the next piece for a worker that builds, unless enough of it is built
+        ``ahead``."""
 
         def wanted(target: Target) -> bool:
             most = PIECES_AHEAD * RUN_TOGETHER * max(1, len(self.serving(target)))

@@ -86,7 +86,7 @@ class Dispatcher:
         self._tally.forget(job)
 
     def targets(self) -> list[Target]:
-        """The devices of the workers, each once; CPUs with as many threads as are needed."""
+        """Return the devices of the workers, each once; CPUs with as many threads as are needed."""
         offered = {}
         for target in self.devices():
             if isinstance(target, CpuTarget):
@@ -95,7 +95,7 @@ class Dispatcher:
         return list(offered.values())
 
     def devices(self) -> list[Target]:
-        """The device of each run worker that ever began."""
+        """Return the device of each run worker that ever began."""
         return [m.target for m in self.fleet.members() if m.target is not None]
 
     # -- events and commands ---------------------------------------------------------------
@@ -259,7 +259,7 @@ class Dispatcher:
         return any(w != task.worker and not self._backlog.rests(w.id, now) for w in serving)
 
     def _failed(self, event: Event, now: float) -> list[Result]:
-        """Somebody who was asked could not answer: whoever it is, or the task that it had."""
+        """Note that a node or a worker did not answer, or that its task is lost."""
         why = prose(event["why"])
         if event["do"] == "scout":
             self.fleet.fail(event["node"], why, now)

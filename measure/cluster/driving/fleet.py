@@ -92,7 +92,7 @@ class Fleet:
         return gone
 
     def due(self, now: float) -> Commands:
-        """Whom to ask now."""
+        """Return the commands that are due: which nodes and workers to ask now."""
         commands: Commands = []
         for host in self._hosts.values():
             if not host.asked and host.due_at <= now:
@@ -113,7 +113,7 @@ class Fleet:
             host.answer()
 
     def greet(self, id: str, text: str) -> Member | None:
-        """A worker began; None if it is none of ours any more."""
+        """Note that a worker began, and return it; None if it is none of ours any more."""
         member = self.member(id)
         if member is None:
             return None
@@ -144,7 +144,7 @@ class Fleet:
             asked.fail(why, now)
 
     def member(self, id: str) -> Member | None:
-        """The worker of that id, if it lives."""
+        """Return the worker of that id, if it lives."""
         return next((m for m in self.members() if m.id == id and m.asked), None)
 
     def members(self) -> Iterator[Member]:

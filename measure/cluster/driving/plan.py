@@ -54,14 +54,14 @@ class WorkerPlan:
 
 
 def workers_of(node: Node, facts: Facts, needs: Needs) -> list[WorkerPlan]:
-    """The workers that ``node`` gets."""
+    """Return the workers that ``node`` gets."""
     running = list(_on_gpus(node, needs))
     running += _on_cores(node, facts, needs, _free(node, running))
     return [*running, *_building(node, facts, needs, _free(node, running))]
 
 
 def _free(node: Node, workers: Sequence[WorkerPlan]) -> int:
-    """CPUs of ``node`` that ``workers`` leave to others."""
+    """Return the CPUs of ``node`` that ``workers`` leave to others."""
     return node.cpus - int(sum(worker.claim["CPU"] for worker in workers))
 
 
@@ -116,7 +116,7 @@ def _building(node: Node, facts: Facts, needs: Needs, free: int) -> Iterator[Wor
 
 
 def _left_for_building(facts: Facts, needs: Needs) -> list[tuple[int, ...]]:
-    """Cores on which no kernel is timed; all, where none is left."""
+    """Return the cores on which no kernel is timed; all, where none is left."""
     everything = [core for domain in facts.domains for core in domain]
     if "cpu" not in needs.kinds:
         return everything

@@ -48,12 +48,12 @@ class ReadyWorkers:
         return self._resting_until.get(worker, now) > now
 
     def free(self, role: str, busy: Collection[str], now: float) -> list[Worker]:
-        """The workers of a role that are not ``busy`` and do not rest."""
+        """Return the workers of a role that are not ``busy`` and do not rest."""
         found = [w for w in self._workers.values() if w.role == role and w.id not in busy]
         return [worker for worker in found if not self.rests(worker.id, now)]
 
     def serving(self, target: Target, role: str = "run") -> list[Worker]:
-        """The workers that do this for ``target``."""
+        """Return the workers that do this for ``target``."""
         return [w for w in self._workers.values() if w.role == role and w.serves(target)]
 
     def ended(self, target: Target, role: str) -> Counter[str]:

@@ -58,13 +58,13 @@ class Queue:
 
 
 def failures(task: Assignment, outcomes: Sequence[Stored | Measurement]) -> list[Result]:
-    """The results of a task that has no binary for some candidates."""
+    """Return the results of a task that has no binary for some candidates."""
     pairs = zip(task.attempt.built, outcomes, strict=True)
     return [Result(b.candidate, m) for b, m in pairs if isinstance(m, Measurement)]
 
 
 def losses(task: Assignment, kind: ErrorKind, why: str, now: float) -> list[Measurement]:
-    """Measurements of a task that the machine failed in."""
+    """Return the measurements of a task that the machine failed in."""
     return [
         Measurement(
             schedule=b.candidate.schedule,

@@ -38,8 +38,9 @@ _LOCAL = {
     "object_store_memory": 256 << 20,  # queues are short
 }
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""If that is 0, Ray listens on the loopback interface only, on any system; its option
-``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer address."""
+"""The variable that makes Ray, if it is 0, listen on the loopback interface only, on any system;
+Ray's option ``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer
+address."""
 _NICENESS = "RAY_worker_niceness"
 """The niceness of workers, 15 by default, with which all else would run before timed kernels."""
 PACKAGES = ("spaces", "measure")
@@ -81,7 +82,7 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
 
 
 def _copied(folder: Path) -> Path:
-    """A copy in ``folder`` of the package ``tilewright``, with what workers need of it."""
+    """Return a copy in ``folder`` of the package ``tilewright``, with what workers need of it."""
     copy = folder / "tilewright"
     copy.mkdir()
     shutil.copy(str(tilewright.__file__), copy)
@@ -158,7 +159,7 @@ def _is_of_loopback(host: str, port: int) -> bool:
 
 
 def _found(address: str) -> str:
-    """The ``host:port`` or ``ray://host:port`` of a cluster, where somebody listens."""
+    """Return the ``host:port`` or ``ray://host:port`` of a cluster, where somebody listens."""
     if address == "auto":
         address = _running_here()
     try:
@@ -170,7 +171,8 @@ def _found(address: str) -> str:
 
 
 def _running_here() -> str:
-    """The cluster that Ray's own commands would take, or else the last one of a driver of ours."""
+    """Return the cluster that Ray's own commands would take, or else the last one of a driver of
+    ours."""
     if named := os.environ.get("RAY_ADDRESS"):
         return named
     root = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()))
@@ -181,12 +183,13 @@ def _running_here() -> str:
 
 
 def _own_cluster() -> Path:
-    """The file that names the last cluster which a driver of this user started."""
+    """Return the file that names the last cluster which a driver of this user started."""
     return cache_directory("cluster") / "address"
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The parts of ``host:port`` or ``ray://host:port``; :class:`InputError` if it is neither."""
+    """Return the parts of ``host:port`` or ``ray://host:port``; :class:`InputError` if it is
+    neither."""
     host, _, port = address.removeprefix(CLIENT).rpartition(":")
     if not host or "/" in host or not port.isdecimal() or int(port) > 65535:
         raise InputError(
@@ -209,7 +212,8 @@ def _has_token() -> bool:
 
 
 def _ensure_token() -> None:
-    """A token where Ray looks for one, readable by this user only (Ray's own would not be)."""
+    """Write a token where Ray looks for one, readable by this user only (Ray's own would not
+    be)."""
     if _has_token():
         return
     path = _token_file()

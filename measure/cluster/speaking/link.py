@@ -60,7 +60,7 @@ class Link:
                 yield json.loads(line)
 
     def last_words(self) -> str:
-        """The last line that the relay, or Ray in it, wrote for people."""
+        """Return the last line that the relay, or Ray in it, wrote for people."""
         with suppress(OSError):
             lines = self._log.read_text(errors="replace").split("\n")
             return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -249,7 +249,7 @@ def main() -> None:
 
 
 def _read_commands(inbox: queue.Queue[Command | Answer | None]) -> None:
-    """Up to the driver's end; a command that it did not finish is none."""
+    """Read commands up to the driver's end; a command that it did not finish is none."""
     for line in sys.stdin:
         if line.endswith("\n"):
             inbox.put(json.loads(line))
@@ -268,7 +268,7 @@ def _node(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _digest(code: Sequence[str]) -> str:
-    """A short name of what workers run: Ray names packed code by its content."""
+    """Return a short name of what workers run: Ray names packed code by its content."""
     return hashlib.sha256(" ".join(code).encode()).hexdigest()[:8]
 
 

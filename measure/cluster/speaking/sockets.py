@@ -18,8 +18,8 @@ SHORT_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def set_short_folder() -> None:
-    """Where the folder for temporary files has too long a name, give Ray one of our own, which
-    nobody else can enter; it is removed when this process ends.
+    """Give Ray a folder of our own, which nobody else can enter, where that for temporary files has
+    too long a name; it is removed when this process ends.
 
     :class:`InputError` where none can be made.
     """

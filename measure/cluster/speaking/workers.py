@@ -120,7 +120,7 @@ def _who() -> dict[str, Any]:
 
 
 def _label(device: Target, cpus: Sequence[int]) -> str:
-    """The device's name, and which of several of the host it is."""
+    """Return the device's name, and which of several of the host it is."""
     import ray
 
     model = getattr(device, "model", device.kind)

@@ -86,7 +86,7 @@ class Memory:
         return self._bytes[first : first + region.used]
 
     def _view(self, operand: Array) -> np.ndarray:
-        """The operand's bytes as an array of its shape."""
+        """Return the operand's bytes as an array of its shape."""
         return array_in(self._place(operand.name), operand)
 
 

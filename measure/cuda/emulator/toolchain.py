@@ -34,7 +34,7 @@ class CompileError(Exception):
 
 
 def compiler() -> str:
-    """Path of g++; :class:`InputError` where the emulator cannot work."""
+    """Return the path of g++; :class:`InputError` where the emulator cannot work."""
     path = shutil.which("g++")
     if path is None:
         raise InputError("emulating CUDA kernels needs g++ (C++20) on the path; none was found")
@@ -53,7 +53,7 @@ def _poison() -> tuple[str, ...]:
 
 @cache
 def process() -> Path:
-    """The emulator's executable, built on first use and kept in the user's cache."""
+    """Return the emulator's executable, built on first use and kept in the user's cache."""
     sources = sorted(_NATIVE.glob("*.cpp"))
     command = [compiler(), "-std=c++20", "-O2", "-rdynamic"]
     digest = hashlib.sha256(repr((command, platform.libc_ver())).encode())
@@ -74,9 +74,9 @@ def process() -> Path:
 
 
 def unit(kernels: Sequence[Kernel]) -> str:
-    """The translation unit of ``kernels``: each distinct prelude once, each source in a namespace
-    of its own, so that helpers may share names. Entries have other names there, for one may be
-    called like a function of the C library, and C has no namespaces."""
+    """Return the translation unit of ``kernels``: each distinct prelude once, each source in a
+    namespace of its own, so that helpers may share names. Entries have other names there, for one
+    may be called like a function of the C library, and C has no namespaces."""
     runtime, call = ((_NATIVE / name).read_text() for name in ("runtime.h", "call.h"))
     preludes = dict.fromkeys(kernel.source.prelude for kernel in kernels)
     parts = [
@@ -95,7 +95,7 @@ def unit(kernels: Sequence[Kernel]) -> str:
 
 
 def compile_library(kernels: Sequence[Kernel], folder: Path, compilations: Compilations) -> Path:
-    """A shared library of ``kernels`` in ``folder``; raises :class:`CompileError`."""
+    """Return a shared library of ``kernels`` in ``folder``; raises :class:`CompileError`."""
     try:
         text = unit(kernels)
     except InputError as error:

@@ -51,8 +51,8 @@ def verify(
 def judged(
     emulator: Emulator, kernel: Kernel, draw: Draw, interleavings: Sequence[Interleaving]
 ) -> Emulated:
-    """The first fault on one problem, its text ending with the interleaving that showed it, or the
-    last outputs if all are as ``draw`` allows."""
+    """Return the first fault on one problem, its text ending with the interleaving that showed it,
+    or the last outputs if all are as ``draw`` allows."""
     allowed = draw.allowed()
     result = Emulated()
     for interleaving in interleavings:

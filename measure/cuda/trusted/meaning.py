@@ -45,7 +45,7 @@ class OperandArray:
         return self.array.strides
 
     def load(self, code: Statements, rules: Rules, at: str) -> Approximate:
-        """The element at a position."""
+        """Return the element at a position."""
         element = f"tw::load_global({self.pointer} + {at})"
         if self.array.element.is_integer:
             return Approximate(code.variable(f"(i64){element}", WHOLE))
@@ -80,7 +80,7 @@ class StageArray:
         return Array("", "float64", self.shape, tuple(range(len(self.shape)))).strides
 
     def load(self, code: Statements, rules: Rules, at: str) -> Approximate:
-        """The element at a position."""
+        """Return the element at a position."""
         if self.whole:
             return Approximate(code.variable(self._loaded(WHOLE, 0, at), WHOLE))
         value, low, high = (code.variable(self._loaded("double", n, at)) for n in range(3))
@@ -88,7 +88,7 @@ class StageArray:
         return Approximate(value, Interval(low, high, free))
 
     def store(self, found: Approximate, at: str) -> list[str]:
-        """Statements that keep an element."""
+        """Return the statements that keep an element."""
         if found.interval is None:
             return [f"tw::store_global({self._plane(WHOLE, 0)} + {at}, {text(found.value)});"]
         b = found.interval
@@ -117,11 +117,11 @@ class CodeMeaning(Approximation):
     row: tuple[str, Variable] | None = None
 
     def axis(self, name: str) -> Approximate:
-        """The loop's."""
+        """Return the loop's."""
         return Approximate(self.axes[name])
 
     def entry(self, name: str, indices: Sequence[Any]) -> tuple[Approximate, Any]:
-        """Loaded; an index that is an axis needs no care."""
+        """Load an entry; an index that is an axis needs no check."""
         array, places, within = self.arrays[name], [], []
         known = {variable.name: self.extents[axis] for axis, variable in self.axes.items()}
         for dimension, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):

@@ -44,15 +44,15 @@ def report(blocks: int) -> Operand:
 
 
 def fill(operand: Array, blocks: int, scale: float = 1.0) -> Kernel:
-    """``(seed, operand)``: random elements, uniform in [-1, 1], whole ones in [-8, 8); all times
-    ``scale``, a power of two, which whole elements take from 1 on."""
+    """Return ``(seed, operand)``: random elements, uniform in [-1, 1], whole ones in [-8, 8); all
+    times ``scale``, a power of two, which whole elements take from 1 on."""
     body = f"tw::store_global(out + i, {_element(operand, scale)});"
     operands = (SEED, operand)
     return _walk(f"tw_fill_{operand.name}", operands, operand.size, blocks, _RANDOM, body)
 
 
 def changed(operand: Array, blocks: int, scale: float = 1.0) -> Kernel:
-    """``(seed, operand, report)``: elements that are not as :func:`fill` made them."""
+    """Return ``(seed, operand, report)``: elements that are not as :func:`fill` made them."""
     kind = C_TYPES[operand.dtype]
     body = f"""\
     const {kind} x = tw::load_global(in1 + i), y = {_element(operand, scale)};
@@ -62,7 +62,7 @@ def changed(operand: Array, blocks: int, scale: float = 1.0) -> Kernel:
 
 
 def differing(operand: Array, blocks: int) -> Kernel:
-    """``(operand, copy, report)``: elements that are not as in the copy."""
+    """Return ``(operand, copy, report)``: elements that are not as in the copy."""
     copy = replace(operand, name=copy_name(operand))
     body = f"""\
     const {C_TYPES[operand.dtype]} x = tw::load_global(in0 + i), y = tw::load_global(in1 + i);
@@ -79,7 +79,7 @@ def copy_name(operand: Array) -> str:
 
 
 def compare(output: Array, blocks: int) -> Kernel:
-    """``(allowed, found, report)``: elements of an output that are not as allowed."""
+    """Return ``(allowed, found, report)``: elements of an output that are not as allowed."""
     found = as_double("tw::load_global(in1 + i)", output.dtype)
     body = f"""\
     const double x = {found};
@@ -92,7 +92,7 @@ def compare(output: Array, blocks: int) -> Kernel:
 
 
 def anything(output: Array, blocks: int) -> Kernel:
-    """``(allowed)``: an output whose elements may all be anything."""
+    """Return ``(allowed)``: an output whose elements may all be anything."""
     bounds = allowed_operand(output)
     kind = C_TYPES[bounds.dtype]
     body = f"""\
@@ -102,14 +102,16 @@ def anything(output: Array, blocks: int) -> Kernel:
 
 
 def allowed_operand(output: Array) -> Array:
-    """The least values that an output may have, then the greatest; both as the output lies."""
+    """Return the least values that an output may have, then the greatest; both as the output
+    lies."""
     order = tuple(dimension + 1 for dimension in output.order)
     kind = bounds_dtype(output).name
     return Array(f"{ALLOWED}.{output.name}", kind, (2, *output.shape), (0, *order))
 
 
 def pulse(blocks: int, steps: int) -> Kernel:
-    """``(out)``: multiply-adds in a chain of ``steps``, whose time shows how the clock drifts."""
+    """Return ``(out)``: multiply-adds in a chain of ``steps``, whose time shows how the clock
+    drifts."""
     out = Operand(OUT, "float32", (blocks * THREADS,), (0,), axes=("thread",))
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({signature((out,))}) {{
@@ -122,7 +124,8 @@ extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({signature((out
 
 
 def sweep(size: int, blocks: int) -> Kernel:
-    """``(buffer, out)``: reads ``size`` floats, a multiple of 4, and changes none of them."""
+    """Return ``(buffer, out)``: reads ``size`` floats, a multiple of 4, and changes none of
+    them."""
     buffer = Operand("buffer", "float32", (size,), (0,), axes=("i",))
     out = Operand(OUT, "float32", (blocks * THREADS,), (0,), axes=("thread",))
     body = """\
@@ -136,7 +139,8 @@ def sweep(size: int, blocks: int) -> Kernel:
 def _walk(
     entry: str, operands: tuple[Array, ...], size: int, blocks: int, prelude: str, body: str
 ) -> Kernel:
-    """``body`` for every position ``i`` of an array; it may ``count`` elements for a report."""
+    """Return ``body`` for every position ``i`` of an array; it may ``count`` elements for a
+    report."""
     head, tail = "", ""
     if operands[0] is SEED:
         head = "  const u32 seed = (u32)tw::load_global(in0);\n"
@@ -163,7 +167,8 @@ def _over(
     prelude: str,
     parts: tuple[str, str, str],
 ) -> Kernel:
-    """A loop of all threads over ``size`` positions ``i``, with what comes before and after it."""
+    """Return a loop of all threads over ``size`` positions ``i``, with what comes before and after
+    it."""
     head, body, tail = parts
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({signature(operands)}) {{
@@ -179,7 +184,7 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({signature(opera
 def trusted_kernel(
     entry: str, prelude: str, body: str, operands: tuple[Array, ...], launch: Launch
 ) -> Kernel:
-    """A kernel that writes the last of ``operands``."""
+    """Return a kernel that writes the last of ``operands``."""
     call = Call(entry, arguments(operands[:-1], operands[-1:]), launches=(launch,))
     return Kernel(Source("cuda", prelude, body), call)
 

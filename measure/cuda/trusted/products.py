@@ -42,7 +42,7 @@ _MULTIPLIED = f"""\
 
 
 def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
-    """``(inputs, epilogue inputs, allowed)``: the workload in float64, and what is allowed.
+    """Return ``(inputs, epilogue inputs, allowed)``: the workload in float64, and what is allowed.
 
     :class:`InputError` where it is no product of two matrices.
     """
@@ -82,7 +82,8 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({signature(opera
 
 
 def _fetch(product: Product, operand: Operand) -> str:
-    """A thread's share of a step's tile of ``operand`` into shared memory, zeros beyond it."""
+    """Return a thread's share of a step's tile of ``operand`` into shared memory, zeros beyond
+    it."""
     name = "left" if operand is product.left else "right"
     edge, extent = ("row", product.rows) if name == "left" else ("column", product.columns)
     deep = operand.stride(product.depth) == 1
@@ -114,7 +115,7 @@ def _start(product: Product, operand: Operand) -> str:
 
 
 def _finish(product: Product, operands: tuple[Array, ...], scale: float) -> list[str]:
-    """Statements that store both ends of what is allowed for ``sum[i][j]``."""
+    """Return the statements that store both ends of what is allowed for ``sum[i][j]``."""
     workload, code = product.workload, Statements()
     beside = {}
     for number, operand in enumerate(operands):

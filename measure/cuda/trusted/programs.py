@@ -28,7 +28,8 @@ ALIGNMENT = 256
 
 
 def rows_operand(rows: int) -> Array:
-    """The numbers of the rows of a piece; these rise, but for the last, which may come again."""
+    """Return the numbers of the rows of a piece; these rise, but for the last, which may come
+    again."""
     return Array("tw.rows", "int32", (rows,), (0,))
 
 
@@ -47,7 +48,7 @@ def rows_of_a_piece(program: Program) -> int | None:
 
 
 def _bytes_between(program: Program) -> tuple[int, int]:
-    """Bytes of the stages that have rows, and of the others."""
+    """Return the bytes of the stages that have rows, and of the others."""
     axis, along, whole = row_axis(program), 0, 0
     for stage in program.stages:
         if _is_read(program, stage.name):
@@ -87,7 +88,7 @@ def expect_program(program: Program, rows: int | None = None) -> Kernel:
 
 
 def _stage_kernels(around: Surroundings) -> tuple[list[StageKernel], int]:
-    """A kernel for each stage, and the bytes of what lies between them."""
+    """Return a kernel for each stage, and the bytes of what lies between them."""
     program, offset = around.program, 0
     kernels = []
     for number, stage in enumerate(program.stages):

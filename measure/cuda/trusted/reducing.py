@@ -49,7 +49,8 @@ Finish = Callable[[CodeMeaning, Sequence[Variable]], Approximate]
 
 
 def reduction(program: Program, stage: Stage, meaning: CodeMeaning) -> tuple[list[State], Finish]:
-    """The states of a stage's reduction, their terms at one point, and what becomes of them."""
+    """Return the states of a stage's reduction, their terms at one point, and what becomes of
+    them."""
     if stage.reducer == "sum":
         return _sum(program, stage, meaning)
     body = stage.body.fold(meaning)
@@ -90,7 +91,7 @@ def _sum(program: Program, stage: Stage, meaning: CodeMeaning) -> tuple[list[Sta
 def _place(
     program: Program, stage: Stage, meaning: CodeMeaning, body: Approximate
 ) -> tuple[list[State], Finish]:
-    """The number of a point among all that are reduced; 0 where there are none."""
+    """Return the number of a point among all that are reduced; 0 where there are none."""
     at, reducer = "0", stage.reducer or ""
     for axis in stage.over:
         at = f"({at} * {program.extent[axis]} + {meaning.axes[axis]})"

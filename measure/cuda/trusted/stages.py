@@ -48,7 +48,7 @@ class Surroundings:
         return replace(self, arrays={**self.arrays, **arrays})
 
     def extent(self, axis: str) -> int:
-        """The extent of an axis, or of its part."""
+        """Return the extent of an axis, or of its part."""
         return self.rows if axis == self.row_axis else self.program.extent[axis]
 
 
@@ -150,7 +150,7 @@ class StageKernel:
         yield from self._stored(code, outer, finish(outer, _variables(code, states)))
 
     def _loops(self) -> Iterator[str]:
-        """Over all points that are reduced; a lane has every so many of one axis."""
+        """Write loops over all points that are reduced; a lane has every so many of one axis."""
         for axis in self.stage.over:
             name, extent = self._name(axis), self.around.program.extent[axis]
             first, step = ("lane", self.lanes) if axis == self.shared_axis else ("0", 1)
@@ -158,7 +158,7 @@ class StageKernel:
             yield f"for (i64 {name} = {first}; {name} < {extent}; {name} += {step}){brace}"
 
     def _joined(self, states: Sequence[State]) -> Iterator[str]:
-        """The states of an element's lanes, in its first one."""
+        """Yield the states of an element's lanes, in its first one."""
         if self.lanes == 1:
             return
         sizes = list(map(_bytes, states))
@@ -178,7 +178,8 @@ class StageKernel:
         yield "}"
 
     def _stored(self, code: Statements, meaning: CodeMeaning, found: Approximate) -> Iterator[str]:
-        """Statements that keep an element for later stages, and what is allowed of an output."""
+        """Yield the statements that keep an element for later stages, and what is allowed of an
+        output."""
         stores: list[str] = []
         name = self.stage.name
         if name in self.around.arrays:
@@ -218,5 +219,5 @@ def _bytes(state: State) -> int:
 
 
 def _variables(code: Statements, states: Sequence[State]) -> list[Variable]:
-    """The states by their names in C."""
+    """Return the states by their names in C."""
     return [Variable(code, f"s{n}", state.kind) for n, state in enumerate(states)]

@@ -70,7 +70,7 @@ def _merge_pairs(connection: sa.Connection, id: int, survivor: int) -> None:
 
 
 def _rekey(connection: sa.Connection, workload: str, pair: sa.Row[Any]) -> None:
-    """All measurements of a pair in the order of their rows, and what is counted of them."""
+    """Rekey all measurements of a pair in the order of their rows, and what is counted of them."""
     own = sa.text("SELECT id FROM measurements WHERE pair_id = :pair ORDER BY id")
     ids = connection.scalars(own, {"pair": pair.id}).all()
     for start in range(0, len(ids), _PAGE):
@@ -86,14 +86,14 @@ _KEYED = sa.text(
 
 
 def _keys(workload: str, fingerprint: str, rows: Sequence[sa.Row[Any]]) -> dict[int, str]:
-    """The keys of rows by their ids; malformed rows are left out."""
+    """Return the keys of rows by their ids; malformed rows are left out."""
     keys = {row.id: measurement_key(workload, fingerprint, row, row.schedule) for row in rows}
     return {id: key for id, key in keys.items() if key}
 
 
 def measurement_key(workload: str, fingerprint: str, row: sa.Row[Any], schedule: str) -> str:
-    """The key of a row with this schedule, as ``measure.records.record.Record`` makes it; empty if
-    a column is malformed."""
+    """Return the key of a row with this schedule, as ``measure.records.record.Record`` makes it;
+    empty if a column is malformed."""
     texts = (row.template_version, schedule, row.round)
     try:
         words = canonical_json((workload, fingerprint, *texts, row.started_at + 0.0))

@@ -30,7 +30,7 @@ def rewrite_schedules(connection: sa.Connection, present: Callable[[object], obj
 
 
 def _pages(connection: sa.Connection) -> Iterator[Sequence[sa.Row[Any]]]:
-    """All measurements in the order of their rows, with what their keys are made of."""
+    """Yield all measurements in the order of their rows, with what their keys are made of."""
     last = 0
     while rows := connection.execute(_SCHEDULES, {"last": last, "page": _PAGE}).all():
         yield rows
@@ -50,7 +50,7 @@ _REWRITE = sa.text(
 
 
 def _rewritten(row: sa.Row[Any], present: Callable[[object], object]) -> str:
-    """The new text of a row's schedule; empty if the row is malformed."""
+    """Return the new text of a row's schedule; empty if the row is malformed."""
     if not isinstance(row.schedule, str) or _digest(row.schedule) != row.schedule_digest:
         return ""
     try:
@@ -60,7 +60,7 @@ def _rewritten(row: sa.Row[Any], present: Callable[[object], object]) -> str:
 
 
 def _columns(row: sa.Row[Any], schedule: str) -> dict[str, object]:
-    """The new values of a row's columns; none if another column is malformed."""
+    """Return the new values of a row's columns; none if another column is malformed."""
     key = measurement_key(row.workload, row.fingerprint, row, schedule)
     if not key:
         return {}

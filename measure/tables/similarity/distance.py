@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 
 def family(workload: Workload) -> str:
-    """The dtypes, layouts, epilogue and so on of a workload, as the text of a JSON object."""
+    """Return the dtypes, layouts, epilogue and so on of a workload, as the text of a JSON
+    object."""
     return canonical_json(dict(workload.words))
 
 
 def extents(workload: Workload) -> str:
-    """The extents of a workload's axes by name, as the text of a JSON object."""
+    """Return the extents of a workload's axes by name, as the text of a JSON object."""
     return canonical_json(dict(workload.extents))
 
 

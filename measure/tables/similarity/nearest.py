@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 def nearest_pairs(connection: Connection, workload: Workload, target: Target) -> Iterator[int]:
-    """The rows of ``pairs`` of other workloads that were tried on a target, nearest first."""
+    """Return the rows of ``pairs`` of other workloads that were tried on a target, nearest
+    first."""
     query = (
         select(pairs.c.id, workloads.c.family, workloads.c.extents)
         .join(workloads, pairs.c.workload_id == workloads.c.id)
@@ -48,7 +49,8 @@ def nearest_pairs(connection: Connection, workload: Workload, target: Target) ->
 
 
 def _nearest(families: dict[str, list[tuple[int, str]]], workload: Workload) -> Iterator[int]:
-    """The ids by their distance to ``workload``; sizes are compared as far down as is asked for."""
+    """Yield the ids by their distance to ``workload``; sizes are compared as far down as is asked
+    for."""
     import numpy as np
 
     words, sizes = as_object(family(workload)), as_object(extents(workload))
@@ -62,7 +64,8 @@ def _nearest(families: dict[str, list[tuple[int, str]]], workload: Workload) -> 
 
 
 def as_object(text: str) -> dict[str, Any]:
-    """The JSON object that a column of ``workloads`` holds; :class:`InputError` if it is none."""
+    """Return the JSON object that a column of ``workloads`` holds; :class:`InputError` if it is
+    none."""
     value = parse_json(text)
     if not isinstance(value, dict):
         raise InputError(f"a workload's columns are malformed: {text!r:.80} is no JSON object")
@@ -70,7 +73,7 @@ def as_object(text: str) -> dict[str, Any]:
 
 
 def as_sizes(texts: Sequence[str]) -> list[dict[str, int]]:
-    """The extents that texts hold; thousands are read at once."""
+    """Return the extents that texts hold; thousands are read at once."""
     found = parse_json(f"[{','.join(texts)}]")
     if len(found) != len(texts):
         raise InputError("a workload's columns are malformed: several objects in one")
@@ -89,6 +92,6 @@ def _are_extents(values: Iterable[Any]) -> bool:
 
 @cache
 def best_of_pair() -> Select[Any]:
-    """The best attempt of the row of ``pairs`` that the parameter ``pair`` names."""
+    """Return the best attempt of the row of ``pairs`` that the parameter ``pair`` names."""
     pair: BindParameter[Any] = bindparam("pair")
     return records_query().where(measurements.c.id == best_of(pair, last_comparison(pair)))

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def related_pairs(
     connection: Connection, workload: Workload, target: Target, versions: Collection[str]
 ) -> list[int]:
-    """The rows of ``pairs`` of other workloads, or of other targets of the same kind, of which
-    right schedules of these ``versions`` of templates are known; nearest first."""
+    """Return the rows of ``pairs`` of other workloads, or of other targets of the same kind, of
+    which right schedules of these ``versions`` of templates are known; nearest first."""
     import numpy as np
 
     every = _readable(connection.execute(select(*targets.c["id", "description"])))
@@ -66,8 +66,8 @@ def related_pairs(
 def sibling_pairs(
     connection: Connection, workload: Workload, target: Target, versions: Collection[str]
 ) -> list[int]:
-    """The rows of ``pairs`` of this workload on siblings of ``target``, of which right schedules of
-    these ``versions`` of templates are known; the nearest sibling first."""
+    """Return the rows of ``pairs`` of this workload on siblings of ``target``, of which right
+    schedules of these ``versions`` of templates are known; the nearest sibling first."""
     devices = _devices(connection, workload, versions)
     siblings = {id: other for id, other in devices if target.is_sibling(other)}
     apart = _apart(target, siblings)
@@ -77,8 +77,9 @@ def sibling_pairs(
 def thread_pairs(
     connection: Connection, workload: Workload, target: Target, versions: Collection[str]
 ) -> list[int]:
-    """The rows of ``pairs`` of this workload on the machine of ``target`` for kernels of other
-    numbers of threads, of which right schedules of these ``versions`` of templates are known."""
+    """Return the rows of ``pairs`` of this workload on the machine of ``target`` for kernels of
+    other numbers of threads, of which right schedules of these ``versions`` of templates are
+    known."""
     devices = _devices(connection, workload, versions)
     return [id for id, other in devices if target.differs_in_threads(other)]
 
@@ -86,7 +87,7 @@ def thread_pairs(
 def _devices(
     connection: Connection, workload: Workload, versions: Collection[str]
 ) -> Iterator[tuple[int, Target]]:
-    """The rows of ``pairs`` of this workload of which right schedules are known, and their
+    """Return the rows of ``pairs`` of this workload of which right schedules are known, and their
     targets."""
     query = (
         select(pairs.c.id, targets.c.description)
@@ -113,7 +114,7 @@ def _words(operator: str, family: str) -> dict[str, Any]:
 
 
 def _readable(rows: Iterable[Any]) -> Iterator[tuple[int, Target]]:
-    """Numbers with the devices described beside them."""
+    """Yield the numbers with the devices described beside them."""
     for number, text in rows:
         try:
             yield number, target_from_column(text)

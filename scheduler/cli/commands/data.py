@@ -132,7 +132,7 @@ def _export_lines(database: Database, file: Path, selection: Selection, limit: i
 
 
 def _source(db: str) -> str:
-    """The name of the database for a data card."""
+    """Return the name of the database for a data card."""
     return without_passwords(db) if "://" in db else Path(db).name
 
 
@@ -224,7 +224,7 @@ def list_command(
 
 
 def _summaries(database: Database, selection: Selection) -> list[Summary]:
-    """The summaries of a database that are wanted."""
+    """Return the summaries of a database that are wanted."""
     return [
         summary
         for summary in database.summaries(selection.since)
@@ -234,7 +234,7 @@ def _summaries(database: Database, selection: Selection) -> list[Summary]:
 
 
 def _sorted(summaries: list[Summary], order: Order) -> list[Summary]:
-    """Summaries in this order, those last that lack the figure."""
+    """Return the summaries in this order, those last that lack the figure."""
     keys: dict[Order, Callable[[Summary], float]] = {
         Order.TRIALS: lambda summary: -summary.trials,
         Order.FAILURES: lambda summary: -summary.failures,
@@ -266,7 +266,7 @@ def _row(summary: Summary) -> tuple[str, ...]:
 
 
 def _text_for_people(text: str) -> str:
-    """A workload's text; on a terminal without parameters that have their usual values."""
+    """Return a workload's text; on a terminal without parameters that have their usual values."""
     if not sys.stdout.isatty():
         return text
     from tilewright.spaces.operators import workload  # with NumPy

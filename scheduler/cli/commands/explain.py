@@ -83,7 +83,7 @@ def explain_command(
 
 
 def _is_model(word: str) -> bool:
-    """True if a word by itself is a model's file, not an operator's name or a program."""
+    """Return True if a word by itself is a model's file, not an operator's name or a program."""
     return Path(word).exists() or not (word.isidentifier() or " " in word.strip())
 
 

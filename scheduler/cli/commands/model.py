@@ -71,7 +71,7 @@ def evaluate_command(
 
 
 def _learned(out: Path, report: Training) -> Iterator[str]:
-    """Lines that describe a model's training data."""
+    """Yield the lines that describe a model's training data."""
     from tilewright.scheduler.cli.text import plain
 
     schedules = counted(report.schedules, "schedule")

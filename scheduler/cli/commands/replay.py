@@ -86,7 +86,7 @@ def replay_command(
 
 
 def _searches(names: str) -> list[str]:
-    """The names between commas, each once; :class:`InputError` for one that is unknown."""
+    """Return the names between commas, each once; :class:`InputError` for one that is unknown."""
     from tilewright.scheduler.strategies.registry import factory
 
     found = list(dict.fromkeys(names.split(",")))
@@ -96,8 +96,8 @@ def _searches(names: str) -> list[str]:
 
 
 def _recordings(files: Sequence[Path], time: bool) -> list[Recording]:
-    """The recorded spaces in files. Raises :class:`InputError` for a file that holds none, or
-    lacks the ``time`` that is asked for."""
+    """Return the recorded spaces in files. Raises :class:`InputError` for a file that holds none,
+    or lacks the ``time`` that is asked for."""
     from tilewright.scheduler.replay.formats.reading import read_recordings
     from tilewright.spaces.errors import InputError
 
@@ -177,7 +177,7 @@ def _heading(replays: Sequence[Replays]) -> str:
 
 
 def _cell(measure: Measure, estimate: Estimate | None) -> str:
-    """A value with its interval, or a dash for what does not apply."""
+    """Return a value with its interval, or a dash for what does not apply."""
     if estimate is None:
         return "-"
     middle = _number(measure, estimate.value)

@@ -74,7 +74,7 @@ def resume_command(
 
 
 def _request(unfinished: UnfinishedRun, session: str) -> Request:
-    """The request that finishes a workload or a suite."""
+    """Return the request that finishes a workload or a suite."""
     from tilewright.scheduler.cli.job import Request
     from tilewright.scheduler.strategies.registry import EVOLUTIONARY
     from tilewright.scheduler.suites.objective import Objective
@@ -136,7 +136,7 @@ def _row(session: Session, now: float) -> tuple[str, ...]:
 
 
 def _for_people(workload: Workload) -> str:
-    """A workload's text; on a terminal without parameters that have their usual values."""
+    """Return a workload's text; on a terminal without parameters that have their usual values."""
     if not sys.stdout.isatty():
         return str(workload)
     from tilewright.spaces.workloads.spelling import short_text
@@ -145,7 +145,7 @@ def _for_people(workload: Workload) -> str:
 
 
 def _last_heard(ago: float) -> str:
-    """The age of a session's last heartbeat, in words."""
+    """Return the age of a session's last heartbeat, in words."""
     from tilewright.scheduler.cli.output import clock
     from tilewright.scheduler.tuning.runs.sessions import AHEAD
 

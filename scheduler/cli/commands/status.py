@@ -67,13 +67,13 @@ def status_command(
 
 
 def headline(driver: DriverStatus, now: float) -> str:
-    """One line that describes a driver."""
+    """Return one line that describes a driver."""
     since = f"lost: silent for {clock(now - driver.at)}" if driver.is_lost(now) else "running"
     return f"{driver.driver}  {since}, {driver.rate:.1f} candidates/s"
 
 
 def jobs_table(drivers: Sequence[DriverStatus]) -> Table:
-    """A row for each job."""
+    """Return a row for each job."""
     return table(JOB_COLUMNS, (_job(d, job) for d in drivers for job in d.jobs))
 
 

@@ -94,7 +94,7 @@ def _all(found: Iterator[Verdict], count: int, quiet: bool) -> list[Verdict]:
 
 
 def _code(verdicts: Sequence[Verdict]) -> int:
-    """The exit code. Prints the reason if nothing could be checked."""
+    """Return the exit code. Prints the reason if nothing could be checked."""
     if any(verdict.right for verdict in verdicts):
         return NO_KERNEL if _wrong(verdicts) else 0
     if not _wrong(verdicts):

@@ -1,1 +1,1 @@
-"""How a tuning run is shown: a table, lines, or JSON."""
+"""Show a tuning run as a table, as lines, or as JSON."""

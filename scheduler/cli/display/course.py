@@ -41,27 +41,27 @@ class Course(Protocol):
         ...
 
     def beginning(self) -> str:
-        """The line that a run begins with."""
+        """Return the line that a run begins with."""
         ...
 
     def comparison(self, baselines: Sequence[Baseline]) -> str:
-        """A line on what the run is compared with; empty if that is nothing."""
+        """Return a line on what the run is compared with; empty if that is nothing."""
         ...
 
     def news(self, progress: Any) -> str:
-        """A line on what has happened; empty if that is not worth one."""
+        """Return a line on what has happened; empty if that is not worth one."""
         ...
 
     def standing(self) -> str:
-        """One line: where the run stands now."""
+        """Return one line: where the run stands now."""
         ...
 
     def state(self, passed: str) -> list[RenderableType]:
-        """The state of the run after the time ``passed``, as tables."""
+        """Return the state of the run after the time ``passed``, as tables."""
         ...
 
     def outcome(self, result: Any) -> list[RenderableType]:
-        """The outcome as tables; none if no kernel was right."""
+        """Return the outcome as tables; none if no kernel was right."""
         ...
 
 
@@ -95,7 +95,7 @@ class WorkloadCourse:
         return "; ".join(words)
 
     def news(self, progress: Progress) -> str:
-        """A gain, the start of the comparison, what is known from earlier runs."""
+        """Return a gain, the start of the comparison, what is known from earlier runs."""
         begins = self.latest is None or progress.phase != self.latest.phase
         self.latest = progress
         if begins and progress.phase == "final":
@@ -150,5 +150,5 @@ class WorkloadCourse:
 
 
 def beginning(title: str, session: str) -> str:
-    """The line that a run with this title begins with."""
+    """Return the line that a run with this title begins with."""
     return f"tuning {title}" + (f"; session {session}" if session else "")

@@ -105,7 +105,7 @@ def print_line(**fields: Any) -> None:
 
 
 def trial(progress: AnyProgress, latest: Measurement, **which: Any) -> dict[str, Any]:
-    """The JSON event of the ``latest`` trial. The items of ``which`` follow its first."""
+    """Return the JSON event of the ``latest`` trial. The items of ``which`` follow its first."""
     return {
         "event": "trial" if latest.round == SEARCH else latest.round,
         **which,

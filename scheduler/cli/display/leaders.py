@@ -13,7 +13,7 @@ from tilewright.scheduler.tuning.progress import Leader
 
 
 def leaders_table(leaders: Sequence[Leader]) -> Table:
-    """The best few, a line each: decisions come last, since they take the most room."""
+    """Return the best few, a line each: decisions come last, since they take the most room."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     made.add_column("latency", justify="right", no_wrap=True)
     made.add_column("of best", justify="right", no_wrap=True)

@@ -76,7 +76,7 @@ class LiveTable:
         return Group(*self._course.state(self._passed()), *workers)
 
     def _passed(self) -> str:
-        """The time since the run began, and what is known to be left of it."""
+        """Return the time since the run began, and what is known to be left of it."""
         passed = clock(time.monotonic() - self._begun)
         if (latest := self._course.latest) is None:
             return passed

@@ -22,8 +22,8 @@ WIDTH = 100  # characters of a line
 
 
 def is_notebook() -> bool:
-    """True if this runs in a notebook's kernel. IPython is asked only if somebody has imported
-    it."""
+    """Return True if this runs in a notebook's kernel. IPython is asked only if somebody has
+    imported it."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return hasattr(shell, "kernel")

@@ -18,7 +18,7 @@ LIBRARY = "over NumPy's BLAS"
 
 
 def outcome(result: TuningResult, baseline: Baseline, session: str) -> list[tuple[str, str]]:
-    """The outcome of a run as pairs of name and value; empty if no kernel was right."""
+    """Return the outcome of a run as pairs of name and value; empty if no kernel was right."""
     best = result.best
     if best is None:
         return []
@@ -37,7 +37,8 @@ def outcome(result: TuningResult, baseline: Baseline, session: str) -> list[tupl
 
 
 def _over_the_first(result: TuningResult) -> list[tuple[str, str]]:
-    """How many times as fast the best is as the first right kernel of the run, if it had one."""
+    """Return how many times as fast the best is as the first right kernel of the run, if it had
+    one."""
     if result.best is None or result.best.score is None or not result.history:
         return []
     trial, _, latency = result.history[0]
@@ -46,8 +47,8 @@ def _over_the_first(result: TuningResult) -> list[tuple[str, str]]:
 
 
 def found(baseline: Baseline, best: Measurement) -> list[tuple[str, str]]:
-    """The latency of what was found, its interval, how it compares with what is known, and whether
-    the machine was busy, as names and values."""
+    """Return the latency of what was found, its interval, how it compares with what is known, and
+    whether the machine was busy, as names and values."""
     known = dict(figures(baseline, best.score))
     estimate = latency(best)
     if estimate is not None:
@@ -60,7 +61,8 @@ def found(baseline: Baseline, best: Measurement) -> list[tuple[str, str]]:
 
 
 def figures(baseline: Baseline, best: float | None) -> list[tuple[str, str]]:
-    """The latency of the best, and how it compares with what is known, as names and values."""
+    """Return the latency of the best, and how it compares with what is known, as names and
+    values."""
     if best is None:
         return [("best", "none yet")]
     known = [("best", f"{seconds(best)}, {baseline.rate(best)}")]
@@ -72,8 +74,8 @@ def figures(baseline: Baseline, best: float | None) -> list[tuple[str, str]]:
 
 
 def _over_numpy(baseline: Baseline, best: Measurement) -> str:
-    """How many times as fast as NumPy, which was timed in turns with the best, or else once, before
-    all others."""
+    """Return how many times as fast as NumPy, which was timed in turns with the best, or else once,
+    before all others."""
     if (ratio := over_rival(best, NUMPY)) is not None:
         return f"{estimated(ratio, times)}, timed in turns{_alone(baseline)}"
     if rival_seconds(best, NUMPY) is not None:
@@ -87,19 +89,19 @@ def _alone(baseline: Baseline) -> str:
 
 
 def trials_of(progress: AnyProgress) -> str:
-    """How many trials are done, of how many."""
+    """Return how many trials are done, of how many."""
     known = f", {progress.resumed} known before" if progress.resumed else ""
     return f"{progress.trials} of {progress.trials_allowed}{known}"
 
 
 def failures_of(run: AnyProgress | TuningResult | SuiteResult) -> str:
-    """Failures by kind, and how many attempts the machine lost."""
+    """Return the failures by kind, and how many attempts the machine lost."""
     counts = {**run.failures, "lost to the machine": run.lost}
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "none"
 
 
 def standing(progress: AnyProgress | None, begun: bool) -> str:
-    """One line: the run's phase, its trials and its failures. See :func:`phase_of`."""
+    """Return one line: the run's phase, its trials and its failures. See :func:`phase_of`."""
     where = phase_of(progress, begun)
     if progress is not None:
         where += f"; trials: {trials_of(progress)}, failures: {failures_of(progress)}"
@@ -107,8 +109,8 @@ def standing(progress: AnyProgress | None, begun: bool) -> str:
 
 
 def attempt_of(progress: AnyProgress, of: str = "") -> str:
-    """How the latest attempt ended, and of which schedule it was; ``of`` which workload, if there
-    are several."""
+    """Return how the latest attempt ended, and of which schedule it was; ``of`` which workload, if
+    there are several."""
     latest = progress.latest
     assert latest is not None
     took = f" {seconds(latest.score)}" if latest.score is not None else ""
@@ -119,7 +121,7 @@ def attempt_of(progress: AnyProgress, of: str = "") -> str:
 
 
 def phase_of(progress: AnyProgress | None, begun: bool = True) -> str:
-    """The run's phase in words. Until it has ``begun`` the machine itself is measured."""
+    """Return the run's phase in words. Until it has ``begun`` the machine itself is measured."""
     if progress is None:
         return "opening the database" if begun else "measuring the peak of this machine, and NumPy"
     many = counted(progress.pending, "candidate")
@@ -133,7 +135,7 @@ def phase_of(progress: AnyProgress | None, begun: bool = True) -> str:
 
 
 def remaining(progress: AnyProgress, elapsed: float) -> str:
-    """The time left after so many seconds, by the pace so far, within what is allowed."""
+    """Return the time left after so many seconds, by the pace so far, within what is allowed."""
     allowed = max(0.0, progress.seconds_allowed - elapsed)
     if progress.phase == "final" or not progress.trials:
         return f"at most {clock(allowed)} left"

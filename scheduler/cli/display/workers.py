@@ -16,7 +16,7 @@ WORKER_COLUMNS = ("worker", "host", "device", "state", "job", "#done", "why")
 
 
 def workers_table(workers: Sequence[WorkerStatus]) -> Table:
-    """A row for each worker."""
+    """Return a row for each worker."""
     return table(WORKER_COLUMNS, map(_worker, workers))
 
 

@@ -17,7 +17,7 @@ from tilewright.spaces.template import Template
 
 
 def export_recordings(path: Path, report: Callable[[str], None]) -> list[Recording]:
-    """The recordings in an export, in the order of their first records.
+    """Return the recordings in an export, in the order of their first records.
 
     The machine's own failures, doubted records and schedules that today's templates cannot make are
     left out; a number between those that a decision has today is welcome. Those of one version of
@@ -61,8 +61,8 @@ def _recording(records: Sequence[Record]) -> Recording:
 
 
 def refined(template: Template, schedules: Sequence[Schedule]) -> Template:
-    """``template`` whose decisions may also be the whole numbers that ``schedules`` have between
-    its own: a finer grid, of which its rules judge as they do of its own."""
+    """Return ``template`` whose decisions may also be the whole numbers that ``schedules`` have
+    between its own: a finer grid, of which its rules judge as they do of its own."""
     own = [schedule.values for schedule in schedules if schedule.template == template.name]
     return template.with_values(
         {
@@ -75,8 +75,8 @@ def refined(template: Template, schedules: Sequence[Schedule]) -> Template:
 
 
 def _with_between(values: tuple[Value, ...], others: Sequence[Value | None]) -> tuple[Value, ...]:
-    """``values`` and those of the ``others`` that lie between them, where all are whole numbers in
-    rising order."""
+    """Return ``values`` and those of the ``others`` that lie between them, where all are whole
+    numbers in rising order."""
     own = [value for value in values if type(value) is int]
     if len(own) < len(values) or own != sorted(own):
         return values
@@ -85,7 +85,7 @@ def _with_between(values: tuple[Value, ...], others: Sequence[Value | None]) -> 
 
 
 def _versions(records: Sequence[Record], today: Set[str]) -> dict[str, str]:
-    """The version whose records count, of each template."""
+    """Return the version whose records count, of each template."""
     counts = Counter((record.schedule.template, record.template_version) for record in records)
     rising = sorted(counts, key=lambda pair: (pair[1] in today, counts[pair], pair))
     return dict(rising)

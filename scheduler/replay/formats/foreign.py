@@ -51,7 +51,7 @@ class ForeignTemplate(Template):
         return None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """Quantities that follow from the parameters alone."""
+        """Return the quantities that follow from the parameters alone."""
         return parameter_quantities({d.name: d.values for d in self.decisions}, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
@@ -66,9 +66,9 @@ def foreign_recording(
     configurations: Sequence[Mapping[str, Any]],
     outcomes: Sequence[Outcome],
 ) -> Recording:
-    """The recording of a kernel's ``configurations``: parameter to value, the same parameters in
-    each. Parameters with a single value are no decisions, and what stands there again is no other
-    schedule. :class:`InputError` if none ran."""
+    """Return the recording of a kernel's ``configurations``: parameter to value, the same
+    parameters in each. Parameters with a single value are no decisions, and what stands there again
+    is no other schedule. :class:`InputError` if none ran."""
     if not configurations:
         raise InputError(f"{name} holds no configuration")
     decisions, columns = [], []
@@ -92,7 +92,7 @@ def foreign_recording(
 
 
 def _as_values(values: Sequence[Any]) -> Sequence[Value]:
-    """Values of one type that schedules can have: as they are, or else as text."""
+    """Return the values of one type that schedules can have: as they are, or else as text."""
     kinds = {type(value) for value in values}
     if kinds in ({bool}, {str}) or (kinds == {int} and max(map(abs, values)) <= LARGEST):
         return values
@@ -112,7 +112,7 @@ def by_size(value: Value) -> tuple[float, str]:
 
 
 def _workload(kernel: str) -> Contraction:
-    """Stands for what the kernel computes, of which nothing but its name is known."""
+    """Stand for what the kernel computes, of which nothing but its name is known."""
     return Contraction(
         operator=kernel,
         parameters=(),

@@ -12,7 +12,7 @@ COSTS = ("compile_time", "benchmark_time")
 
 
 def cache_recording(name: str, content: dict[str, Any]) -> Recording:
-    """The recording in a cache file; KeyError or TypeError if it is none.
+    """Return the recording in a cache file; KeyError or TypeError if it is none.
 
     A ``time`` is in milliseconds, or names an error; so are the costs of an entry.
     """

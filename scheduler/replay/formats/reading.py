@@ -21,7 +21,7 @@ MOST_BYTES = 512 << 20  # of a JSON text, which is read as a whole
 
 
 def read_recordings(path: Path, report: Callable[[str], None]) -> list[Recording]:
-    """The recordings in a file, of an export one for each workload and target.
+    """Return the recordings in a file, of an export one for each workload and target.
 
     ``report`` is told in words of what was left out. Raises :class:`InputError` for a file that
     cannot be read, that is none of those, or in which nothing ran.
@@ -48,7 +48,7 @@ def read_recordings(path: Path, report: Callable[[str], None]) -> list[Recording
 
 
 def _text(path: Path) -> str | None:
-    """The text of a file; None if it is an export."""
+    """Return the text of a file; None if it is an export."""
     if path.exists() and not path.is_file():  # a pipe that nobody writes to would keep it waiting
         raise InputError(f"cannot read {path}: it is no regular file; allowed: {ALLOWED}")
     with decompressed(path) as file:
@@ -67,7 +67,7 @@ def _text(path: Path) -> str | None:
 
 
 def _parsed(path: Path, text: str) -> Any:
-    """The JSON value in a text whose last closing braces may be missing."""
+    """Return the JSON value in a text whose last closing braces may be missing."""
     text = text.rstrip().rstrip(",")
     problem: Exception | None = None
     for missing in range(MOST_BRACES + 1):

@@ -11,8 +11,8 @@ from tilewright.scheduler.replay.recording import Outcome, Recording
 
 
 def t4_recording(name: str, content: dict[str, Any]) -> Recording:
-    """The recording in a results file; KeyError or TypeError if it is none, :class:`InputError`
-    for an unknown unit.
+    """Return the recording in a results file; KeyError or TypeError if it is none,
+    :class:`InputError` for an unknown unit.
 
     The format names neither kernel nor device. ``timeunit`` of the metadata says what times are
     in, and so does the ``unit`` of each measurement; milliseconds where neither does.
@@ -26,7 +26,7 @@ def t4_recording(name: str, content: dict[str, Any]) -> Recording:
 
 
 def _unit_of_times(content: dict[str, Any]) -> float:
-    """The seconds of the file's unit."""
+    """Return the seconds of the file's unit."""
     metadata = content.get("metadata") or {}
     return unit_seconds(metadata.get("timeunit", content.get("timeunit", "ms")), "timeunit")
 

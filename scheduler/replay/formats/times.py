@@ -25,7 +25,7 @@ _UNITS = {name: seconds for seconds, names in _NAMES.items() for name in names.s
 
 
 def unit_seconds(name: Any, where: str) -> float:
-    """The seconds of a unit that a file names; :class:`InputError` if it is none of time.
+    """Return the seconds of a unit that a file names; :class:`InputError` if it is none of time.
     ``where`` names the field that it stands in."""
     seconds = _UNITS.get(name.strip().lower()) if isinstance(name, str) else None
     if seconds is None:
@@ -37,14 +37,14 @@ def unit_seconds(name: Any, where: str) -> float:
 
 
 def as_seconds(time: Any, unit: float) -> float | None:
-    """The seconds of a time in units of so many seconds; None for what is none, such as an error's
-    name."""
+    """Return the seconds of a time in units of so many seconds; None for what is none, such as an
+    error's name."""
     if isinstance(time, bool) or not isinstance(time, int | float):
         return None
     return time * unit if 0 < time < FAILED and time * unit > LEAST else None
 
 
 def total_seconds(times: Iterable[Any], unit: float) -> float | None:
-    """The sum of those that are known, in seconds; None if none is."""
+    """Return the sum of those that are known, in seconds; None if none is."""
     known = [time for time in (as_seconds(time, unit) for time in times) if time is not None]
     return sum(known) if known else None

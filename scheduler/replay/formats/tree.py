@@ -24,13 +24,13 @@ class Tree:
     """
 
     def __init__(self, decisions: Sequence[Decision], indices: np.ndarray) -> None:
-        """``indices`` [schedules, decisions] say which values were recorded."""
+        """Take ``indices`` [schedules, decisions], which say what values were recorded."""
         self._values = {decision.name: _Values(decision) for decision in decisions}
         self._columns = dict(zip(self._values, indices.T, strict=True))
         self._schedules = len(indices)
 
     def rules(self) -> tuple[Rule, ...]:
-        """Rules that admit the recorded combinations only.
+        """Return the rules that admit the recorded combinations only.
 
         They hold for all leading parts and all pairs of the decisions with more than one value.
         """
@@ -57,7 +57,7 @@ class Tree:
         return Rule("recorded", tuple(names), holds, explain)
 
     def _levels(self, names: Sequence[str]) -> Iterator[tuple[list[str], np.ndarray]]:
-        """The decisions of each level and its branches."""
+        """Yield the decisions of each level and its branches."""
         nodes = np.zeros(self._schedules, dtype=np.int64)
         own: list[str] = []
         numbers = 1  # that the branches of a level may have

@@ -53,7 +53,7 @@ class Described:
 
 
 def described(node: fx.Node, name: str) -> Described:
-    """The array of a node; :class:`Gap` for a dtype that no kernel reads."""
+    """Return the array of a node; :class:`Gap` for a dtype that no kernel reads."""
     tensor, long = fake(node), long_dimensions(node)
     extents = tuple(shape(node)[place] for place in long)
     converted = CONVERTED.get(tensor.dtype)
@@ -69,7 +69,8 @@ def described(node: fx.Node, name: str) -> Described:
 
 
 def _leading(order: tuple[int, ...], extents: tuple[int, ...], strides: list[int]) -> int | None:
-    """The distance between rows that lie apart; 0 of a dense array, None of any other one."""
+    """Return the distance between rows that lie apart; 0 of a dense array, None of any other
+    one."""
     step, leading = 1, 0
     for place, dimension in enumerate(reversed(order)):
         stride = strides[dimension]
@@ -82,7 +83,8 @@ def _leading(order: tuple[int, ...], extents: tuple[int, ...], strides: list[int
 
 
 def written(node: fx.Node, name: str) -> Described:
-    """The array that a kernel writes for a node: dense, in the node's order if that is dense."""
+    """Return the array that a kernel writes for a node: dense, in the node's order if that is
+    dense."""
     if fake(node).dtype not in DTYPES:
         raise Gap(f"a result of {fake(node).dtype}")
     found = described(node, name)

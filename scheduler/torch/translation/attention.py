@@ -89,7 +89,7 @@ def _own_axis(translation: Translation, extent: int) -> Index:
 
 
 def _masked(translation: Translation, node: fx.Node, score: str, at: Indices) -> str:
-    """A score with its mask; a mask that is a band bounds the keys instead."""
+    """Return a score with its mask; a mask that is a band bounds the keys instead."""
     mask = mask_of(node)
     if mask is None:
         return score

@@ -28,12 +28,14 @@ class Axes:
             self._parents[self._root(one)] = self._root(other)
 
     def of(self, wanted: Dimension, taken: Collection[str] = ()) -> str:
-        """The axis of a dimension: that of its class, or another one if that is ``taken``."""
+        """Return the axis of a dimension: that of its class, or another one if that is
+        ``taken``."""
         node, place = wanted
         return self._named(self._root(wanted), shape(node)[place], taken)
 
     def index(self, wanted: Dimension, taken: list[str]) -> Index:
-        """The axis of a dimension as an index, and a further one ``taken``; 0 of one element."""
+        """Return the axis of a dimension as an index, and a further one ``taken``; 0 of one
+        element."""
         node, place = wanted
         if shape(node)[place] == 1:
             return Index()
@@ -41,11 +43,11 @@ class Axes:
         return self.value(taken[-1])
 
     def new(self, extent: int) -> str:
-        """An axis that nothing else has."""
+        """Return an axis that nothing else has."""
         return self._named(object(), extent, ())
 
     def value(self, name: str) -> Index:
-        """An axis as an index."""
+        """Return an axis as an index."""
         return Index.of(name, 0, self.extents[name] - 1)
 
     def _named(self, root: Any, extent: int, taken: Collection[str]) -> str:

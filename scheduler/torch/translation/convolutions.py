@@ -76,7 +76,7 @@ def _convolution(translation: Translation, node: fx.Node, indices: Indices, part
 
 
 def _body(translation: Translation, node: fx.Node, found: Convolution, place: Placed) -> str:
-    """The sum over channels and taps."""
+    """Return the sum over channels and taps."""
     extents, over = shape(found.weight), list[str]()
 
     def summed(extent: int) -> Index:
@@ -108,7 +108,8 @@ def _body(translation: Translation, node: fx.Node, found: Convolution, place: Pl
 
 
 def _spread(translation: Translation, found: Convolution, indices: Indices, taps: Indices) -> str:
-    """The element that a tap of a transposed convolution reaches: it is 0 between the steps."""
+    """Return the element that a tap of a transposed convolution reaches: it is 0 between the
+    steps."""
     image, channel, *points = indices
     conditions, at = [], []
     for point, tap, step, dilation, padding in zip(

@@ -25,7 +25,7 @@ def _none(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
 
 
 def counted(node: fx.Node, indices: Indices) -> Index:
-    """An element of what counts up from a number by steps."""
+    """Return an element of what counts up from a number by steps."""
     given = arguments(node)
     start, step = given.get("start", 0), given.get("step", 1)
     if not isinstance(start, int) or not isinstance(step, int):
@@ -39,7 +39,7 @@ def _iota(translation: Translation, node: fx.Node, indices: Indices) -> Value:
 
 
 def _others(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
-    """All dimensions but that along which arrays are joined."""
+    """Yield all dimensions but that along which arrays are joined."""
     given = arguments(node)
     place = dimension(given["dim"], len(shape(node)))
     for source in given["tensors"]:
@@ -67,7 +67,7 @@ def _cat(translation: Translation, node: fx.Node, indices: Indices) -> Value:
 
 @pointwise("slice_scatter", ties=_none)
 def _slice_scatter(translation: Translation, node: fx.Node, indices: Indices) -> Value:
-    """The source along a slice of a dimension, and the array elsewhere."""
+    """Return the source along a slice of a dimension, and the array elsewhere."""
     given = arguments(node)
     place = dimension(given["dim"], len(indices))
     first, step = _start(given["start"], shape(node)[place]), given["step"]
@@ -86,7 +86,7 @@ def _start(given: int | None, extent: int) -> int:
 
 @pointwise("select_scatter", ties=_none)
 def _select_scatter(translation: Translation, node: fx.Node, indices: Indices) -> Value:
-    """The source at one index of a dimension, and the array elsewhere."""
+    """Return the source at one index of a dimension, and the array elsewhere."""
     given = arguments(node)
     place = dimension(given["dim"], len(indices))
     number_ = given["index"] % shape(node)[place]
@@ -105,13 +105,13 @@ def _replaced(
 
 @pointwise("fill", ties=_none, cheap=True)
 def _fill(translation: Translation, node: fx.Node, indices: Indices) -> Value:
-    """One number in the shape of an array."""
+    """Return one number in the shape of an array."""
     return translation.argument(arguments(node)["value"], indices)
 
 
 @pointwise("copy", ties=_none, cheap=True)
 def _copy(translation: Translation, node: fx.Node, indices: Indices) -> Value:
-    """The source in the shape of another array."""
+    """Return the source in the shape of another array."""
     return translation.argument(arguments(node)["src"], indices)
 
 
@@ -154,8 +154,8 @@ def _index_select(translation: Translation, node: fx.Node, indices: Indices) -> 
 def _counted_entry(
     translation: Translation, table: fx.Node, indices: Indices, extent: int
 ) -> Index:
-    """An index that the graph counts; one from elsewhere may be negative, which counts from the
-    end."""
+    """Return an index that the graph counts; one from elsewhere may be negative, which counts from
+    the end."""
     found = translation.table_entry(table, indices, extent)
     if not found.within(extent) or any(atom.text[0] == "x" for atom, _ in found.terms):
         raise Gap("an index that may be negative")

@@ -25,7 +25,7 @@ class Index:
 
     @classmethod
     def of(cls, text: str, least: int, greatest: int) -> Index:
-        """The index that an atom is; a constant if it has one value."""
+        """Return the index that an atom is; a constant if it has one value."""
         if least == greatest:
             return cls((), least)
         return cls(((Atom(text, least, greatest), 1),))
@@ -87,8 +87,8 @@ class Index:
         return Index(quotient, above), Index(rest, below)
 
     def _outer(self, divisor: int) -> tuple[Index, Index, int] | None:
-        """``high``, ``low`` and ``step``, where this is ``step * high + low``, ``low`` is below
-        ``step``, and ``step`` divides ``divisor``."""
+        """Return ``high``, ``low`` and ``step``, where this is ``step * high + low``, ``low`` is
+        below ``step``, and ``step`` divides ``divisor``."""
         steps = {c for _, c in self.terms if 1 < c < divisor and divisor % c == 0}
         for step in sorted(steps, reverse=True):
             high, low = self._parted(step)
@@ -118,7 +118,7 @@ def _term(text: str, factor: int) -> str:
 
 
 def merged(indices: Indices, shape: Sequence[int]) -> Index:
-    """The number of an element, counted row by row."""
+    """Return the number of an element, counted row by row."""
     number, step = Index(), 1
     for index, extent in zip(reversed(indices), reversed(shape), strict=True):
         number, step = number + index * step, step * extent
@@ -126,7 +126,7 @@ def merged(indices: Indices, shape: Sequence[int]) -> Index:
 
 
 def split(number: Index, shape: Sequence[int]) -> list[Index]:
-    """The indices of the element that has this number."""
+    """Return the indices of the element that has this number."""
     found: list[Index] = []
     step = 1
     for extent in reversed(shape):
@@ -141,8 +141,8 @@ def leaves(indices: Indices, shape: Sequence[int]) -> bool:
 
 
 def borders(indices: Indices, shape: Sequence[int]) -> list[str]:
-    """The conditions under which all indices are within the borders, those that always hold left
-    out."""
+    """Return the conditions under which all indices are within the borders, those that always hold
+    left out."""
     found = []
     for index, extent in zip(indices, shape, strict=True):
         least, greatest = index.range

@@ -27,7 +27,7 @@ class Definition:
 
 
 def entry(name: str, indices: Iterable[object]) -> str:
-    """One element of an array, as the language writes it."""
+    """Return one element of an array, as the language writes it."""
     words = ", ".join(map(str, indices))
     return f"{name}[{words}]" if words else name
 
@@ -35,8 +35,8 @@ def entry(name: str, indices: Iterable[object]) -> str:
 def tidied(
     lines: Sequence[Definition], results: Sequence[str]
 ) -> tuple[list[Definition], list[str]]:
-    """The lines without outputs that only repeat another stage, and without what no output needs;
-    and the outputs' names."""
+    """Return the lines without outputs that only repeat another stage, and without what no output
+    needs; and the outputs' names."""
     lines, results = list(lines), list(results)
     for place, name in enumerate(results):
         line = next(line for line in lines if line.name == name)
@@ -55,7 +55,7 @@ def tidied(
 
 
 def _needed(lines: Sequence[Definition], results: Iterable[str]) -> list[Definition]:
-    """The lines of outputs, and of all that these read."""
+    """Return the lines of outputs, and of all that these read."""
     needed, found = set(results), list[Definition]()
     for line in reversed(lines):
         if line.name in needed:
@@ -70,5 +70,5 @@ def _repeats(line: Definition, other: Definition) -> bool:
 
 
 def _count(name: str, lines: Iterable[Definition]) -> int:
-    """How often a name occurs."""
+    """Return how often a name occurs."""
     return sum(len(re.findall(rf"\b{name}\b", str(line))) for line in lines)

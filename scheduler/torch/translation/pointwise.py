@@ -68,7 +68,7 @@ EXPONENTS = {
 
 
 def _numbers(translation: Translation, node: fx.Node, indices: Indices) -> list[str]:
-    """The arguments by position as numbers."""
+    """Return the arguments by position as numbers."""
     return [number(translation.argument(given, indices)) for given in node.args]
 
 

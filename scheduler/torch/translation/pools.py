@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def _ties(node: fx.Node) -> list[tuple[Dimension, Dimension]]:
-    """The dimensions before those of the image."""
+    """Return the dimensions before those of the image."""
     source = arguments(node)["self"]
     return [((node, place), (source, place)) for place in range(len(shape(source)) - _count(node))]
 
 
 def _count(node: fx.Node) -> int:
-    """The dimensions of the image."""
+    """Return the dimensions of the image."""
     given = arguments(node)
     size = given["kernel_size"]
     if isinstance(size, list | tuple) and len(size) > 1:
@@ -37,7 +37,7 @@ def _count(node: fx.Node) -> int:
 
 
 def _each(given: Any, default: list[int], count: int) -> list[int]:
-    """A number for each dimension of the image."""
+    """Return a number for each dimension of the image."""
     several = list(given) if isinstance(given, list | tuple) else [given]
     return (several * count if len(several) == 1 else several) or default
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def factors_of(node: fx.Node) -> tuple[fx.Node, fx.Node]:
-    """Both matrices, or batches of them."""
+    """Return both matrices, or batches of them."""
     given = arguments(node)
     left = given.get("mat1", given.get("batch1", given.get("self")))
     right = given.get("mat2", given.get("batch2"))

@@ -36,8 +36,8 @@ REDUCERS = {
 
 
 def _reduced(node: fx.Node) -> tuple[fx.Node, tuple[int, ...], bool]:
-    """The argument, the dimensions along which it is reduced, and whether these stay, with one
-    element."""
+    """Return the argument, the dimensions along which it is reduced, and whether these stay, with
+    one element."""
     given = arguments(node)
     source = given.get("self", given.get("inp"))
     assert isinstance(source, fx.Node)
@@ -46,7 +46,7 @@ def _reduced(node: fx.Node) -> tuple[fx.Node, tuple[int, ...], bool]:
 
 
 def _kept(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
-    """The dimensions that are not reduced are those of the argument."""
+    """Yield the dimensions that are not reduced are those of the argument."""
     source, along, keeps = _reduced(node)
     kept = [place for place in range(len(shape(source))) if keeps or place not in along]
     for own, place in enumerate(kept):
@@ -64,7 +64,7 @@ class _Reduction:
     count: int
 
     def text(self, reducer: str, body: str = "") -> str:
-        """A reduction of this body, or of another one; without axes the body alone."""
+        """Return a reduction of this body, or of another one; without axes the body alone."""
         body = body or self.body
         return f"{reducer}[{', '.join(self.over)}]({body})" if self.over else body
 
@@ -87,7 +87,7 @@ def _reduction(translation: Translation, node: fx.Node, repeatable: bool = False
 
 
 def _element(translation: Translation, node: fx.Node, stage: Stage, indices: Indices) -> Value:
-    """The element of a result at these indices, those of reduced dimensions left out."""
+    """Return the element of a result at these indices, those of reduced dimensions left out."""
     _, along, keeps = _reduced(node)
     own = [index for place, index in enumerate(indices) if not keeps or place not in along]
     text = translation.element(stage, own)
@@ -106,7 +106,7 @@ def _plain(translation: Translation, node: fx.Node, indices: Indices, part: int)
 
 @reducing(Kind.REDUCTION, "max", "min", results=2, ties=_kept)
 def _extreme(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
-    """The value, and the place of the first one along the dimension."""
+    """Return the value, and the place of the first one along the dimension."""
     if "other" in arguments(node):
         raise Gap(f"{name_of(node)} of two tensors")
     reducer, key = ("arg" if part else "") + REDUCERS[name_of(node)], (node, part)
@@ -151,7 +151,7 @@ def _mean_of(translation: Translation, node: fx.Node) -> Stage:
 
 
 def _variance(translation: Translation, node: fx.Node) -> Stage:
-    """The mean of squared deviations, corrected for the freedom that the mean takes."""
+    """Return the mean of squared deviations, corrected for the freedom that the mean takes."""
     key = (node, "variance")
     if stage := translation.known(key):
         return stage

@@ -43,7 +43,7 @@ ResultRule = Callable[["Translation", fx.Node, Indices, int], Value]
 
 @dataclass(frozen=True)
 class Rule:
-    """How elements of a node are computed: by one of four functions.
+    """The rule by which elements of a node are computed: one of four functions.
 
     ``view`` says which element of which argument it is, and ``piece`` the same of one of several
     views. ``value`` computes it, and ``result`` computes it of the first ``results`` of several

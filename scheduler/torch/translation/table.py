@@ -25,7 +25,7 @@ from tilewright.scheduler.torch.translation.rules import RULES, Kind, Rule, Sour
 
 
 def rule_of(node: fx.Node) -> Rule | None:
-    """The rule of a node; None where there is none."""
+    """Return the rule of a node; None where there is none."""
     if node.op != "call_function":
         return None
     name = name_of(node)
@@ -33,13 +33,13 @@ def rule_of(node: fx.Node) -> Rule | None:
 
 
 def kind_of(node: fx.Node) -> Kind | None:
-    """The kind of a node's rule."""
+    """Return the kind of a node's rule."""
     found = rule_of(node)
     return None if found is None else found.kind
 
 
 def _result_of(node: fx.Node) -> Rule | None:
-    """The rule of one of several results, or of one of several views."""
+    """Return the rule of one of several results, or of one of several views."""
     producer, number = node.args
     assert isinstance(producer, fx.Node)
     assert isinstance(number, int)
@@ -61,7 +61,7 @@ def _same(producer: fx.Node, node: fx.Node) -> Iterator[tuple[Dimension, Dimensi
 
 
 def ties_of(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
-    """The pairs of dimensions that a node makes one loop."""
+    """Yield the pairs of dimensions that a node makes one loop."""
     rule = rule_of(node)
     if rule is None or not has_tensor(node):
         return
@@ -74,7 +74,7 @@ def ties_of(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
 
 
 def seen_through(node: fx.Node, indices: Indices) -> Source:
-    """The argument of a view, and where an element of the view is in it."""
+    """Return the argument of a view, and where an element of the view is in it."""
     rule = rule_of(node)
     assert rule is not None
     assert rule.view is not None
@@ -90,7 +90,8 @@ def moves_whole(node: fx.Node) -> bool:
 
 
 def _places(node: fx.Node) -> tuple[fx.Node, list[int | None]]:
-    """The argument of a view, and for each of its dimensions that of the view which it is."""
+    """Return the argument of a view, and for each of its dimensions that of the view which it
+    is."""
     indices = [Index.of(f"#{place}", 0, extent - 1) for place, extent in enumerate(shape(node))]
     source, found = seen_through(node, indices)
     atoms = {index.atom: place for place, index in enumerate(indices) if index.atom}
@@ -101,7 +102,7 @@ def _places(node: fx.Node) -> tuple[fx.Node, list[int | None]]:
 
 
 def _ties_of_view(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
-    """Dimensions that a view leaves as they are."""
+    """Yield the dimensions that a view leaves as they are."""
     source, places = _places(node)
     for place, own in enumerate(places):
         if own is not None:
@@ -109,7 +110,7 @@ def _ties_of_view(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
 
 
 def _ties_of_map(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
-    """The dimensions of all arguments, counted from the last."""
+    """Yield the dimensions of all arguments, counted from the last."""
     rank = len(shape(node))
     for source in node.all_input_nodes:
         own = len(shape(source)) if has_tensor(source) else 0

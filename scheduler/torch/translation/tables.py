@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def as_index(translation: Translation, node: Any, indices: Indices, below: int) -> Index:
-    """The value of a node of whole numbers as an index of ``below`` elements; :class:`Gap` where
-    it is more than a sum of multiples of axes, or an entry of an operand."""
+    """Return the value of a node of whole numbers as an index of ``below`` elements; :class:`Gap`
+    where it is more than a sum of multiples of axes, or an entry of an operand."""
     if isinstance(node, int):
         return Index((), node)
     if not isinstance(node, fx.Node):

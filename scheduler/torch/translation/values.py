@@ -40,7 +40,7 @@ Value = str | Condition
 
 
 def chosen(condition: Condition, then: str, otherwise: str) -> str:
-    """``then`` where the condition holds, and ``otherwise`` elsewhere."""
+    """Return ``then`` where the condition holds, and ``otherwise`` elsewhere."""
     match condition:
         case Known(holds):
             return then if holds else otherwise
@@ -55,10 +55,10 @@ def chosen(condition: Condition, then: str, otherwise: str) -> str:
 
 
 def number(value: Value) -> str:
-    """A value as a number: 1 where a condition holds, else 0."""
+    """Return a value as a number: 1 where a condition holds, else 0."""
     return value if isinstance(value, str) else chosen(value, "1", "0")
 
 
 def condition(value: Value) -> Condition:
-    """A value as a condition: it holds where a number is not 0."""
+    """Return a value as a condition: it holds where a number is not 0."""
     return Compared(f"{value} != 0") if isinstance(value, str) else value

@@ -23,7 +23,7 @@ class Abandoned:
         self._told = False
 
     def is_so(self, now: float) -> bool:
-        """True if workers have been lacking for too long at ``now``, in seconds.
+        """Return True if workers have been lacking for too long at ``now``, in seconds.
 
         Warns once, by a :class:`RuntimeWarning`, after ``TOLD_SECONDS``.
         """

@@ -14,14 +14,14 @@ _LONGEST = 10  # digits of a process's number
 
 
 def this_process() -> str:
-    """This process as runs note it: machine, number, and time of start; empty where the system
-    does not say these."""
+    """Return this process as runs note it: machine, number, and time of start; empty where the
+    system does not say these."""
     machine, start = _machine(), _start(os.getpid())
     return f"{machine}:{os.getpid()}:{start}" if machine and start else ""
 
 
 def is_gone(process: object) -> bool:
-    """True if a process, as a run noted it, has certainly ended.
+    """Return True if a process, as a run noted it, has certainly ended.
 
     Processes of other machines cannot be asked, so the answer for them is False.
     """

@@ -72,8 +72,8 @@ class RunLog:
         self._database.end_run(self._run.key, reason)
 
     def _follow_clock(self) -> None:
-        """Where somebody set the clock, note when the run began by the clock as it is now: how long
-        it lasted is told from that."""
+        """Follow the clock if somebody set it: note when the run began by the clock as it is now:
+        how long it lasted is told from that."""
         started_at = time.time() - (time.monotonic() - self._began)
         if abs(started_at - self._started_at) >= STEP:
             with suppress(InputError):  # a role may append without the right to change this
@@ -100,7 +100,7 @@ def new_run(
     seed: int,
     configuration: Mapping[str, Any],
 ) -> Run:
-    """A run that begins now in ``space``; see :class:`measure.records.run.Run`."""
+    """Return a run that begins now in ``space``; see :class:`measure.records.run.Run`."""
     now = time.time()
     return Run(
         key=new_job_id(),
@@ -119,7 +119,7 @@ def new_run(
 
 
 def versions(space: Space) -> dict[str, str]:
-    """Versions of the software and templates that a run uses."""
+    """Return the versions of the software and templates that a run uses."""
     return {
         "tilewright": VERSION,
         "python": platform.python_version(),

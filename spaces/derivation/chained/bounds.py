@@ -20,7 +20,8 @@ from tilewright.spaces.language.tree import Comparison
 def bounding_forms(
     conditions: Iterable[Comparison], indexing: Indexing, key: str
 ) -> tuple[tuple[Form, ...], tuple[Comparison, ...]]:
-    """The forms that are not negative where conditions hold, and the conditions that are none."""
+    """Return the forms that are not negative where conditions hold, and the conditions that are
+    none."""
     forms: list[Form] = []
     others: list[Comparison] = []
     for condition in conditions:

@@ -14,8 +14,8 @@ from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, N
 
 
 def with_gathered_scores(program: Program, product: Stage) -> Program:
-    """The program with such sums over the last axis of ``product`` in the place of such reads, in
-    maps too; itself where conditions bound that axis, for they would bound the sums."""
+    """Return the program with such sums over the last axis of ``product`` in the place of such
+    reads, in maps too; itself where conditions bound that axis, for they would bound the sums."""
     *rows, last = product.axes
     if any(last in condition.axes for condition in program.conditions):
         return program

@@ -36,11 +36,11 @@ class Levels:
         return max(map(self.of, (*self.weights, *(r.element for r in self.chained.scalars))))
 
     def of(self, expression: Expression) -> int:
-        """The number of the loop of an expression."""
+        """Return the number of the loop of an expression."""
         return _after(self._states, expression)
 
     def scalars(self, level: int) -> list[tuple[int, ChainReduction]]:
-        """The scalars of a loop, with their places among all."""
+        """Return the scalars of a loop, with their places among all."""
         numbered = enumerate(self.chained.scalars)
         return [(k, r) for k, r in numbered if self.of(r.element) == level]
 

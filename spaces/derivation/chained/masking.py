@@ -43,9 +43,9 @@ def _without_multiples(element: Expression) -> Expression:
 
 
 def _limit(node: Expression, hidden: Expression, chained: Chained) -> float | None:
-    """The value where ``hidden`` is minus infinity: 0 or infinite; 1 stands for any number that is
-    the same for all keys; None if it is not known. What else is of the key may be anything, as it
-    is hidden, too."""
+    """Return the value where ``hidden`` is minus infinity: 0 or infinite; 1 stands for any number
+    that is the same for all keys; None if it is not known. What else is of the key may be anything,
+    as it is hidden, too."""
     if node == hidden:
         return -inf
     if isinstance(node, Read):

@@ -23,7 +23,7 @@ _DRAWS = 16
 
 
 def may_lag(chained: Chained) -> frozenset[str]:
-    """The names of all maxima that any number may stand for."""
+    """Return the names of all maxima that any number may stand for."""
     return frozenset(r.name for r in chained.scalars if _is_free(chained, r))
 
 
@@ -51,13 +51,13 @@ def _reads(r: ChainReduction, top: ChainReduction) -> bool:
 
 
 def _outputs(chained: Chained, states: Mapping[str, np.ndarray]) -> list[Any]:
-    """The outputs where reductions end with ``states``."""
+    """Return the outputs where reductions end with ``states``."""
     results = {r.name: _value(r.result, states) for r in chained.reductions}
     return [_value(output.value, results) for output in chained.outputs]
 
 
 def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
-    """Whatever else is read are numbers that differ from read to read."""
+    """Return a number for a read, which differs from read to read."""
 
     def leaf(node: Expression) -> Any:
         if isinstance(node, Read) and node.name in known:

@@ -49,7 +49,7 @@ def _scales(node: Expression, score: Read) -> Iterator[float | None]:
 
 
 def _scale(node: Expression, score: Read) -> float | None:
-    """The number of a product with the score; None of all else."""
+    """Return the number of a product with the score; None of all else."""
     match node:
         case Binary("*", left, right) if left == score:
             return constant(right)

@@ -104,8 +104,8 @@ def spans(
 
 
 def extreme(form: Form, rows: Mapping[str, str], most: bool) -> Form | None:
-    """The form with variables in the place of ``rows``, parts by their C variables, so that none of
-    their values gives more, or less if not ``most``; None if some row is read other than by
+    """Return the form with variables in the place of ``rows``, parts by their C variables, so that
+    none of their values gives more, or less if not ``most``; None if some row is read other than by
     steps."""
     terms: list[tuple[Atom, int]] = []
     for atom, coefficient in form.terms:

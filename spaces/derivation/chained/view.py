@@ -149,11 +149,13 @@ class Chained:
         )
 
     def step(self, read: Read, part: Part) -> int:
-        """Elements from one point of ``part`` to the next, where ``read`` has its element."""
+        """Return the elements from one point of ``part`` to the next, where ``read`` has its
+        element."""
         return self.places[read].offset.coefficient(part.name)
 
     def in_place(self, matrix: Expression) -> Read | None:
-        """The read that a matrix is, if it is an array of floats with steps along both axes."""
+        """Return the read that a matrix is, if it is an array of floats with steps along both
+        axes."""
         if not isinstance(matrix, Read):
             return None
         own = {self.key.name, self.depth.name, self.width.name}
@@ -189,7 +191,7 @@ class _Reader:
         return tuple(s for s in self.program.stages if s.reducer and s is not self.product)
 
     def _product(self) -> tuple[Stage, tuple[str, ...]]:
-        """The first reduction, and the one axis that all others go over."""
+        """Return the first reduction, and the one axis that all others go over."""
         found = [stage for stage in self.program.stages if stage.reducer]
         if len(found) < 2:
             raise InputError("needs a product and a chain of reductions over its columns")
@@ -223,7 +225,7 @@ class _Reader:
         return Indexing({**found.splits, key: whole}, {**found.limits, key: extent})
 
     def chained(self) -> Chained:
-        """The whole view."""
+        """Return the whole view."""
         (key,), (depth,) = self.indexing.parts(self.over[0]), self.roles.depth
         left, factor = self.roles.left, self.roles.leaving
         scalars, weighings, width = self._reductions()
@@ -247,7 +249,7 @@ class _Reader:
     def _batch_and_rows(
         self, matrices: Iterable[Expression]
     ) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-        """The score's, but what any matrix differs along numbers products too."""
+        """Return the score's, but what any matrix differs along numbers products too."""
         read = frozenset().union(*map(self.indexing.reads, matrices))
         apart = tuple(part for part in self.roles.rows if part.name in read)
         together = tuple(part for part in self.roles.rows if part not in apart)

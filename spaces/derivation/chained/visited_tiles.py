@@ -42,7 +42,7 @@ class VisitedTiles:
 
 
 def _spans(chained: Chained) -> tuple[np.ndarray, np.ndarray]:
-    """The first key of each row of a product, and one more than the last."""
+    """Return the first key of each row of a product, and one more than the last."""
     count, extent, key = chained.row_count, chained.key.extent, chained.key.name
     low, high = np.zeros(count, np.int64), np.full(count, extent, np.int64)
     values = _values(chained.rows)
@@ -64,6 +64,6 @@ def _spans(chained: Chained) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _values(parts: Sequence[Part]) -> dict[str, np.ndarray]:
-    """The value of each part in each row, the last part the fastest."""
+    """Return the value of each part in each row, the last part the fastest."""
     grids = np.indices([part.extent for part in parts])
     return {part.name: grid.reshape(-1) for part, grid in zip(parts, grids, strict=True)}

@@ -18,8 +18,8 @@ def share_inside(computation: Computation, chained: Chained) -> float:
 
 
 def operations(chained: Chained, bodies: Iterable[Expression], call: int) -> int:
-    """Operations for each score of what ``bodies`` compute of it, equal ones once; a special
-    function is ``call`` of them."""
+    """Return the operations for each score of what ``bodies`` compute of it, equal ones once; a
+    special function is ``call`` of them."""
     seen: set[Expression] = set()
     total = 0
     for body in bodies:

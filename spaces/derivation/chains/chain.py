@@ -34,14 +34,14 @@ class Chain:
 
 
 def chains(program: Program) -> tuple[Chain, ...]:
-    """The chains of a program: one for each set of axes that some stage reduces over."""
+    """Return the chains of a program: one for each set of axes that some stage reduces over."""
     axes = {frozenset(stage.over): stage.over for stage in program.stages if stage.reducer}
     return tuple(chain(program, over) for over in axes.values())
 
 
 def chain(program: Program, over: tuple[str, ...], strict: bool = False) -> Chain:
-    """The chain over the axes ``over``, which some stage reduces over; a ``strict`` one has no
-    correction that inputs can make far less right than the program as it is written."""
+    """Return the chain over the axes ``over``, which some stage reduces over; a ``strict`` one has
+    no correction that inputs can make far less right than the program as it is written."""
     members = {s.name: s for s in program.stages if s.reducer and set(s.over) == set(over)}
     needs = _needs(program, members)
     passes: list[Derivation] = []
@@ -65,7 +65,7 @@ def is_weak(program: Program) -> bool:
 
 
 def _needs(program: Program, members: Mapping[str, Stage]) -> Mapping[str, frozenset[str]]:
-    """The members that each stage is or reads, by way of other stages too."""
+    """Return the members that each stage is or reads, by way of other stages too."""
     needs: dict[str, frozenset[str]] = {}
     for stage in program.stages:
         read = (needs.get(read.name, frozenset()) for read in stage.body.reads)
@@ -106,7 +106,7 @@ def _derive(
 def _of_states(
     node: Expression, found: Mapping[str, ChainReduction], unfinished: Callable[[str], bool]
 ) -> Expression:
-    """Reads of results of this pass, in terms of its states."""
+    """Return the reads of results of this pass, in terms of its states."""
     if isinstance(node, Read) and unfinished(node.name):
         if node.name not in found:
             raise UnderivableError(f"{node} itself sums up or selects what is not final yet")

@@ -72,11 +72,11 @@ class ChainReduction:
 
 
 def state(name: str, axes: Sequence[str]) -> Read:
-    """The read of a state at its own axes."""
+    """Return the read of a state at its own axes."""
     return Read(name, tuple(AxisValue(axis) for axis in axes))
 
 
 def correcting_functions(reductions: Iterable[ChainReduction]) -> frozenset[str]:
-    """The functions that corrections of these call."""
+    """Return the functions that corrections of these call."""
     corrections = (r.correction for r in reductions)
     return frozenset(c.function for c in corrections if isinstance(c, Scaling))

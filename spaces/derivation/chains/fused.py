@@ -60,14 +60,14 @@ class FusedPass:
         self.arrays = arrays
 
     def states(self, elements: np.ndarray, tile: int) -> States:
-        """The states of the elements at some places along the row, tile after tile."""
+        """Return the states of the elements at some places along the row, tile after tile."""
         states = self.empty()
         for start in range(0, len(elements), tile):
             states = self.extended(states, elements[start : start + tile])
         return states
 
     def empty(self) -> States:
-        """The states of no elements."""
+        """Return the states of no elements."""
         found: dict[str, State] = {}
         for r in self.reductions:
             found[r.name] = self.part(r, np.arange(0), found)
@@ -82,7 +82,7 @@ class FusedPass:
         return new
 
     def merged(self, a: States, b: States) -> States:
-        """The states of two parts together."""
+        """Return the states of two parts together."""
         new: dict[str, State] = {}
         for r in self.reductions:
             new[r.name] = self.joined(r, self.corrected(r, a, new), self.corrected(r, b, new))
@@ -120,7 +120,8 @@ class FusedPass:
         return State(np.where(state.seen, value, state.value), state.seen, state.place)
 
     def moved(self, r: ChainReduction, own: States, new: States) -> np.ndarray:
-        """The state of ``r`` in ``own``, corrected from these results to the ``new`` ones."""
+        """Return the state of ``r`` in ``own``, corrected from these results to the ``new``
+        ones."""
         value = own[r.name].value
         match r.correction:
             case Scaling(function, exponent):
@@ -136,7 +137,7 @@ class FusedPass:
         return value
 
     def joined(self, r: ChainReduction, a: State, b: State) -> State:
-        """Two states under the same results."""
+        """Return two states under the same results."""
         reducer = REDUCERS[r.reducer]
         value, seen = reducer.combine(a.value, b.value), a.seen | b.seen
         if a.place is None or b.place is None:
@@ -148,7 +149,7 @@ class FusedPass:
         return State(value, seen, np.minimum(*places))
 
     def result(self, r: ChainReduction, states: States) -> np.ndarray:
-        """One reduction's result; the reducer's identity in rows without elements."""
+        """Return one reduction's result; the reducer's identity in rows without elements."""
         state = states[r.name]
         if state.place is not None:
             return np.where(state.seen, state.place, 0)
@@ -167,12 +168,12 @@ class FusedPass:
         return self.program.shape(r.axes)
 
     def _at(self, r: ChainReduction, expression: Expression, states: States) -> np.ndarray:
-        """An expression of states for each row."""
+        """Return an expression of states for each row."""
         value = self._points(r, np.zeros(1, np.int64), states).value(expression)
         return np.broadcast_to(value, (*self._shape(r), 1))[..., 0]
 
     def _points(self, r: ChainReduction, elements: np.ndarray, states: States) -> Points:
-        """A row's own axes first, and all elements of the row along the last dimension."""
+        """Return a row's own axes first, and all elements of the row along the last dimension."""
         rank = len(r.axes) + 1
         along = np.unravel_index(elements, self.program.shape(self.over)) if self.over else ()
         axes = dict(zip(self.over, along, strict=True))

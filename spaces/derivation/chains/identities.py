@@ -27,7 +27,7 @@ def is_zero(f: Expression) -> bool:
 
 
 def ratio(f: Expression, g: Expression) -> Fraction | None:
-    """The number that ``f`` is ``g`` times; None if there is none."""
+    """Return the number that ``f`` is ``g`` times; None if there is none."""
     variables = dict.fromkeys((*_variables(f), *_variables(g)))
     generator = random.Random(0)
     known: int | None = None
@@ -72,7 +72,7 @@ def _variables(f: Expression) -> Iterator[Expression]:
 
 
 def _rational(value: int) -> Fraction | None:
-    """The fraction of small numbers that is ``value`` modulo the prime (Wang 1981)."""
+    """Return the fraction of small numbers that is ``value`` modulo the prime (Wang 1981)."""
     limit = isqrt(PRIME // 2)
     (a, x), (b, y) = (PRIME, 0), (value, 1)
     while b > limit:

@@ -40,7 +40,7 @@ class Term:
     conditions: tuple[tuple[Expression, bool], ...] = ()
 
     def times(self, other: Term) -> Term:
-        """The product."""
+        """Return the product."""
         return Term(
             self.number * other.number,
             self._function(other),
@@ -52,7 +52,7 @@ class Term:
         )
 
     def over(self, other: Term) -> Term:
-        """The quotient."""
+        """Return the quotient."""
         if other.conditions:
             raise UnderivableError("it divides by an exponential that is 0 for some elements")
         return Term(
@@ -80,7 +80,8 @@ class Separation:
     depends: Callable[[Expression], bool]
 
     def terms(self, f: Expression) -> list[Term]:
-        """The terms of ``f``; :class:`UnderivableError` if results and elements stay mixed."""
+        """Return the terms of ``f``; :class:`UnderivableError` if results and elements stay
+        mixed."""
         if isinstance(f, Number):
             return [Term(number=f.value)] if f.value else []
         if not self.depends(f):
@@ -139,7 +140,7 @@ def _scaled(term: Term, factor: float) -> Term:
 
 
 def _where(condition: Expression, term: Term, holds: bool) -> Term:
-    """The term where the condition holds (or does not), and 0 elsewhere."""
+    """Return the term where the condition holds (or does not), and 0 elsewhere."""
     if term.function:
         term = replace(term, conditions=(*term.conditions, (condition, holds)))
         if term.c == ONE:

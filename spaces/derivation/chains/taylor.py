@@ -40,7 +40,8 @@ Monomial = tuple[Expression, ...]
 
 
 def about_result(derivation: Derivation, own: ChainReduction) -> ChainReduction:
-    """The reduction with its Taylor series. May add sums that the series needs to the pass."""
+    """Return the reduction with its Taylor series. May add sums that the series needs to the
+    pass."""
     leaving = [f for f in factors(own.element) if not derivation.varies(f)]
     body = product(f for f in factors(own.element) if derivation.varies(f))
     body = _with_count_so_far(derivation, own, body)
@@ -78,8 +79,8 @@ def _is_right(derivation: Derivation, about: Expression, leaving: Sequence[Expre
 
 
 def _with_count_so_far(derivation: Derivation, own: ChainReduction, f: Expression) -> Expression:
-    """A mean that divides by the number of all elements, by the number of those so far instead:
-    a part's mean is near its elements, and its sum over all elements is not."""
+    """Return a mean that divides by the number of all elements, by the number of those so far
+    instead: a part's mean is near its elements, and its sum over all elements is not."""
     match f:
         case Binary("/", total, Number(value)) if value == derivation.count:
             if derivation.depends(total) and not derivation.varies(total):
@@ -88,7 +89,7 @@ def _with_count_so_far(derivation: Derivation, own: ChainReduction, f: Expressio
 
 
 def _count(derivation: Derivation, own: ChainReduction) -> Expression:
-    """The state that counts elements, which is added if there is none."""
+    """Return the state that counts elements, which is added if there is none."""
     for kept in derivation.found.values():
         if (kept.reducer, kept.element) == ("sum", ONE):
             return kept.state
@@ -97,7 +98,7 @@ def _count(derivation: Derivation, own: ChainReduction) -> Expression:
 
 
 def _result(derivation: Derivation, body: Expression) -> Expression:
-    """The one largest subtree that reads results and no elements."""
+    """Return the one largest subtree that reads results and no elements."""
 
     def largest(node: Expression) -> Iterator[Expression]:
         if derivation.depends(node) and not derivation.varies(node):
@@ -113,7 +114,7 @@ def _result(derivation: Derivation, body: Expression) -> Expression:
 
 
 def _degree(f: Expression, r: Expression) -> int:
-    """The degree of a polynomial in ``r``, where no terms cancel."""
+    """Return the degree of a polynomial in ``r``, where no terms cancel."""
     match f:
         case Binary("*", a, b) if f != r:
             return _degree(a, r) + _degree(b, r)
@@ -144,7 +145,8 @@ def _derivative(f: Expression, r: Expression) -> Expression:
 def _sum_over_elements(
     derivation: Derivation, own: ChainReduction, f: Expression, power: int
 ) -> Expression:
-    """The sum of ``f / power!`` over the elements of a part, in terms of the part's states."""
+    """Return the sum of ``f / power!`` over the elements of a part, in terms of the part's
+    states."""
     share = 1.0 / factorial(power)
     total = _of_plain_sums(derivation, own, f)
     if total is not None:
@@ -158,8 +160,8 @@ def _sum_over_elements(
 
 
 def _of_plain_sums(derivation: Derivation, own: ChainReduction, f: Expression) -> Expression | None:
-    """The sum of ``f`` by sums of monomials that the pass keeps; a count is added if it is all that
-    is missing. None if others are."""
+    """Return the sum of ``f`` by sums of monomials that the pass keeps; a count is added if it is
+    all that is missing. None if others are."""
     sums = {
         _monomials(derivation, kept.element)[0][1]: kept
         for kept in derivation.found.values()
@@ -190,8 +192,8 @@ def _is_monomial(derivation: Derivation, f: Expression) -> bool:
 
 
 def _monomials(derivation: Derivation, f: Expression) -> list[tuple[Expression, Monomial]]:
-    """A polynomial as pairs (coefficient of the row, product of the element's factors). Where the
-    pass sums up a difference or a sum, that is a factor as a whole."""
+    """Return a polynomial as pairs (coefficient of the row, product of the element's factors).
+    Where the pass sums up a difference or a sum, that is a factor as a whole."""
     if not derivation.varies(f):
         return [(f, ())]
     if isinstance(f, Binary) and f.operator in "+-" and _is_summed(derivation, f):

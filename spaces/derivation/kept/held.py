@@ -12,8 +12,8 @@ from tilewright.spaces.derivation.products.forms import Form, variable
 
 
 def tap_index(view: KeptView, access: Bounded) -> Form | None:
-    """The number of a tap, if an access has the elements of all of them side by side, and lanes
-    apart by at least so many; None if not, or if it has one alone."""
+    """Return the number of a tap, if an access has the elements of all of them side by side, and
+    lanes apart by at least so many; None if not, or if it has one alone."""
     index, step = Form(), 1
     for loop in reversed(view.taps):
         index = index + variable(loop.name) * step

@@ -16,13 +16,13 @@ Ranges = Mapping[str, tuple[int, int]]
 
 
 def moved(form: Form, by: Mapping[str, int], constants: Collection[str] = ()) -> Form:
-    """A form some turns further on; ``constants`` are loops at turn 0."""
+    """Return a form some turns further on; ``constants`` are loops at turn 0."""
     constant = form.constant + sum(form.coefficient(loop) * n for loop, n in by.items())
     return Form(tuple(term for term in form.terms if term[0] not in constants), constant)
 
 
 def reach(form: Form, ranges: Ranges) -> tuple[int, int]:
-    """The least and the greatest value of a form of loops."""
+    """Return the least and the greatest value of a form of loops."""
     low = high = form.constant
     for loop, factor in form.terms:
         assert isinstance(loop, str)
@@ -46,8 +46,8 @@ class Segment:
 
 
 def segments(view: KeptView, loop: Loop, size: int) -> list[Segment]:
-    """Blocks of ``size`` turns of a loop: those at a border, those in which no bound that the loop
-    decides can fail, those at the other border, and what is left of a block."""
+    """Return the blocks of ``size`` turns of a loop: those at a border, those in which no bound
+    that the loop decides can fail, those at the other border, and what is left of a block."""
     full = loop.extent // size
     low, high = _inner(view, loop)
     begin = min(ceil_div(low, size), full)
@@ -58,7 +58,7 @@ def segments(view: KeptView, loop: Loop, size: int) -> list[Segment]:
 
 
 def _inner(view: KeptView, loop: Loop) -> tuple[int, int]:
-    """The turns at which all bounds of the loop hold, whatever the other loops are at."""
+    """Return the turns at which all bounds of the loop hold, whatever the other loops are at."""
     low, high = 0, loop.extent
     for bound in _bounds(view):
         if factor := bound.index.coefficient(loop.name):

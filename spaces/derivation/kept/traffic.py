@@ -10,9 +10,9 @@ from tilewright.spaces.derivation.kept.view import Bounded, KeptView
 
 
 def loads_by_turns(view: KeptView, access: Bounded, c: Any) -> Any:
-    """Loads of an access for each output and each tap, where a tile has ``turns`` of the loop
-    ``across``, by columns of decisions: one, or fewer where turns read the same elements. They are
-    shared where the taps that overlap are written out."""
+    """Return the loads of an access for each output and each tap, where a tile has ``turns`` of the
+    loop ``across``, by columns of decisions: one, or fewer where turns read the same elements. They
+    are shared where the taps that overlap are written out."""
     shared = np.ones(c["coarsening"].shape)
     for loop in view.kept[:-1]:
         step = abs(access.step(loop.name) or 0)

@@ -92,7 +92,7 @@ class KeptView:
 
 
 def values_read(expression: Expression, state: str) -> tuple[Read, ...]:
-    """The reads of arrays whose values an expression is computed of, from left to right."""
+    """Return the reads of arrays whose values an expression is computed of, from left to right."""
     found: dict[Read, None] = {}
     waiting = [expression]
     while waiting:
@@ -117,7 +117,7 @@ def loops_across(view: KeptView) -> tuple[str, ...]:
 
 
 def kept_of(program: Program) -> KeptView:
-    """The program seen so; :class:`InputError` says why it cannot be."""
+    """Return the program seen so; :class:`InputError` says why it cannot be."""
     if program.conditions:
         raise InputError(f"the reduction is bounded by {program.conditions[0]}; windows are whole")
     program = _with_own_axes(program)
@@ -151,8 +151,8 @@ cached_kept = lru_cache(maxsize=64)(kept_of)
 
 
 def _with_own_axes(program: Program) -> Program:
-    """The program with other names for axes that are reduced where outputs have them, too: another
-    point of such an output is not another element of its reduction."""
+    """Return the program with other names for axes that are reduced where outputs have them, too:
+    another point of such an output is not another element of its reduction."""
     reduced = _reduction(program)
     used = {axis for output in program.outputs for axis in program.stage[output.name].axes}
     names = {axis: f"{axis}'" for axis in reduced.over if axis in used}
@@ -170,7 +170,7 @@ def _with_own_axes(program: Program) -> Program:
 
 
 def _reduction(program: Program) -> Stage:
-    """The only stage that reduces."""
+    """Return the only stage that reduces."""
     found = [stage for stage in program.stages if stage.reducer]
     if len(found) != 1:
         names = ", ".join(stage.name for stage in found) or "none"
@@ -204,7 +204,7 @@ def _axes_of_state(
 
 
 def _nest(found: Subjects, output: str) -> Nest:
-    """The loops in their order, numbered."""
+    """Return the loops in their order, numbered."""
     first = found.reads[:1]
     return found.nest.split().ordered(output, *first).merged().numbered()
 

@@ -39,7 +39,7 @@ class Nest:
     tables: Limits
 
     def split(self) -> Nest:
-        """Loops that quotients keep whole parts of become two: ``d // 64`` and ``d % 64``, say."""
+        """Split loops that quotients keep whole parts of: ``d // 64`` and ``d % 64``, say."""
         for loop in self.loops:
             for size in sorted(set(_parts(loop, self.forms.values()))):
                 outer = Loop(f"{loop.name}//{size}", loop.extent // size)
@@ -49,8 +49,8 @@ class Nest:
         return self
 
     def ordered(self, *by: Hashable) -> Nest:
-        """Loops in the order of their steps in one of the forms, of equals in the next one; those
-        of one turn are left out."""
+        """Return the loops in the order of their steps in one of the forms, of equals in the next
+        one; those of one turn are left out."""
         forms = [self.forms[key] for key in by]
         loops = sorted(self.loops, key=lambda x: [-form.coefficient(x.name) for form in forms])
         single = {loop.name: (Form(), ()) for loop in loops if loop.extent == 1}
@@ -74,7 +74,7 @@ class Nest:
         return self._replaced({old.name: (variable(new.name), (new,)) for old, new in pairs})
 
     def _replaced(self, changes: Mapping[str, tuple[Form, Sequence[Loop]]]) -> Nest:
-        """Some loops become forms of others."""
+        """Replace some loops by forms of others."""
         same = {x.name: (variable(x.name), (x,)) for x in self.loops}
         every = {**same, **changes}
         loops = tuple(new for old in self.loops for new in every[old.name][1])
@@ -97,7 +97,7 @@ def _in_one_go(form: Form, slow: Loop, fast: Loop) -> bool:
 
 
 def _parts(loop: Loop, forms: Iterable[Form]) -> Iterator[int]:
-    """Sizes of parts of a loop within which some quotient never changes."""
+    """Yield the sizes of parts of a loop within which some quotient never changes."""
     for quotient in (q for form in forms for q in quotients(form)):
         terms = dict(quotient.dividend.terms)
         factor = terms.pop(loop.name, 0)

@@ -59,11 +59,11 @@ class Plane:
         return tuple(a for a in self.view.loaded if self.kind(a) == TURNED)
 
     def row_step(self, access: Access) -> int | None:
-        """Elements from one row to the next; None if that varies."""
+        """Return the elements from one row to the next; None if that varies."""
         return access.step(self.rows.name) if self.rows else 0
 
     def column_step(self, access: Access) -> int | None:
-        """Elements from one column to the next; None if that varies."""
+        """Return the elements from one column to the next; None if that varies."""
         return access.step(self.columns.name)
 
     def kind(self, access: Access) -> str:
@@ -79,7 +79,8 @@ class Plane:
 
 
 def plane_of(view: MapView) -> Plane:
-    """The plane of a map; :class:`InputError` if its outputs have no neighbours side by side."""
+    """Return the plane of a map; :class:`InputError` if its outputs have no neighbours side by
+    side."""
     columns = view.loops[-1]
     for output in view.outputs:
         if columns.extent > 1 and output.step(columns.name) != 1:
@@ -93,7 +94,8 @@ def plane_of(view: MapView) -> Plane:
 
 
 def _turning(view: MapView) -> Loop | None:
-    """The loop that most bytes are read side by side along, of those that step along columns."""
+    """Return the loop that most bytes are read side by side along, of those that step along
+    columns."""
     columns = view.loops[-1].name
     stepping = [access for access in view.loaded if (access.step(columns) or 0) > 1]
 
@@ -105,7 +107,7 @@ def _turning(view: MapView) -> Loop | None:
 
 
 def _beside(view: MapView) -> Loop | None:
-    """The fastest of the other loops that has enough rows, or the longest of them."""
+    """Return the fastest of the other loops that has enough rows, or the longest of them."""
     others = view.loops[-2::-1]
     enough = (loop for loop in others if loop.extent >= ENOUGH_ROWS)
     return next(enough, max(others, key=lambda loop: loop.extent, default=None))

@@ -12,7 +12,7 @@ from tilewright.spaces.language.program import Program
 
 @lru_cache(maxsize=64)
 def cached_plane(program: Program) -> Plane:
-    """The plane of a program, derived once; :class:`InputError` if it is no map."""
+    """Return the plane of a program, derived once; :class:`InputError` if it is no map."""
     return plane_of(map_of(program))
 
 

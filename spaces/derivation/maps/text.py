@@ -17,7 +17,8 @@ from tilewright.spaces.derivation.products.forms import (
 
 
 def form_text(form: Form, atom: Callable[[Atom], str]) -> str:
-    """A form as a C expression that is safe in a product, with the text of ``atom`` for each."""
+    """Return a form as a C expression that is safe in a product, with the text of ``atom`` for
+    each."""
     words = [atom(a) if factor == 1 else f"{factor} * {atom(a)}" for a, factor in form.terms]
     if form.constant or not words:
         words.append(str(form.constant))
@@ -40,8 +41,8 @@ def may_be_negative(view: MapView, quotient: Quotient) -> bool:
 
 
 def simplest(form: Form, operator: str, limits: Limits) -> tuple[Form, str]:
-    """``form operator 0``, of fewer loops if it can be: ``64 * p + q - 64 < 0`` is ``p - 1 < 0``
-    where ``q`` is below 64."""
+    """Return ``form operator 0``, of fewer loops if it can be: ``64 * p + q - 64 < 0`` is ``p - 1 <
+    0`` where ``q`` is below 64."""
     if operator in (">", "<="):
         form, operator = form - Form((), 1), {">": ">=", "<=": "<"}[operator]
     if operator in ("<", ">="):

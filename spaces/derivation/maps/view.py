@@ -30,8 +30,8 @@ class Access:
     offset: Form
 
     def step(self, loop: str) -> int | None:
-        """Elements between neighbours along a loop: 0 if it makes no difference, None if they are
-        not equally far apart, as where they are gathered."""
+        """Return the elements between neighbours along a loop: 0 if it makes no difference, None if
+        they are not equally far apart, as where they are gathered."""
         return step(self.offset, loop)
 
 
@@ -77,12 +77,13 @@ class MapView:
         return name in self.limits and all(a.array.name != name for a in self.loaded)
 
     def contiguous(self, access: Access) -> str | None:
-        """The loop along which an access has neighbours side by side; None if there is none."""
+        """Return the loop along which an access has neighbours side by side; None if there is
+        none."""
         return next((x.name for x in self.loops if access.step(x.name) == 1), None)
 
 
 def map_of(program: Program) -> MapView:
-    """The loop nest of a program; :class:`InputError` says why it has none."""
+    """Return the loop nest of a program; :class:`InputError` says why it has none."""
     for stage in program.stages:
         if stage.reducer:
             raise InputError(f"{stage.name} is reduced by {stage.reducer}; a map reduces nothing")
@@ -105,7 +106,7 @@ def map_of(program: Program) -> MapView:
 
 
 def written_stages(program: Program) -> tuple[Stage, ...]:
-    """The stages that are outputs; :class:`InputError` if they are along different axes."""
+    """Return the stages that are outputs; :class:`InputError` if they are along different axes."""
     first, *others = (program.stage[output.name] for output in program.outputs)
     for stage in others:
         if set(stage.axes) != set(first.axes):

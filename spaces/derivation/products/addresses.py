@@ -43,8 +43,8 @@ class Address:
     outside: float | None
 
     def step(self, parts: Sequence[Part]) -> int | None:
-        """Elements from one point of ``parts`` to the next, the last part the fastest; 0 if they
-        make no difference, None if it is not the same everywhere (they are gathered)."""
+        """Return the elements from one point of ``parts`` to the next, the last part the fastest; 0
+        if they make no difference, None if it is not the same everywhere (they are gathered)."""
         names = [part.name for part in parts if part.extent > 1]
         terms = dict(self.offset.part(names).terms)
         if not set(terms) <= set(names):
@@ -60,7 +60,8 @@ class Address:
 
 
 def address_of(program: Program, indexing: Indexing, read: Read) -> Address:
-    """The place of a read of an operand, or of a stage, dense and in the order of its axes."""
+    """Return the place of a read of an operand, or of a stage, dense and in the order of its
+    axes."""
     forms = [indexing.form(index) for index in read.indices]
     shape, strides = _memory(program, read.name)
     offset = Form()
@@ -75,13 +76,13 @@ def address_of(program: Program, indexing: Indexing, read: Read) -> Address:
 
 
 def addresses_of(program: Program, found: Roles, factor: Expression) -> tuple[Address, ...]:
-    """The places of all reads of a factor of a sum of products, from left to right."""
+    """Return the places of all reads of a factor of a sum of products, from left to right."""
     return tuple(address_of(program, found.indexing, read) for read in factor.value_reads)
 
 
 def why_not_separable(place: Address, found: Roles) -> str | None:
-    """The term that depends on the depth and on other parts at once, in words; None if all terms
-    keep them apart."""
+    """Return the term that depends on the depth and on other parts at once, in words; None if all
+    terms keep them apart."""
     depth = frozenset(found.role("depth"))
     for form in (place.offset, *(bound.index for bound in place.bounds)):
         for atom, _ in form.terms:

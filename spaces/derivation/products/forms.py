@@ -84,13 +84,13 @@ class Form:
         return dict(self.terms).get(atom, 0)
 
     def part(self, axes: Iterable[str]) -> Form:
-        """The terms that depend on some of ``axes``, without the constant."""
+        """Return the terms that depend on some of ``axes``, without the constant."""
         wanted = frozenset(axes)
         return Form(tuple(term for term in self.terms if not wanted.isdisjoint(axes_of(term[0]))))
 
     def at(self, axes: Mapping[str, np.ndarray], tables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The values at points: arrays of int64 for every axis, that broadcast. Parts of an uneven
-        axis may be beyond its end, where a table gives its nearest entry."""
+        """Return the values at points: arrays of int64 for every axis, that broadcast. Parts of an
+        uneven axis may be beyond its end, where a table gives its nearest entry."""
         result = np.asarray(self.constant, np.int64)
         for atom, coefficient in self.terms:
             result = result + coefficient * _value(atom, axes, tables)
@@ -98,7 +98,7 @@ class Form:
 
 
 def total(terms: Iterable[tuple[Atom, int]], constant: int) -> Form:
-    """The form of a sum in which atoms may occur more than once."""
+    """Return the form of a sum in which atoms may occur more than once."""
     sums: dict[Atom, int] = {}
     for atom, coefficient in terms:
         sums[atom] = sums.get(atom, 0) + coefficient
@@ -109,12 +109,12 @@ def total(terms: Iterable[tuple[Atom, int]], constant: int) -> Form:
 
 
 def variable(atom: Atom) -> Form:
-    """The form that is one atom."""
+    """Return the form that is one atom."""
     return Form(((atom, 1),))
 
 
 def quotients(form: Form) -> Iterator[Quotient]:
-    """All quotients within a form."""
+    """Yield all quotients within a form."""
     for atom, _ in form.terms:
         if isinstance(atom, Quotient):
             yield atom
@@ -125,7 +125,7 @@ def quotients(form: Form) -> Iterator[Quotient]:
 
 
 def entries(form: Form) -> Iterator[Entry]:
-    """All entries of tables within a form."""
+    """Yield all entries of tables within a form."""
     for atom, _ in form.terms:
         if isinstance(atom, Entry):
             yield atom
@@ -136,7 +136,7 @@ def entries(form: Form) -> Iterator[Entry]:
 
 
 def axes_of(atom: Atom) -> Iterator[str]:
-    """The axes that an atom's value may depend on, some perhaps more than once."""
+    """Yield the axes that an atom's value may depend on, some perhaps more than once."""
     if isinstance(atom, str):
         yield atom
     else:
@@ -145,8 +145,8 @@ def axes_of(atom: Atom) -> Iterator[str]:
 
 
 def span(form: Form, limits: Limits) -> tuple[int, int] | None:
-    """The least and the greatest value that the form can be seen to have; None if some entry may
-    be anything. Exact where the atoms are axes."""
+    """Return the least and the greatest value that the form can be seen to have; None if some entry
+    may be anything. Exact where the atoms are axes."""
     low = high = form.constant
     for atom, coefficient in form.terms:
         inner = _atom_span(atom, limits)
@@ -158,7 +158,7 @@ def span(form: Form, limits: Limits) -> tuple[int, int] | None:
 
 
 def divided(form: Form, divisor: int, limits: Limits) -> Form:
-    """``form // divisor`` for a positive divisor, rounded down."""
+    """Return ``form // divisor`` for a positive divisor, rounded down."""
     whole = _exactly(form, divisor)
     rest = total(((a, c) for a, c in form.terms if c % divisor), form.constant % divisor)
     if (known := _one_quotient(rest, divisor, limits)) is not None:
@@ -176,18 +176,18 @@ def divided(form: Form, divisor: int, limits: Limits) -> Form:
 
 
 def remainder(form: Form, divisor: int, limits: Limits) -> Form:
-    """``form % divisor`` for a positive divisor; never negative."""
+    """Return ``form % divisor`` for a positive divisor; never negative."""
     return form - divided(form, divisor, limits) * divisor
 
 
 def _exactly(form: Form, divisor: int) -> Form:
-    """The terms whose coefficients ``divisor`` divides, and the constant, divided by it."""
+    """Return the terms whose coefficients ``divisor`` divides, and the constant, divided by it."""
     terms = tuple((a, c // divisor) for a, c in form.terms if c % divisor == 0)
     return Form(terms, form.constant // divisor)
 
 
 def _one_quotient(form: Form, divisor: int, limits: Limits) -> int | None:
-    """``form // divisor`` if that is the same number for all values."""
+    """Return ``form // divisor`` if that is the same number for all values."""
     known = span(form, limits)
     if known is None or known[0] // divisor != known[1] // divisor:
         return None

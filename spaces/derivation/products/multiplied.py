@@ -18,8 +18,8 @@ def matrix_products(program: Program) -> Iterator[Roles]:
 
 
 def multiplied_dtypes(program: Program) -> tuple[str, ...]:
-    """The dtypes of the operands that factors of products are made of; none where there are no
-    products, or other sums are multiplied."""
+    """Return the dtypes of the operands that factors of products are made of; none where there are
+    no products, or other sums are multiplied."""
     sides = (side for found in matrix_products(program) for side in (found.left, found.right))
     reads = [read for side in sides for read in side.value_reads]
     if any(read.name not in program.operand for read in reads):

@@ -16,8 +16,8 @@ from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 def packed(product: PlacedProduct) -> tuple[Program, ...] | str:
-    """The program of each copy, then that of the product of them; or why there are none. What is
-    multiplied as it lies is not copied."""
+    """Return the program of each copy, then that of the product of them; or why there are none.
+    What is multiplied as it lies is not copied."""
     program = product.program
     factors = [product.left, product.right]
     if product.left.gather or product.segments:
@@ -47,7 +47,7 @@ def packed(product: PlacedProduct) -> tuple[Program, ...] | str:
 
 
 def _fastest(product: PlacedProduct) -> str | None:
-    """The largest part of the depth that alone counts along a dimension of each factor."""
+    """Return the largest part of the depth that alone counts along a dimension of each factor."""
     parts = [
         part
         for part in product.depth
@@ -57,17 +57,17 @@ def _fastest(product: PlacedProduct) -> str | None:
 
 
 def _dimensions(factor: Factor, part: str) -> list[int]:
-    """The dimensions of a factor whose index is this part."""
+    """Return the dimensions of a factor whose index is this part."""
     return [d for d, form in enumerate(factor.indices) if form == variable(part)]
 
 
 def _last(operand: Operand, dimension: int) -> tuple[int, ...]:
-    """The dimensions as they lie, but for one that comes last."""
+    """Return the dimensions as they lie, but for one that comes last."""
     return (*(d for d in operand.order if d != dimension), dimension)
 
 
 def _copy(operand: Operand, name: str, order: tuple[int, ...]) -> Program:
-    """The program that lays an operand in another order of its dimensions."""
+    """Return the program that lays an operand in another order of its dimensions."""
     axes = [f"i{dimension}" for dimension in range(len(operand.shape))]
     read = Read(operand.name, tuple(map(AxisValue, axes)))
     turned = tuple(axes[dimension] for dimension in order)
@@ -84,7 +84,7 @@ def _copy(operand: Operand, name: str, order: tuple[int, ...]) -> Program:
 def _reading(
     node: Expression, names: dict[str, str], orders: dict[str, tuple[int, ...]]
 ) -> Expression:
-    """An expression that reads copies instead."""
+    """Return an expression that reads copies instead."""
     children = tuple(_reading(child, names, orders) for child in node.children)
     if isinstance(node, Read) and node.name in names:
         turned = tuple(children[dimension] for dimension in orders[node.name])

@@ -32,7 +32,7 @@ class Pair:
 
 @lru_cache(maxsize=64)
 def pair_in(program: Program) -> Pair | str:
-    """The pair that a program is, or why it is none, in words."""
+    """Return the pair that a program is, or why it is none, in words."""
     for first, second in cuts(program):
         found = _pair(first, second)
         if found:

@@ -39,7 +39,7 @@ class Reach:
         return all(self.of(form) < NARROW for form in forms)
 
     def of(self, form: Form) -> int:
-        """A bound on the magnitude of a form and of all that it is computed of."""
+        """Return a bound on the magnitude of a form and of all that it is computed of."""
         low, high = min(form.constant, 0), max(form.constant, 0)
         inside = 0
         for atom, coefficient in form.terms:

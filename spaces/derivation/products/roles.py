@@ -47,7 +47,7 @@ class Roles:
     conditions: tuple[Comparison, ...]
 
     def role(self, name: str) -> tuple[str, ...]:
-        """Names of the parts of one of :data:`ROLES`."""
+        """Return the names of the parts of one of :data:`ROLES`."""
         parts: tuple[Part, ...] = getattr(self, name)
         return tuple(part.name for part in parts)
 
@@ -79,14 +79,15 @@ def roles_of(program: Program, stage: Stage) -> Roles | str:
 
 
 def dtype_beside(program: Program, factor: Expression) -> str | None:
-    """The dtype of a factor that is an operand of 16 bits: what tensor cores multiply it with has
-    the same. None for any other factor."""
+    """Return the dtype of a factor that is an operand of 16 bits: what tensor cores multiply it
+    with has the same. None for any other factor."""
     operand = program.operand.get(factor.name) if isinstance(factor, Read) else None
     return operand.dtype if operand is not None and operand.element.bytes == 2 else None
 
 
 def sides_of(summed: Sequence[tuple[frozenset[str], Expression]]) -> tuple[Side, Side] | str:
-    """Factors by the axes that they read: two sets, and smaller ones that join one of the two."""
+    """Return the factors by the axes that they read: two sets, and smaller ones that join one of
+    the two."""
     sets = list(dict.fromkeys(reads for reads, _ in summed))
     largest = [reads for reads in sets if not any(reads < other for other in sets)]
     if len(largest) > 2:
@@ -126,8 +127,8 @@ def _contraction(
 
 
 def _in_memory(program: Program, stage: Stage) -> tuple[str, ...]:
-    """The stage's axes in the order of the output that is the stage, or follows from it element by
-    element; else as they are written."""
+    """Return the stage's axes in the order of the output that is the stage, or follows from it
+    element by element; else as they are written."""
     for output in program.outputs:
         axes = program.stage[output.name].axes
         if output.name == stage.name or sorted(axes) == sorted(stage.axes):

@@ -102,7 +102,7 @@ def short_windows(outputs: int, taps: int) -> ShortWindows:
 
 
 def _with_zeros(points: Sequence[Fraction]) -> Row:
-    """The coefficients of the polynomial with these zeros, the constant first."""
+    """Return the coefficients of the polynomial with these zeros, the constant first."""
     found = [Fraction(1)]
     for point in points:
         shifted, scaled = [Fraction(0), *found], [*(c * point for c in found), Fraction(0)]

@@ -65,7 +65,7 @@ class Indexing:
     _known: dict[Expression, Form] = field(default_factory=dict, compare=False, repr=False)
 
     def form(self, index: Expression) -> Form:
-        """An index as a form of parts."""
+        """Return an index as a form of parts."""
         if isinstance(index, AxisValue):
             return self.splits[index.name].form
         if index not in self._known:
@@ -73,14 +73,14 @@ class Indexing:
         return self._known[index]
 
     def of(self, normal: Affine) -> Form:
-        """An index in its normal form as a form of parts."""
+        """Return an index in its normal form as a form of parts."""
         result = Form((), normal.constant)
         for atom, coefficient in normal.terms:
             result = result + self._atom(atom) * coefficient
         return result
 
     def parts(self, axis: str) -> tuple[Part, ...]:
-        """The parts of an axis."""
+        """Return the parts of an axis."""
         return self.splits[axis].parts
 
     @property
@@ -94,7 +94,7 @@ class Indexing:
         return Indexing(splits, self.limits)
 
     def reads(self, expression: Expression) -> frozenset[str]:
-        """The parts that an expression's value may depend on."""
+        """Return the parts that an expression's value may depend on."""
         if isinstance(expression, AxisValue):
             return self.splits[expression.name].form.axes
         if isinstance(expression, Binary) and expression.operator in ("//", "%"):
@@ -121,7 +121,7 @@ class Indexing:
 
 
 def indexing(program: Program, body: Expression) -> Indexing:
-    """The parts that the axes of ``program`` split in where ``body`` is computed."""
+    """Return the parts that the axes of ``program`` split in where ``body`` is computed."""
     tables = {name: high + 1 for name, (_, high) in entry_ranges(program).items()}
     whole = {a: Split((Part(a, a, n),), variable(a)) for a, n in program.extents}
     plain = Indexing(whole, {**program.extent, **tables})

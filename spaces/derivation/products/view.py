@@ -128,7 +128,7 @@ def extent(parts: tuple[Part, ...]) -> int:
 
 
 def placed_product_of(workload: Workload) -> PlacedProduct | str:
-    """The product that ``workload`` is, or why it is none, in words."""
+    """Return the product that ``workload`` is, or why it is none, in words."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices as they lie; nothing in it has a place of its own"
     return placed_product_in(workload.program)
@@ -136,7 +136,7 @@ def placed_product_of(workload: Workload) -> PlacedProduct | str:
 
 @lru_cache(maxsize=64)
 def placed_product_in(program: Program) -> PlacedProduct | str:
-    """The product that a program is, or why it is none, in words."""
+    """Return the product that a program is, or why it is none, in words."""
     try:
         return _placed_product(program)
     except InputError as reason:
@@ -174,7 +174,7 @@ def _placed_product(program: Program) -> PlacedProduct:
 
 
 def _stages(program: Program) -> tuple[Stage, Roles]:
-    """The stage that is written, and the roles of the sum in it."""
+    """Return the stage that is written, and the roles of the sum in it."""
     sums = [stage for stage in program.stages if stage.reducer]
     if len(sums) != 1:
         names = ", ".join(stage.name for stage in sums)
@@ -226,7 +226,7 @@ def _factor(program: Program, found: Roles, factor: Expression) -> Factor:
 
 
 def _rows_factor(program: Program, found: Roles) -> Factor:
-    """The factor along rows, which a table may choose."""
+    """Return the factor along rows, which a table may choose."""
     read = found.left
     gather = _gather(program, found, read) if isinstance(read, Read) else None
     if not isinstance(read, Read) or gather is None:
@@ -238,7 +238,8 @@ def _rows_factor(program: Program, found: Roles) -> Factor:
 
 
 def _gather(program: Program, found: Roles, read: Read) -> Gather | None:
-    """The table of all rows' numbers, if that is how a factor is read and there is nothing else."""
+    """Return the table of all rows' numbers, if that is how a factor is read and there is nothing
+    else."""
     if read.name not in program.operand or len(found.rows) != 1:
         return None
     at = address_of(program, found.indexing, read)

@@ -38,11 +38,11 @@ def allowed(
     pause: Callable[[], None] = lambda: None,
     known: Mapping[str, Places] | None = None,
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The least and the greatest value that each element of each output may have, as float64 arrays
-    by the output's name. Both are NaN where the value must be; they are infinite where it may be
-    anything. Of ``rows`` alone, if there are any. ``pause`` is called now and then, and may raise
-    to end the work. ``inputs`` may be cut to what is read (:func:`..reads.places_read`): ``known``
-    says to which places."""
+    """Return the least and the greatest value that each element of each output may have, as float64
+    arrays by the output's name. Both are NaN where the value must be; they are infinite where it
+    may be anything. Of ``rows`` alone, if there are any. ``pause`` is called now and then, and may
+    raise to end the work. ``inputs`` may be cut to what is read (:func:`..reads.places_read`):
+    ``known`` says to which places."""
     program = with_signs(program)
     context, arrays = _begun(program, inputs, rows, pause, known)
     with np.errstate(all="ignore"):
@@ -115,7 +115,7 @@ class _Context:
     pause: Callable[[], None]
 
     def stage(self, stage: Stage, arrays: Mapping[str, Approximate]) -> Approximate:
-        """The stage in pieces along the longest axis that it keeps."""
+        """Return the stage in pieces along the longest axis that it keeps."""
         values = self.rows.values(self.program, stage)
         sizes = [values[axis].size for axis in stage.axes]
         longest = sizes.index(max(sizes)) if sizes else 0

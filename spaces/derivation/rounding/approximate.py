@@ -31,7 +31,7 @@ class Approximate:
 
 
 def bounds(x: Approximate, numbers: Numbers) -> Interval:
-    """The interval, of one value where all is exact."""
+    """Return the interval, of one value where all is exact."""
     if x.interval is not None:
         return x.interval
     wide = numbers.wide(x.value)
@@ -51,7 +51,7 @@ class Approximation(ABC):
 
     @abstractmethod
     def entry(self, name: str, indices: Sequence[Any]) -> tuple[Approximate, Any]:
-        """An entry, or the nearest one to indices beyond the borders; and whether these are
+        """Return an entry, or the nearest one to indices beyond the borders; and whether these are
         within."""
 
     @property
@@ -87,14 +87,15 @@ class Approximation(ABC):
         return x.interval is None and self.numbers.is_integer(x.value)
 
     def number(self, value: float) -> Approximate:
-        """A literal; a whole one is an integer."""
+        """Return a literal; a whole one is an integer."""
         number = literal(value)
         if isinstance(number, int):
             return Approximate(number)
         return Approximate(self.numbers.constant(value), self.rules.number(value))
 
     def read(self, name: str, indices: Sequence[Approximate], outside: float | None) -> Approximate:
-        """The entries, or ``outside``. Beyond borders where no condition holds, any entry."""
+        """Return the entries, or ``outside``. Beyond borders where no condition holds, any
+        entry."""
         found, within = self.entry(name, [index.value for index in indices])
         if outside is not None and within is not True:
             constant = int(outside) if self.is_integer(found) else self.numbers.constant(outside)
@@ -106,7 +107,7 @@ class Approximation(ABC):
         return Approximate(-inner.value, inner.interval and self.rules.negation(inner.interval))
 
     def binary(self, operator: str, left: Approximate, right: Approximate) -> Approximate:
-        """One operation and its rounding; none among whole numbers."""
+        """Return one operation and its rounding; none among whole numbers."""
         if is_literal(operator, left.value, right.value):
             return self.number(self._operation(operator, left, right))
         value = self._operation(operator, left, right)
@@ -117,8 +118,8 @@ class Approximation(ABC):
         return Approximate(value, self.rules.binary(operator, *bounds))
 
     def comparison(self, operator: str, left: Approximate, right: Approximate) -> Approximate:
-        """True or false; an interval where kernels may differ, from 0 (false) to 1 (true). Whole
-        numbers are not rounded before they are compared."""
+        """Return True or false; an interval where kernels may differ, from 0 (false) to 1 (true).
+        Whole numbers are not rounded before they are compared."""
         value = self._operation(operator, left, right)
         if left.interval is None and right.interval is None:
             return Approximate(value)
@@ -130,7 +131,7 @@ class Approximation(ABC):
     def select(
         self, condition: Approximate, then: Approximate, otherwise: Approximate
     ) -> Approximate:
-        """One of two, or either where kernels may differ about the condition."""
+        """Return one of two, or either where kernels may differ about the condition."""
         value = self.numbers.select(condition.value, then.value, otherwise.value)
         if condition.interval is None and then.interval is None and otherwise.interval is None:
             return Approximate(value)
@@ -140,7 +141,7 @@ class Approximation(ABC):
         return Approximate(value, self.rules.select(holding, *bounds))
 
     def call(self, function: str, arguments: Sequence[Approximate]) -> Approximate:
-        """A function and its error; none among whole numbers."""
+        """Return a function and its error; none among whole numbers."""
         if function in _KEEPING and all(map(self.is_integer, arguments)):
             return Approximate(self._extreme(function, [a.value for a in arguments]))
         value = self.numbers.call(function, [argument.value for argument in arguments])
@@ -151,7 +152,8 @@ class Approximation(ABC):
         return self.is_integer(x) and not isinstance(x.value, int)
 
     def _extreme(self, function: str, values: Sequence[Any]) -> Any:
-        """The greater or the lesser of two whole numbers; of one, or of it and its negative."""
+        """Return the greater or the lesser of two whole numbers; of one, or of it and its
+        negative."""
         a, b = values if len(values) == 2 else (values[0], -values[0] * (function == "abs"))
         return self.numbers.select(self.numbers.operation(_KEEPING[function], a, b), a, b)
 

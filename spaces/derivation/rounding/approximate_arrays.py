@@ -29,7 +29,7 @@ class ApproximateArrays(Approximation):
     partial: Mapping[str, Places] = field(default_factory=dict)
 
     def axis(self, name: str) -> Approximate:
-        """The grid's."""
+        """Return the grid's."""
         return Approximate(self.axes[name])
 
     def entry(self, name: str, indices: Sequence[Any]) -> tuple[Approximate, Any]:
@@ -60,7 +60,7 @@ class ApproximateArrays(Approximation):
         return replace(self, axes=axes)
 
     def _shape(self, name: str) -> tuple[int, ...]:
-        """The shape of the whole array."""
+        """Return the shape of the whole array."""
         if name in self.program.operand:
             return self.program.operand[name].shape
         return self.program.shape(self.program.stage[name].axes)
@@ -91,7 +91,7 @@ class ApproximateArrays(Approximation):
 
 
 def _along(index: np.ndarray) -> list[int]:
-    """The dimensions of the points along which an index differs."""
+    """Return the dimensions of the points along which an index differs."""
     return [place for place, extent in enumerate(index.shape) if extent > 1]
 
 
@@ -102,14 +102,14 @@ def _are_apart(along: Sequence[Sequence[int]]) -> bool:
 
 
 def _taken(values: np.ndarray, at: np.ndarray, dimension: int) -> np.ndarray:
-    """The entries at places along a dimension: a view where these follow each other."""
+    """Return the entries at places along a dimension: a view where these follow each other."""
     if not np.array_equal(at, np.arange(at[0], at[0] + at.size)):
         return values.take(at, dimension)
     return values[(*[slice(None)] * dimension, slice(at[0], at[0] + at.size))]
 
 
 def over(x: Approximate, change: Callable[[np.ndarray], np.ndarray]) -> Approximate:
-    """The values and each end of the interval as ``change`` arranges them."""
+    """Return the values and each end of the interval as ``change`` arranges them."""
     value = np.asarray(x.value)
     if x.interval is None:
         return Approximate(change(value))

@@ -19,8 +19,8 @@ from tilewright.spaces.numerics.numbers import Arrays
 
 
 def reached(program: Program, rows: Rows) -> dict[str, np.ndarray]:
-    """The values of each reduced axis, rising, at which the conditions of some reduction can hold
-    in some of the rows: for indices that an operand may hold, whichever these are."""
+    """Return the values of each reduced axis, rising, at which the conditions of some reduction can
+    hold in some of the rows: for indices that an operand may hold, whichever these are."""
     found: dict[str, np.ndarray] = {}
     with np.errstate(all="ignore"):
         for stage in program.stages:
@@ -42,7 +42,7 @@ def _reached(program: Program, stage: Stage, rows: Rows) -> dict[str, np.ndarray
 
 
 def _along(holding: np.ndarray, dimension: int, extent: int) -> np.ndarray:
-    """The places along a dimension at which something holds."""
+    """Return the places along a dimension at which something holds."""
     others = tuple(d for d in range(holding.ndim) if d != dimension)
     return np.flatnonzero(np.broadcast_to(holding.any(axis=others), extent))
 

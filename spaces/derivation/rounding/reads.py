@@ -15,9 +15,9 @@ from tilewright.spaces.numerics.numbers import Arrays
 
 
 def places_read(program: Program, rows: Rows) -> dict[str, Places]:
-    """The places of each operand at which :func:`~.allowance.allowed` needs it known for ``rows``,
-    and at borders the nearest ones. Dimensions are left out along which all places are read, or
-    some that are not known before other arrays are."""
+    """Return the places of each operand at which :func:`~.allowance.allowed` needs it known for
+    ``rows``, and at borders the nearest ones. Dimensions are left out along which all places are
+    read, or some that are not known before other arrays are."""
     every = [(stage, read) for stage in program.stages for read in reads(program, stage)]
     return {
         o.name: _places(program, o, rows, [(s, r) for s, r in every if r.name == o.name])

@@ -28,7 +28,7 @@ Mask = np.ndarray | None
 
 
 def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate:
-    """A sum, factor by factor."""
+    """Return a sum, factor by factor."""
 
     def added(terms: Sequence[np.ndarray]) -> np.ndarray:
         return _added(stage, meaning, mask, list(map(np.asarray, terms)))
@@ -51,8 +51,8 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
 
 
 def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate:
-    """``max`` and ``min`` of all ends; places, anything where kernels may differ about the best
-    element; products."""
+    """Return ``max`` and ``min`` of all ends; places, anything where kernels may differ about the
+    best element; products."""
     reducer, kept = REDUCERS[stage.reducer or ""], len(stage.axes)
     combine: np.ufunc = reducer.combine  # type: ignore[assignment]
     body = whole_body(stage, meaning)
@@ -83,7 +83,7 @@ def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate
 
 
 def whole_body(stage: Stage, meaning: ApproximateArrays) -> Approximate:
-    """The stage's body at all points."""
+    """Return the stage's body at all points."""
     shape = np.broadcast_shapes(*(axis.shape for axis in meaning.axes.values()))
     body = stage.body.fold(meaning)
     value = np.broadcast_to(body.value, shape)
@@ -93,7 +93,7 @@ def whole_body(stage: Stage, meaning: ApproximateArrays) -> Approximate:
 def _added(
     stage: Stage, meaning: ApproximateArrays, mask: Mask, terms: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """The sum of products over the axes that are reduced, where the mask holds."""
+    """Return the sum of products over the axes that are reduced, where the mask holds."""
     counting = masked(terms, mask)
     if counting is not None:
         return sum_of_products(counting, meaning.axes, len(stage.axes))

@@ -35,7 +35,8 @@ it is below the least normal number, and sums by the inverse. float8_e4m3fn reac
 ALIKE_FLOAT8, APART_FLOAT8 = 0.5, 1.5
 """The same of factors that are rounded once, as they are to float8."""
 SPACINGS = {"float8_e4m3fn": 2.0**-9, "float8_e5m2": 2.0**-16}
-"""Between the least numbers of dtypes whose unit is not all that rounding to them costs."""
+"""Spacings between the least numbers of dtypes whose unit is not all that rounding to them
+costs."""
 SUBNORMAL = 3 * 2.0**-25
 """Says how far a factor of at most one is off, thrice, that is rounded to less than float16's least
 normal number."""
@@ -108,8 +109,8 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
 
 
 def _radius(meaning: Approximation, part: Approximate, size: Any, kinds: Sequence[str]) -> Any:
-    """How far a factor of this ``size`` may be off before it is rounded to one of the ``kinds``;
-    infinitely where that may make an infinity of a finite value."""
+    """Return how far a factor of this ``size`` may be off before it is rounded to one of the
+    ``kinds``; infinitely where that may make an infinity of a finite value."""
     numbers, radius = meaning.numbers, meaning.radius(part)
     largest = min((LARGEST[name] for name in kinds if name in LARGEST), default=None)
     if largest is None:
@@ -183,12 +184,12 @@ def _taken_out(program: Program, stage: Stage, meaning: Approximation, sums: Ter
 def _with_overflow(
     meaning: Approximation, found: Approximate, size: Any, rest: Any, times: Any, off: Any
 ) -> Approximate:
-    """A sum, whose positive terms alone may be too large for the type, or its negative ones: the
-    sum of some terms is infinite then, and NaN may come of both. ``size`` is the sum of
-    magnitudes; a kernel forms one that is so many ``times`` as large.
-    Where terms are infinite, so may the sum of the ``rest`` be, and of the other sign. Anything may
-    come, too, where the sum is infinite by a factor that stands beside one which may be zero, for
-    its error is not known: that makes ``off`` infinite."""
+    """Return a sum, whose positive terms alone may be too large for the type, or its negative ones:
+    the sum of some terms is infinite then, and NaN may come of both. ``size`` is the sum of
+    magnitudes; a kernel forms one that is so many ``times`` as large. Where terms are infinite, so
+    may the sum of the ``rest`` be, and of the other sign. Anything may come, too, where the sum is
+    infinite by a factor that stands beside one which may be zero, for its error is not known: that
+    makes ``off`` infinite."""
     assert found.interval is not None
     numbers, b = meaning.numbers, found.interval
     infinite, largest = numbers.constant(float("inf")), Arithmetic.of(meaning.rules.kind).largest
@@ -205,8 +206,8 @@ def _with_overflow(
 def _unless_taken_out(
     program: Program, stage: Stage, meaning: Approximation, found: Approximate
 ) -> Approximate:
-    """A sum that other sums read may be anything where it may or may not be too large for the type:
-    kernels that take what comes of it out of these come to NaN by infinities."""
+    """Return a sum that other sums read may be anything where it may or may not be too large for
+    the type: kernels that take what comes of it out of these come to NaN by infinities."""
     later = (other for other in program.stages if other.reducer == "sum")
     if stage.name not in {read.name for other in later for read in other.body.value_reads}:
         return found
@@ -217,8 +218,8 @@ def _unless_taken_out(
 
 
 def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) -> Approximate:
-    """A product of so many ``terms``, which is ``value``; ``most`` that of all their magnitudes,
-    each with how far it may be off."""
+    """Return a product of so many ``terms``, which is ``value``; ``most`` that of all their
+    magnitudes, each with how far it may be off."""
     size = meaning.numbers.call("abs", [value])
     rounding = size * (terms * Arithmetic.of(meaning.rules.kind).unit)
     return within(meaning, value, (most - size + rounding) * SLACK)
@@ -240,7 +241,7 @@ def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
 
 
 def ends_of_best(reducer: str, body: Approximate) -> tuple[Any, Any, Any]:
-    """The interval of what a place is of, so turned that ``reducer`` wants the greatest."""
+    """Return the interval of what a place is of, so turned that ``reducer`` wants the greatest."""
     assert body.interval is not None
     b = body.interval
     return (b.low, b.high, b.free) if reducer == "argmax" else (-b.high, -b.low, b.free)
@@ -249,7 +250,7 @@ def ends_of_best(reducer: str, body: Approximate) -> tuple[Any, Any, Any]:
 def place_of_best(
     meaning: Approximation, place: Any, contested: Any, first: Any, last: Any
 ) -> Approximate:
-    """A place; where it is ``contested``, for another element may be the best, any from the
+    """Return a place; where it is ``contested``, for another element may be the best, any from the
     ``first`` to the ``last`` that may be."""
     numbers, exact = meaning.numbers, meaning.numbers.wide(place)
     low, high = (numbers.select(contested, numbers.wide(end), exact) for end in (first, last))
@@ -262,8 +263,8 @@ def is_exact(part: Approximate) -> bool:
 
 
 def _factors(program: Program, stage: Stage) -> Sequence[Expression]:
-    """The factors of a sum's terms; several that may be computed as one array of 16 bits are one
-    (:mod:`spaces.derivation.cutting`)."""
+    """Return the factors of a sum's terms; several that may be computed as one array of 16 bits are
+    one (:mod:`spaces.derivation.cutting`)."""
     found = factors(stage.body)
     sides = sides_of([(factor.axes, factor) for factor in found])
     if isinstance(sides, str):
@@ -277,8 +278,8 @@ def _factors(program: Program, stage: Stage) -> Sequence[Expression]:
 def _rounded_to(
     program: Program, stage: Stage, factor: Expression, found: Approximate
 ) -> Sequence[str]:
-    """The dtypes of the arrays that a factor is multiplied with, to which it may be rounded if it
-    is computed, as tensor cores need it; none if it is not."""
+    """Return the dtypes of the arrays that a factor is multiplied with, to which it may be rounded
+    if it is computed, as tensor cores need it; none if it is not."""
     given = isinstance(factor, Read) and factor.name in program.operand
     if given or found.interval is None or factor.axes.isdisjoint(stage.over):
         return ()
@@ -286,7 +287,7 @@ def _rounded_to(
 
 
 def dtypes_of_factors(program: Program, stage: Stage) -> list[str]:
-    """The dtypes of the operands that a sum of products has as factors."""
+    """Return the dtypes of the operands that a sum of products has as factors."""
     found = factors(stage.body)
     names = [f.name for f in found if isinstance(f, Read) and f.name in program.operand]
     return [program.operand[name].dtype for name in names] if len(found) > 1 else []

@@ -39,8 +39,8 @@ def _again(program: Program, name: str, entries: int) -> float:
 def gathered(
     program: Program, expression: Expression, along: Collection[str]
 ) -> Iterator[tuple[str, int]]:
-    """The names of the arrays that choose what an ``expression`` reads ``along`` some of its axes,
-    and how many entries each has along these."""
+    """Yield the names of the arrays that choose what an ``expression`` reads ``along`` some of its
+    axes, and how many entries each has along these."""
     waiting, seen = [(expression, frozenset(along))], set()
     while waiting:
         node, axes = waiting.pop()

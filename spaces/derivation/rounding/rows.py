@@ -37,13 +37,14 @@ class Rows:
         }
 
     def values(self, program: Program, stage: Stage) -> dict[str, np.ndarray]:
-        """The values at which each axis of a stage is evaluated, those that it reduces last."""
+        """Return the values at which each axis of a stage is evaluated, those that it reduces
+        last."""
         whole = {axis: np.arange(program.extent[axis]) for axis in (*stage.axes, *stage.over)}
         return whole | {a: values for a, values in self.which.items() if a in stage.axes}
 
 
 def grid(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The values of each axis along a dimension of its own."""
+    """Return the values of each axis along a dimension of its own."""
     return {
         axis: own.reshape([-1 if other == axis else 1 for other in values])
         for axis, own in values.items()
@@ -51,13 +52,15 @@ def grid(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def row_axes(program: Program) -> tuple[str, ...]:
-    """The axes along which the elements of outputs depend on no stage elsewhere along them."""
+    """Return the axes along which the elements of outputs depend on no stage elsewhere along
+    them."""
     return tuple(axis for axis in program.extent if _are_independent(program, axis))
 
 
 def row_axis(program: Program) -> str | None:
-    """One of the :func:`row_axes`; None if there is none. The one with least to do that all rows
-    share, then for one row and for the factors of sums that all rows read; the longest of those."""
+    """Return one of the :func:`row_axes`; None if there is none. The one with least to do that all
+    rows share, then for one row and for the factors of sums that all rows read; the longest of
+    those."""
     sizes = {s.name: prod(program.shape((*s.axes, *s.over))) for s in program.stages}
     multiplied = [f for s in program.stages if s.reducer == "sum" for f in factors(s.body)]
 

@@ -19,8 +19,8 @@ ROOTS = frozenset({"sqrt", "rsqrt", "log"})
 
 @lru_cache(maxsize=256)
 def with_signs(program: Program) -> Program:
-    """An equal program in which functions that are NaN below zero take such differences for zero at
-    least."""
+    """Return an equal program in which functions that are NaN below zero take such differences for
+    zero at least."""
     stages = tuple(replace(s, body=_with_signs(program, s.body)) for s in program.stages)
     return program if stages == program.stages else replace(program, stages=stages)
 

@@ -65,11 +65,11 @@ class Steps:
     gathers: tuple[tuple[Read, int], ...] = ()
 
     def step(self, axis: str) -> int:
-        """Elements from one point of an axis to the next."""
+        """Return the elements from one point of an axis to the next."""
         return self.by_axis.get(axis, 0)
 
     def along(self, spans: Sequence[Span]) -> tuple[int, ...]:
-        """Elements from one point of each span to the next."""
+        """Return the elements from one point of each span to the next."""
         return tuple(self.step(span.names[-1]) if span.names else 0 for span in spans)
 
 
@@ -102,7 +102,7 @@ def steps_of_output(array: Array, axes: Sequence[str]) -> Steps:
 
 
 def steps_of_rank(over: Sequence[str], extent: Mapping[str, int]) -> Steps:
-    """The number of an element along the axes ``over``, the last the fastest."""
+    """Return the number of an element along the axes ``over``, the last the fastest."""
     ranks = {axis: prod(extent[a] for a in over[i + 1 :]) for i, axis in enumerate(over)}
     return Steps("", 0, ranks)
 
@@ -110,9 +110,9 @@ def steps_of_rank(over: Sequence[str], extent: Mapping[str, int]) -> Steps:
 def from_slowest(
     axes: Iterable[str], found: Sequence[Sequence[Steps]], extent: Mapping[str, int]
 ) -> list[str]:
-    """The axes from the slowest in memory to the fastest: as the arrays of most points have them,
-    then those of fewer. ``found`` are groups of arrays; of as many points, earlier groups count
-    before later ones, and within a group it does not matter which array comes first."""
+    """Return the axes from the slowest in memory to the fastest: as the arrays of most points have
+    them, then those of fewer. ``found`` are groups of arrays; of as many points, earlier groups
+    count before later ones, and within a group it does not matter which array comes first."""
     axes = list(axes)
     groups: dict[tuple[int, int], list[Steps]] = {}
     for place, group in enumerate(found):
@@ -135,7 +135,8 @@ def spans(
     extent: Mapping[str, int],
     apart: frozenset[str],
 ) -> tuple[Span, ...]:
-    """The axes, slowest first, as few spans; those in ``apart`` stay alone. At least one span."""
+    """Return the axes, slowest first, as few spans; those in ``apart`` stay alone. At least one
+    span."""
     made: list[Span] = []
     for axis in axes:
         last = made[-1].names[-1] if made else ""
@@ -152,7 +153,7 @@ def spans(
 
 
 def uses_of_axes(expressions: Iterable[Expression]) -> frozenset[str]:
-    """The axes whose values count, beyond saying where an array is read."""
+    """Return the axes whose values count, beyond saying where an array is read."""
     used: set[str] = set()
     waiting = list(expressions)
     while waiting:

@@ -33,7 +33,7 @@ class Expander:
     counts: frozenset[str]
 
     def expanded(self, body: Expression, unfinished: frozenset[str] = frozenset()) -> Expression:
-        """The expression so; counts among ``unfinished`` stay states of the pass."""
+        """Return the expression so; counts among ``unfinished`` stay states of the pass."""
         return self._plain(inlined(self.program, body, lambda _: True), unfinished)
 
     def _plain(self, node: Expression, unfinished: frozenset[str]) -> Expression:
@@ -67,7 +67,8 @@ class Expander:
 
 
 def reductions(program: Program) -> tuple[Stage, ...]:
-    """The stages that reduce; :class:`InputError` if they do not all go over the same axes."""
+    """Return the stages that reduce; :class:`InputError` if they do not all go over the same
+    axes."""
     found = tuple(stage for stage in program.stages if stage.reducer)
     for stage in found:
         if set(stage.over) != set(found[0].over):
@@ -79,7 +80,7 @@ def reductions(program: Program) -> tuple[Stage, ...]:
 
 
 def counting(program: Program, found: tuple[Stage, ...]) -> frozenset[str]:
-    """The reductions that give the number of all elements, which no condition bounds."""
+    """Return the reductions that give the number of all elements, which no condition bounds."""
     counts = (s for s in found if (s.reducer, s.body) == ("sum", ONE))
     return frozenset(s.name for s in counts if not program.bounding(s))
 
@@ -96,7 +97,8 @@ def online_passes(program: Program, expander: Expander, strict: bool) -> tuple[P
 
 
 def plain_passes(program: Program, expander: Expander) -> tuple[Pass, ...]:
-    """A pass for reductions of elements, one for those that read results of it, and so on."""
+    """Return a pass for reductions of elements, one for those that read results of it, and so
+    on."""
     level: dict[str, int] = {}
     passes: dict[int, list[ChainReduction]] = {}
     for stage in program.stages:

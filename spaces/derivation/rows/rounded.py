@@ -23,7 +23,7 @@ ZERO = Number(0.0)
 def about_rounded(
     program: Program, r: ChainReduction, expanded: Callable[[Expression], Expression]
 ) -> ChainReduction:
-    """A sum of such squares so; any other reduction as it is."""
+    """Return a sum of such squares so; any other reduction as it is."""
     match r.element:
         case Binary("*", Binary("-", Binary("-", x, p) as term, m) as left, right) if left == right:
             if r.reducer == "sum" and (count := _is_mean(program, m, term, expanded)):
@@ -43,7 +43,7 @@ def _is_mean(
     term: Expression,
     expanded: Callable[[Expression], Expression],
 ) -> Number | None:
-    """The number of all ``term``, if it is their sum that is divided by it."""
+    """Return the number of all ``term``, if it is their sum that is divided by it."""
     match mean:
         case Binary("/", Read(name), Number() as count) if name in program.stage:
             stage = program.stage[name]

@@ -39,7 +39,7 @@ class Use:
         return [*found, values] if values else found
 
     def reads(self, sweep: list[Expression]) -> list[Read]:
-        """The operands that differ from element to element, each once."""
+        """Return the operands that differ from element to element, each once."""
         return list(dict.fromkeys(self._elements(sweep)))
 
     def _elements(self, sweep: list[Expression]) -> Iterator[Read]:

@@ -114,12 +114,12 @@ class Rows:
         return any(map(self.varies, expression.children))
 
     def reads(self, expression: Expression) -> tuple[Read, ...]:
-        """The reads of operands whose values count, each once, from left to right."""
+        """Return the reads of operands whose values count, each once, from left to right."""
         return tuple(dict.fromkeys(r for r in expression.value_reads if r in self.places))
 
 
 def rows_of(program: Program) -> Rows:
-    """The program as rows; :class:`InputError` says why it is none."""
+    """Return the program as rows; :class:`InputError` says why it is none."""
     if program.conditions:
         raise InputError(f"reductions are bounded by {program.conditions[0]}; rows are whole")
     program = shifted(program)

@@ -46,7 +46,7 @@ MAX_CONDITIONS = 16
 
 
 def program(text: str, /, *, dtype: str = "float32", **extents: int | str) -> Program:
-    """The program that ``text`` spells, its axes as long as ``extents`` say.
+    """Return the program that ``text`` spells, its axes as long as ``extents`` say.
 
     ``dtype`` is that of operands and outputs that no line declares; sums of float8 are written as
     float32, and whole numbers as int32. Raises :class:`InputError` for anything outside the
@@ -91,7 +91,7 @@ class _Reader:
             raise InputError("the program has no stage; allowed: lines such as y[i] = 2 * x[i]")
 
     def program(self, dtype: str) -> Program:
-        """The program of all that was read."""
+        """Return the program of all that was read."""
         arrays = Arrays(
             self._names.axes, self.stages, self.conditions, self.declared, self._outputs(), dtype
         )

@@ -77,7 +77,7 @@ class Lifter:
                 self.stages.append(Stage(name, axes, None, (), self._lifted(value, axes, name)))
 
     def _lifted(self, node: Expression, axes: tuple[str, ...], name: str) -> Expression:
-        """``node``, which stands where ``axes`` have values, without reductions."""
+        """Return ``node``, which stands where ``axes`` have values, without reductions."""
         if not isinstance(node, Reduction):
             children = tuple(self._lifted(child, axes, name) for child in node.children)
             return node if children == node.children else node.with_children(children)
@@ -91,7 +91,7 @@ class Lifter:
         return Read(stage, tuple(AxisValue(axis) for axis in kept))
 
     def _stage(self, new: Stage) -> str:
-        """The name of an equal stage that exists, or of the new one."""
+        """Return the name of an equal stage that exists, or of the new one."""
         meaning = (new.axes, new.reducer, new.over, new.body)
         for stage in self.stages:
             if (stage.axes, stage.reducer, stage.over, stage.body) == meaning:

@@ -40,7 +40,7 @@ class Statement:
         raise InputError(f"{where}: {problem}")
 
     def _around(self, position: int) -> str:
-        """The text, or what stands around the position of a long one."""
+        """Return the text, or what stands around the position of a long one."""
         if len(self.text) <= MOST_SHOWN:
             return self.text
         start = max(0, min(position - MOST_SHOWN // 4, len(self.text) - MOST_SHOWN))
@@ -62,11 +62,11 @@ class Statement:
             self.fail("brackets without an axis; allowed: none, as in y = 2 * x", empty.start())
 
     def tree(self) -> ast.stmt:
-        """Python's syntax tree of the statement."""
+        """Return Python's syntax tree of the statement."""
         return self._parsed(self.text, 0)[0]
 
     def expressions(self, start: int) -> list[ast.expr]:
-        """Python's trees of the expressions, divided by commas, that begin at ``start``."""
+        """Return Python's trees of the expressions, divided by commas, that begin at ``start``."""
         blanks = len(self.text[start:]) - len(self.text[start:].lstrip())
         # A call, so that its arguments are the expressions and stand where they stood.
         offset = start + blanks - 2

@@ -35,7 +35,7 @@ def upgrade() -> None:
 
 
 def _describe_workloads() -> None:
-    """The columns by which the nearest workloads are found."""
+    """Add the columns by which the nearest workloads are found."""
     for name in ("family", "extents"):
         column = sa.Column(name, sa.Text, nullable=False, server_default="{}")
         op.add_column("workloads", column)
@@ -137,7 +137,7 @@ def _make_indexes() -> None:
 
 
 def _copy() -> None:
-    """Every measurement, in the order of its row, under its new key."""
+    """Copy every measurement, in the order of its row, under its new key."""
     connection = op.get_bind()
     new = sa.Table("measurements", sa.MetaData(), autoload_with=connection)
     last = 0
@@ -171,7 +171,7 @@ def _pages(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
 
 
 def _present_form(old: dict[str, Any]) -> dict[str, Any]:
-    """A row of the new table."""
+    """Return a row of the new table."""
     new = {k: v for k, v in old.items() if k not in _REPLACED}
     schedule = json.loads(old["schedule"])
     new["template_version"] = own_version(old["space_version"], schedule["template"])

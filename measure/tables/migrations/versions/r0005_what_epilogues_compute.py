@@ -26,8 +26,8 @@ def upgrade() -> None:
 
 
 def _spelt(connection: sa.Connection) -> list[tuple[int, str, str]]:
-    """The workloads whose keys are their texts and are to be so no longer: their ids, with the keys
-    and families of today."""
+    """Return the workloads whose keys are their texts and are to be so no longer: their ids, with
+    the keys and families of today."""
     rows = connection.execute(sa.text("SELECT id, key, description FROM workloads ORDER BY id"))
     found = []
     for id, key, description in rows.all():
