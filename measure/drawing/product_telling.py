@@ -127,8 +127,8 @@ def is_telling(workload: Contraction, inputs: Mapping[str, np.ndarray], scale: f
         if not axis.reduction
     }
     part = {}
-    for operand in workload.inputs:
-        array = inputs[operand.name]
+    for operand in workload.indexed:
+        array = operand.plain(inputs[operand.name])
         for dimension, axis in enumerate(operand.axes):
             array = array.take(chosen[axis], dimension) if axis in chosen else array
         part[operand.name] = array
@@ -205,11 +205,12 @@ def _sample(workload: Contraction, within: bool = False) -> Contraction:
 
 
 def _resized(workload: Contraction, extents: Mapping[str, int]) -> Contraction:
-    """The same with other ``extents`` of some axes."""
+    """The same with other ``extents`` of some axes, and factors that are not packed."""
     new = {**workload.extents, **extents}
 
     def cut(operand: Operand) -> Operand:
-        return replace(operand, shape=tuple(new[axis] for axis in operand.axes))
+        shape = tuple(new[axis] for axis in operand.axes)
+        return replace(operand, shape=shape, leading=None, packed=False)
 
     return replace(
         workload,

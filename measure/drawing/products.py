@@ -105,7 +105,8 @@ class ProductInputs:
         inputs = dict(self._inputs)
         for operand in workload.factors:
             own = {axis: flips[axis] for axis in _axes_flipped_in(operand, workload)}
-            inputs[operand.name] = _flip(inputs[operand.name], operand, own)
+            flipped = _flip(operand.plain(inputs[operand.name]), operand, own)
+            inputs[operand.name] = operand.array(flipped) if operand.packed else flipped
         for operand in workload.epilogue_inputs:
             inputs[operand.name] = _flip(inputs[operand.name], operand, flips)
         signs = np.where(_mask(workload.output, flips), np.int8(-1), np.int8(1))

@@ -104,6 +104,24 @@ class Tiled(Layout):
 
 
 @dataclass(frozen=True)
+class Panels(Layout):
+    """Rows of ``width`` neighbouring columns, one after the other, and then those of the next
+    columns. The first column of any panel may be taken for the first of all."""
+
+    width: int
+
+    @property
+    def panel(self) -> int:
+        """Elements of a panel."""
+        return self.shape[0] * self.width
+
+    def index(self, indices: Sequence[Index]) -> Index:
+        """The panel's place, the row's, and that of the column in it."""
+        row, column = indices
+        return column // self.width * self.panel + row * self.width + column % self.width
+
+
+@dataclass(frozen=True)
 class Swizzled(Layout):
     """``plain`` with bits of its offset exchanged, so that columns spread over memory banks.
 
@@ -154,6 +172,12 @@ def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strided:
         raise ValueError(f"shape {shape} and strides {strides} do not fit each other")
     size = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     return Strided(shape, size, strides)
+
+
+def panels(rows: int, columns: int, width: int) -> Panels:
+    """The layout of ``columns`` columns, filled up to whole panels of ``width``."""
+    whole = -(-columns // width) * width
+    return Panels((rows, whole), rows * whole, width)
 
 
 def row_major(*shape: int) -> Strided:

@@ -76,7 +76,7 @@ def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
 
 def evaluate_stages(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
     """Evaluate all stages, by name, in float64 or int64, and convert the operands to the same."""
-    values = {o.name: _wide(np.asarray(inputs[o.name])) for o in program.operands}
+    values = {o.name: _wide(o.plain(inputs[o.name])) for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
             values[stage.name] = _evaluated(program, stage, values)

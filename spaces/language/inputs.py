@@ -79,8 +79,9 @@ def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:
 
 
 def _check(operand: Operand, array: np.ndarray) -> None:
-    if array.shape != operand.shape:
-        raise InputError(f"{operand.name} has the shape {array.shape}; allowed: {operand.shape}")
+    wanted = operand.stored.shape
+    if array.shape != wanted:
+        raise InputError(f"{operand.name} has the shape {array.shape}; allowed: {wanted}")
     check_entries(operand, array)
 
 

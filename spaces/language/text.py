@@ -123,7 +123,8 @@ def operand_text(operand: Operand) -> str:
     if operand.drawn:
         kind = "sorted" if operand.drawn.sorted else "index"
         drawn.append(f"{kind} < {operand.drawn.below}")
-    return _declaration(operand, [*drawn, *_layout(operand)])
+    packed = ["packed"] if operand.packed else []
+    return _declaration(operand, [*drawn, *packed, *_layout(operand)])
 
 
 def _declaration(array: Array, properties: Sequence[str]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from tilewright.spaces.epilogue.expression import SUM
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
-from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Number, Read
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.contraction import Operand as Factor
+from tilewright.spaces.workloads.packing import PANEL, TERMS
 from tilewright.spaces.workloads.workload import Workload
 
 
@@ -20,7 +22,7 @@ def program_of(workload: Workload) -> Program:
 
 
 def _of_contraction(workload: Contraction) -> Program:
-    factors = [Read(o.name, tuple(map(AxisValue, o.axes))) for o in workload.factors]
+    factors = [_read(operand) for operand in workload.factors]
     over = tuple(axis.name for axis in workload.axes if axis.reduction)
     kept = workload.output.axes
     products: Expression = factors[0]
@@ -44,6 +46,19 @@ def _of_contraction(workload: Contraction) -> Program:
         conditions=(),
         outputs=(Output(*_described(workload.output)),),
     )
+
+
+def _read(operand: Factor) -> Read:
+    """An element of a factor; of a packed one, where its stored array has it."""
+    axes: list[Expression] = [AxisValue(axis) for axis in operand.axes]
+    if operand.packed:
+        column, term = axes
+        panel, terms = Number(PANEL), TERMS[operand.dtype]
+        axes = [Binary("//", column, panel), term, Binary("%", column, panel)]
+        if terms > 1:
+            axes[1] = Binary("//", term, Number(terms))
+            axes.append(Binary("%", term, Number(terms)))
+    return Read(operand.name, tuple(axes))
 
 
 def _described(

@@ -39,12 +39,10 @@ def sums_of_products(
     """
     wide = np.int64 if dtype(workload.accumulator).is_integer else np.float64
     sums = np.zeros(workload.output.shape, wide)
+    factors = [(operand, operand.plain(inputs[operand.name])) for operand in workload.factors]
     for block in blocks(workload):
         pause()
-        terms = [
-            np.asarray(inputs[operand.name])[_within(block, operand)].astype(wide)
-            for operand in workload.factors
-        ]
+        terms = [given[_within(block, operand)].astype(wide) for operand, given in factors]
         sums[_within(block, workload.output)] += _contract(workload, terms, by_blas)
     return sums
 

@@ -33,6 +33,6 @@ def calling_of(workload: Workload) -> Calling:
         return Calling(workload.inputs, workload.outputs, range(len(workload.inputs)))
     names = names_in_matmul(program)
     taken = [names.get(array.name, array.name) for array in workload.inputs]
-    inputs = [operand for operand in program.operands if operand.name in taken]
+    inputs = [operand.stored for operand in program.operands if operand.name in taken]
     places = {operand.name: place for place, operand in enumerate(inputs)}
     return Calling(inputs, program.outputs, [places[name] for name in taken])

@@ -32,7 +32,7 @@ class Axis:
 @dataclass(frozen=True)
 class Operand(Array):
     """One array of a contraction: ``axes`` names the loop that indexes each dimension (its index
-    map), and ``shape`` gives their extents. A scalar has no axes. It is dense."""
+    map), and ``shape`` gives their extents. A scalar has no axes. It is dense, or packed."""
 
     axes: tuple[str, ...] = field(kw_only=True)
 
@@ -110,9 +110,14 @@ class Contraction(Workload):
         return {axis.name: axis.extent for axis in self.axes}
 
     @property
-    def inputs(self) -> tuple[Operand, ...]:
-        """Factors, then the epilogue's operands."""
+    def indexed(self) -> tuple[Operand, ...]:
+        """Factors, then the epilogue's operands, as loops index them."""
         return (*self.factors, *self.epilogue_inputs)
+
+    @cached_property
+    def inputs(self) -> tuple[Array, ...]:
+        """The same as they lie in memory: those that are packed as they are stored."""
+        return tuple(operand.stored for operand in self.indexed)
 
     @property
     def outputs(self) -> tuple[Operand, ...]:
@@ -171,7 +176,7 @@ class Contraction(Workload):
         generator = np.random.default_rng(seed)
         return {
             operand.name: operand.array(_random(generator, operand, scale if i == 0 else 1.0))
-            for i, operand in enumerate(self.inputs)
+            for i, operand in enumerate(self.indexed)
         }
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:

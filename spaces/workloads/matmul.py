@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.dtypes import dtype as element_type
 from tilewright.spaces.epilogue.expression import Epilogue, parse
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.workloads.contraction import Axis, Contraction, Operand
+from tilewright.spaces.workloads.packing import check_packed
 
 MAX_EXTENT = 2**24
 OWN_NAMES = {"A", "B", "C"}
 ORDERS = ("row", "col")
+PACKED = "packed"
 
 
 def matmul(
@@ -46,16 +48,21 @@ def matmul(
     epilogue's operands are read by any of ``outer``, ``batch``, ``heads``, ``m`` and ``n``, of
     extents other than 1 for the first three.
     ``a``, ``b`` and ``c`` are then the orders of matrices that lie one after the other, or list all
-    axes from the slowest in memory, such as ``m-batch-heads-k``.
+    axes from the slowest in memory, such as ``m-batch-heads-k``. ``b=packed`` is one matrix in the
+    order of :func:`~spaces.workloads.packing.pack`, which C in rows goes with.
     """
     sums, output = _accumulator(element_type(dtype), accumulator), _output(dtype, out)
     counts = {"outer": outer, "batch": batch, "heads": heads}
     matrices = _Matrices.of({"m": m, "n": n, "k": k}, counts)
+    if b == PACKED:
+        matrices = matrices.with_packed(dtype, c)
     axes = matrices.axes
     fused = _epilogue(epilogue, axes["c"])
-    orders = {name: _order(name, text, axes[name]) for name, text in (("a", a), ("b", b), ("c", c))}
+    given = {"a": a, "b": "row" if matrices.packed else b, "c": c}
+    orders = {name: _order(name, text, axes[name]) for name, text in given.items()}
     parameters: dict[str, int | str] = {**matrices.extents, "dtype": dtype, "out": output}
     parameters |= {name: _order_text(order, axes[name]) for name, order in orders.items()}
+    parameters |= {"b": PACKED} if matrices.packed else {}
     parameters["epilogue"] = str(fused or "")
     if sums != element_type(dtype).accumulator:
         parameters["accumulator"] = sums
@@ -80,6 +87,7 @@ class _Matrices:
 
     extents: Mapping[str, int]
     several: tuple[str, ...]
+    packed: bool = False
 
     @staticmethod
     def of(sizes: dict[str, int], counts: dict[str, int]) -> _Matrices:
@@ -87,6 +95,17 @@ class _Matrices:
         extents = {name: _extent(name, value) for name, value in (sizes | counts).items()}
         several = tuple(name for name in counts if extents[name] > 1)
         return _Matrices({name: extents[name] for name in (*sizes, *several)}, several)
+
+    def with_packed(self, dtype: str, output: str) -> _Matrices:
+        """The same with a packed right matrix; :class:`InputError` where none can be."""
+        made = replace(self, packed=True)
+        if len(made.axes["b"]) > 2:
+            counts = " ".join(f"{name}={self.extents[name]}" for name in self.several)
+            raise InputError(f"b='packed' with {counts}; allowed: one right matrix")
+        if output not in ("row", "-".join(made.axes["c"])):
+            raise InputError(f"c={shown(output)} with b='packed'; allowed: row")
+        check_packed(dtype, (self.extents["n"], self.extents["k"]))
+        return made
 
     @property
     def loops(self) -> tuple[Axis, ...]:
@@ -100,13 +119,14 @@ class _Matrices:
         shared = tuple(name for name in self.several if name != "heads")
         return {
             "a": (*self.several, "m", "k"),
-            "b": (*shared, "k", "n"),
+            "b": ("n", "k") if self.packed and not shared else (*shared, "k", "n"),
             "c": (*self.several, "m", "n"),
         }
 
     def array(self, name: str, dtype: str, order: tuple[str, ...]) -> Operand:
         """A matrix, or a batch of them, with its axes from the slowest in memory to the fastest."""
-        return self._operand(name, dtype, self.axes[name.lower()], order)
+        made = self._operand(name, dtype, self.axes[name.lower()], order)
+        return replace(made, packed=self.packed and name == "B")
 
     def beside(self, epilogue: Epilogue | None, dtype: str) -> tuple[Operand, ...]:
         """List the operands that an epilogue reads, each with axes in the order in which it is
@@ -126,7 +146,7 @@ def _redundant(made: Contraction) -> str | None:
     """Say which axes of a ``matmul`` should be merged or replaced; None if only these axes describe
     the workload.
     """
-    extents, arrays = made.extents, (*made.inputs, *made.outputs)
+    extents, arrays = made.extents, (*made.indexed, *made.outputs)
     outer, batch, heads = (extents.get(name, 1) for name in ("outer", "batch", "heads"))
 
     def together(slow: str, fast: str) -> bool:
@@ -152,7 +172,7 @@ def _order(name: str, text: str, axes: tuple[str, ...]) -> tuple[str, ...]:
     """The axes of a matrix, or of a batch of them, from the slowest in memory to the fastest."""
     order = _named_orders(axes).get(text) or tuple(text.split("-"))
     if sorted(order) != sorted(axes) or order[-1] not in axes[-2:]:
-        allowed = ", ".join(ORDERS)
+        allowed = ", ".join((*ORDERS, PACKED) if name == "b" and len(axes) == 2 else ORDERS)
         if len(axes) > 2:
             allowed += f", or {', '.join(axes)} joined by '-', {' or '.join(axes[-2:])} last"
         raise InputError(f"layout {name}={shown(text)} is unknown; allowed: {allowed}")

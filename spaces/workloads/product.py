@@ -107,7 +107,8 @@ class Product:
 
     @property
     def right_runs_deep(self) -> bool:
-        """Tell whether the right operand is contiguous along the depth (else along columns)."""
+        """Tell whether the right operand is contiguous along the depth (else along columns, as
+        panels of a packed one are)."""
         return self.right.stride(self.column) != 1
 
     def run(self, operand: Array) -> int:
@@ -126,13 +127,13 @@ class Product:
     def reach(self, beyond: int) -> int:
         """Above the offset of any element of any array, ``beyond`` rows, columns or terms past the
         end included."""
-        layouts = [self.layout(o) for o in (*self.workload.inputs, *self.workload.outputs)]
+        layouts = [self.layout(o) for o in (*self.workload.indexed, *self.workload.outputs)]
         return max(layout.size + beyond * max(layout.strides) for layout in layouts)
 
     @property
     def numbered(self) -> tuple[Array, ...]:
         """The arrays that each product of a batch has parts of."""
-        return (*self.workload.inputs, *self.workload.outputs)
+        return (*self.workload.indexed, *self.workload.outputs)
 
     @property
     def is_fused(self) -> bool:
@@ -207,7 +208,7 @@ def why_no_product(workload: Contraction) -> str | None:
     if len(workload.factors) != 2 or len(workload.output.axes) < 2 or len(reductions) != 1:
         return "needs two factors, two axes of the output and one that is summed over"
     depth, own = reductions[0], [_alone(workload, operand) for operand in workload.factors]
-    if not all(own) or not any(_fastest(workload.output) in axes for axes in own):
+    if not all(own) or not any(_column(workload) in axes for axes in own):
         return "needs one factor along each of two axes of the output, its fastest one among them"
     for operand, axes in zip(workload.factors, own, strict=True):
         if depth not in operand.axes:
@@ -217,17 +218,21 @@ def why_no_product(workload: Contraction) -> str | None:
     return None
 
 
-def product_of(workload: Workload) -> Product | str:
-    """The oriented product that ``workload`` is, or why it is none, in words."""
+def product_of(workload: Workload, packed: bool = False) -> Product | str:
+    """The oriented product that ``workload`` is, or why it is none, in words; ``packed`` ones are
+    asked for by those that read them."""
     if not isinstance(workload, Contraction):
         return workload.obstacle if isinstance(workload, Computation) else "needs a product"
+    if not packed and any(operand.packed for operand in workload.factors):
+        return "reads no packed weights; needs matrices in rows or columns"
     return why_no_product(workload) or orient(workload)
 
 
 def orient(workload: Contraction) -> Product:
     """The product with columns along the output's fastest axis, and rows along the fastest of those
-    that only the other factor has."""
-    column = _fastest(workload.output)
+    that only the other factor has. One column of many rows is seen as one row of many columns,
+    which lie in the same places."""
+    column = _column(workload)
     (depth,) = (axis.name for axis in workload.axes if axis.reduction)
     left, right = workload.factors
     if column not in right.axes:
@@ -237,6 +242,18 @@ def orient(workload: Contraction) -> Product:
 
 def _fastest(operand: Operand) -> str:
     return operand.axes[operand.order[-1]]
+
+
+def _column(workload: Contraction) -> str:
+    """The output's axis that vectors run along: its fastest one, or the next one if that has one
+    element and both belong to one matrix."""
+    output = workload.output
+    fastest = _fastest(output)
+    before = output.axes[output.order[-2]]
+    own = [_alone(workload, operand) for operand in workload.factors]
+    alone = workload.extents[fastest] == 1 < workload.extents[before]
+    turns = alone and not any(operand.packed for operand in workload.factors)
+    return before if turns and any(axes[-1:] == (before,) for axes in own) else fastest
 
 
 def _alone(workload: Contraction, operand: Operand) -> tuple[str, ...]:

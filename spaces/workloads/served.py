@@ -21,7 +21,7 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.computation import PROGRAM, Computation
 from tilewright.spaces.workloads.contraction import Contraction
-from tilewright.spaces.workloads.matmul import OWN_NAMES, matmul
+from tilewright.spaces.workloads.matmul import OWN_NAMES, PACKED, matmul
 from tilewright.spaces.workloads.workload import Parameter, Workload
 
 
@@ -37,6 +37,8 @@ def workload_of(
     one, and else the program itself."""
     made = matmul_workload(program)
     if isinstance(made, str):
+        if packed := next((o.name for o in program.operands if o.packed), None):
+            raise InputError(f"{packed} is packed; allowed: one matrix of a product. {made}")
         return Computation(operator, tuple((parameters or {}).items()), program, made)
     return replace(made, program=program)
 
@@ -97,10 +99,22 @@ class _Matmul:
         batch = sorted(found.batch, key=lambda part: -places[self.written].coefficient(part.name))
         roles = {"batch": batch, "m": rows, "n": columns, "k": summed}
         self.loops = {name: loops(parts, places) for name, parts in roles.items()}
-        if len(self.loops["n"]) > 1 >= len(self.loops["m"]):
+        if self._is_turned():
             self.left, self.right = self.right, self.left
             self.loops |= {"m": self.loops["n"], "n": self.loops["m"]}
         self.axes = self._axes()
+
+    def _is_turned(self) -> bool:
+        """Tell whether the right matrix is to be A: heads are rows, and packed weights are B."""
+        packed = [read.name for read in (self.left, self.right) if self._packed(read)]
+        if len(packed) > 1:
+            raise InputError(f"{' and '.join(packed)} are packed; allowed: one")
+        if packed:
+            return packed == [self.left.name]
+        return len(self.loops["n"]) > 1 >= len(self.loops["m"])
+
+    def _packed(self, read: Read) -> bool:
+        return self.program.operand[read.name].packed
 
     def _roles(self) -> Roles:
         """The roles of the product's axes."""
@@ -132,7 +146,7 @@ class _Matmul:
             dtype=self._dtype(),
             out=self.output.dtype,
             a=self._order(self.left, NUMBERS, ("m", "k")),
-            b=self._order(self.right, ("outer", "batch"), ("k", "n")),
+            b=self._order_of_right(),
             c=self._order(self.written, NUMBERS, ("m", "n")),
             epilogue=self._epilogue(),
         )
@@ -187,6 +201,16 @@ class _Matmul:
         if dtypes[0] != dtypes[1]:
             raise InputError(f"multiplies {' by '.join(dtypes)}; needs one dtype")
         return dtypes[0]
+
+    def _order_of_right(self) -> str:
+        """Name the order of the right matrix, which may be packed with columns before the depth."""
+        if not self._packed(self.right):
+            return self._order(self.right, ("outer", "batch"), ("k", "n"))
+        n, k = self.axes["n"], self.axes["k"]
+        columns, depth = self.program.operand[self.right.name].strides
+        if n.strides.get(self.right, columns) != columns or k.strides[self.right] != depth:
+            raise InputError(f"the order of {self.right}; packed are [columns, depth]")
+        return PACKED
 
     def _order(self, read: Read, numbers: tuple[str, ...], matrix: tuple[str, str]) -> str:
         """Name the order of an array: matrices in row or in column order, one after the other, or

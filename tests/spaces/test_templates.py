@@ -15,6 +15,7 @@ WORKLOADS = [
     workload("matmul", m=3, n=65, k=70),
     workload("matmul", m=5, n=130, k=96, dtype="bfloat16", b="col"),
     workload("matmul", m=70, n=64, k=96, dtype="bfloat16", epilogue="gelu(x + bias[n])"),
+    workload("matmul", m=9, n=70, k=50, b="packed", epilogue="relu(x + bias[n])"),
     workload("bmm", batch=3, m=33, n=64, k=40, dtype="bfloat16"),
     workload("conv2d n=2 c=16 h=9 w=9 o=24 r=3 s=3 padding=1 dtype=bfloat16"),
     workload("conv2d n=1 c=40 h=9 w=9 o=24 r=3 s=3 padding=1 layout=NHWC"),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tilewright.spaces.operators import workload
     from tilewright.spaces.schedule import Schedule
     from tilewright.spaces.target import Target, detect_target
+    from tilewright.spaces.workloads.packing import pack, unpack
     from tilewright.spaces.workloads.workload import Workload
 
 __all__ = [
@@ -65,11 +66,13 @@ __all__ = [
     "explain",
     "extract",
     "operator",
+    "pack",
     "program",
     "query",
     "trials",
     "tune",
     "tune_suite",
+    "unpack",
     "workload",
 ]
 
@@ -98,11 +101,13 @@ _HOMES = {
     "explain": "tilewright.scheduler.torch.explanation",
     "extract": "tilewright.scheduler.extracting",
     "operator": "tilewright.spaces.named",
+    "pack": "tilewright.spaces.workloads.packing",
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",
     "trials": "tilewright.scheduler.data.frame",
     "tune": "tilewright.scheduler.tuning.tuner",
     "tune_suite": "tilewright.scheduler.suites.tune",
+    "unpack": "tilewright.spaces.workloads.packing",
     "workload": "tilewright.spaces.operators",
 }
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.layout import Strided, strided
+from tilewright.spaces.algebra.layout import Panels, Strided, strided
 from tilewright.spaces.cpu.blocked.blocking import Blocking
+from tilewright.spaces.cpu.tiles.steps import PAIR, stream
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.workloads.packing import PANEL, TERMS
 from tilewright.spaces.workloads.product import Product
 
 
@@ -28,20 +30,29 @@ class Ahead:
     packed: bool
 
     @property
+    def dtype(self) -> str:
+        """The dtype of its elements; words of packed weights are elements."""
+        return PAIR if self._terms > 1 else self.product.right.dtype
+
+    @property
     def c_type(self) -> str:
         """Spelling of an element in C."""
-        return C_TYPES[self.product.right.dtype]
+        return C_TYPES[self.dtype]
 
     @property
     def layout(self) -> Strided:
         """Where a tile's share keeps (run, element), a run being contiguous."""
+        if panels := self._panels:
+            runs = self.blocks.tile_columns // panels.width
+            return strided((runs, self._share_of_panel), (panels.panel, 1))
         apart = max(self._place.strides)
         return strided((ceil_div(self._runs, self._shares), self._length), (apart, 1))
 
     def start(self, term: Index, terms_left: str, column: Index) -> str:
         """C text: where the next block (or panel) begins, seen from one at (term, column) that
         has ``terms_left`` terms of depth after it."""
-        b, place = self.blocks, self._place
+        b = self.blocks
+        place = self._panels or self._place
         if not self.packed:
             return f"{place.emit(term, column + b.tile_columns)}"
         deeper = place.emit(term + b.block_depth, column)
@@ -51,8 +62,28 @@ class Ahead:
         """C text: how far from there the share of the tile at (row, column) begins, a row of the
         worker's chunk and a column of the block."""
         tile = f"{row} / {self.blocks.tile_rows}"
+        if panels := self._panels:
+            return f"{panels.emit(0, column)} + {tile} * {self._share_of_panel}"
         run = f"{tile} * {self._runs} / {self._shares}"
         return f"{self._place.emit(0, column)} + {run} * {self.layout.strides[0]}"
+
+    @property
+    def _panels(self) -> Panels | None:
+        """The layout of packed weights."""
+        found = stream(self.product, self.product.right, self._terms).layout
+        return found if isinstance(found, Panels) else None
+
+    @property
+    def _terms(self) -> int:
+        """Terms of a word of packed weights."""
+        right = self.product.right
+        return TERMS[right.dtype] if right.packed else 1
+
+    @property
+    def _share_of_panel(self) -> int:
+        """Words of each panel that a tile asks for."""
+        steps = self.blocks.block_depth // self._terms
+        return int(ceil_div(steps, self._shares) * PANEL)
 
     @property
     def _place(self) -> Strided:

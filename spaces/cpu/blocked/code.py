@@ -91,13 +91,13 @@ class ContractionCode:
                 unroll=1 if is_edge else int(self.values["unroll"]),
                 prefetch=0,
                 ahead=None if is_edge or not ahead else ahead.layout,
-                ahead_dtype=product.right.dtype,
+                ahead_dtype=ahead.dtype if ahead else product.right.dtype,
                 left=left.panel if left else memory.left.layout,
                 right=right.panel if right else memory.right.layout,
                 sums=memory.sums or product.layout(product.output),
                 left_dtype=memory.packed if left else memory.left.dtype,
                 right_dtype=memory.packed if right else memory.right.dtype,
-                right_is_padded=right is not None,
+                right_is_padded=right is not None or product.right.packed,
                 fetches_sums=not is_edge,
             )
 
@@ -176,13 +176,13 @@ class ContractionCode:
 
     def _right_part(self, start: Sequence[Index]) -> list[str]:
         """A block of the right operand: packed once, then met by all blocks of rows."""
-        b, memory = self.blocks, self.memory
+        b, memory, product = self.blocks, self.memory, self.product
         lines = [
             f"const long j = {start[0]}, k = {start[1]};",
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
             f"const long depth = tw_least({memory.steps} - k, {memory.block_steps});",
         ]
-        if memory.right.odd:
+        if memory.left.odd:
             lines.append(f"const long terms = tw_least({self.product.terms} - k * 2, depth * 2);")
         if memory.right_block:
             place = memory.right.layout.emit(DEPTH, COLUMN)
@@ -191,7 +191,8 @@ class ContractionCode:
         if memory.ahead:
             kind = f"const {memory.ahead.c_type} *"
             remaining = f"{memory.steps} - k - depth"
-            place = memory.ahead.start(DEPTH * memory.terms_a_step, remaining, COLUMN)
+            terms = 1 if product.right.packed else memory.terms_a_step
+            place = memory.ahead.start(DEPTH * terms, remaining, COLUMN)
             lines.append(f"{kind}next = ({kind})r + {place};")
         blocks = repeat(b.row_blocks) * spatial(b.block_rows)
         return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")

@@ -13,6 +13,7 @@ from tilewright.spaces.cpu.blocked.blocking import blocks_of
 from tilewright.spaces.cpu.blocked.rule_context import Context, TileContext
 from tilewright.spaces.cpu.traffic import rows_without_conflict
 from tilewright.spaces.template import Rule
+from tilewright.spaces.workloads.packing import PANEL
 
 ROWS_FOR_DOT = 16
 """Rows from which packing pairs is sure to pay."""
@@ -39,12 +40,17 @@ def layout_rules(context: Context) -> list[Rule]:
         Rule(
             "right_vectors",
             ("multiply", "pack_right"),
-            lambda c: c["pack_right"] | ((c["multiply"] == "fma") & (not product.right_runs_deep)),
+            lambda c: (
+                c["pack_right"]
+                | product.right.packed
+                | ((c["multiply"] == "fma") & (not product.right_runs_deep))
+            ),
             lambda c: (
                 f"{product.right.name} has no vectors along {product.column} in memory"
                 f"{' of pairs' if c['multiply'] == 'dot' else ''}, so it must be packed"
             ),
         ),
+        *_panel_rules(context),
         Rule(
             "left_pairs",
             ("multiply", "pack_left"),
@@ -54,6 +60,23 @@ def layout_rules(context: Context) -> list[Rule]:
                 "so it must be packed"
             ),
         ),
+    ]
+
+
+def _panel_rules(context: Context) -> list[Rule]:
+    """A tile begins with a panel of packed weights."""
+    if not context.product.right.packed:
+        return []
+    return [
+        Rule(
+            "panels",
+            ("tile_vectors",),
+            lambda c: c["tile_vectors"] * context.lanes % PANEL == 0,
+            lambda c: (
+                f"{c['tile_vectors']} vectors of {context.lanes} elements are no whole panels of "
+                f"{PANEL}, in which {context.product.right.name} is packed"
+            ),
+        )
     ]
 
 

@@ -143,7 +143,7 @@ class RightBlock:
             p, q = f"p + {source.layout.emit(k, j + v)}", f"q + {self.layout.emit(k, j + v)}"
             if not source.deep:
                 return [f"tw_store_{self.dtype}({q}, {source.load(p, f'left - {v}', k)});"]
-            stride, ld = source.layout.strides[1], self.width
+            stride, ld = source.strides[1], self.width
             sizes = f"left - {v}, {source.left(k)}"
             return [f"tw_transpose_{source.dtype}({p}, {stride}, {sizes}, {q}, {ld});"]
 

@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.abi import FLOAT
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.tiles.decisions import registers
+from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import Product
 
 
@@ -80,3 +81,10 @@ class Context(TileContext):
     """What all rules of plain products judge by."""
 
     product: Product
+
+    @property
+    def widest(self) -> int:
+        """Vectors in a row of the product, or in whole panels of packed weights."""
+        if not self.product.right.packed:
+            return super().widest
+        return round_up(self.product.columns, PANEL) // self.lanes

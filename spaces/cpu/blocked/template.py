@@ -18,6 +18,7 @@ from tilewright.spaces.cpu.prelude import prelude
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.thin.blocking import THIN_ROWS
 from tilewright.spaces.cpu.tiles.decisions import TILE_ROWS, TILE_VECTORS, unrolls
+from tilewright.spaces.cpu.tiles.panels import why_not_packed, why_not_thin
 from tilewright.spaces.cpu.vectors.simd import FLOATS
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
@@ -56,10 +57,12 @@ class BlockedTemplate(Template):
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
-        product = product_of(workload)
+        product = product_of(workload, packed=True)
         if isinstance(product, str):
             return product
-        if product.rows > THIN_ROWS:
+        if reason := why_not_packed(product, target):
+            return reason
+        if product.rows > THIN_ROWS or (product.right.packed and why_not_thin(product)):
             return None
         return (
             f"{product.rows} rows along {product.row} do not repay packed panels; "
@@ -86,8 +89,10 @@ class BlockedTemplate(Template):
         inputs = {operand.dtype for operand in self.product.workload.factors}
         pairs = cpu.bf16_dot and inputs == {"bfloat16"}
         workers = cpu.even_workers
+        ways = ("fma", "dot") if pairs else ("fma",)
+        packed = self.product.right.packed
         return (
-            Decision("multiply", ("fma", "dot") if pairs else ("fma",)),
+            Decision("multiply", ways[-1:] if packed else ways),
             Decision("tile_rows", TILE_ROWS),
             Decision("tile_vectors", TILE_VECTORS),
             Decision("row_workers", workers),
@@ -95,7 +100,7 @@ class BlockedTemplate(Template):
             *([Decision("batch_workers", workers)] if self.product.batch else []),
             Decision("order", ("columns_outer", "rows_outer")),
             Decision("pack_left", (False, True)),
-            Decision("pack_right", (False, True)),
+            Decision("pack_right", (False,) if packed else (False, True)),
             Decision("block_depth", depths),
             Decision("block_rows", _geometric(32, cpu.l2_bytes // (FLOAT * least_depth))),
             Decision("block_columns", _geometric(64, cpu.l3_bytes // (4 * 1024))),

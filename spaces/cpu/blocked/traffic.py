@@ -146,6 +146,8 @@ def _near_and_middle(
 
 def _apart(product: Product, operand: Operand) -> int:
     """Bytes from one run of an operand to the next."""
+    if operand.packed:
+        return LINE_BYTES
     return int(operand.element.bytes * max(product.layout(operand).strides))
 
 

@@ -107,7 +107,7 @@ class ThinCode:
             apart=right.apart,
             prefetch_columns=ahead * self.blocks.tile_columns * (not self.blocks_ahead),
             prefetches_far=True,
-            right_is_padded=False,
+            right_is_padded=self.product.right.packed,
             fetches_sums=False,
             excess=self._at.excess,
             **shared,

@@ -119,7 +119,7 @@ class ThinPlaces:
         packed, left = self.packed_left, self.left
         if packed is None:
             return []
-        stride = left.layout.strides[1]
+        stride = left.strides[1]
 
         def vector(indices: Sequence[Index]) -> list[str]:
             i, k = indices

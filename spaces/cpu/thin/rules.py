@@ -18,6 +18,7 @@ from tilewright.spaces.cpu.sharing import (
 from tilewright.spaces.cpu.thin.blocking import CHUNK_UNIT
 from tilewright.spaces.cpu.traffic import rows_without_conflict
 from tilewright.spaces.template import Rule
+from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import Product
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def thin_rules(template: Thin) -> tuple[Rule, ...]:
     """All rules of a thin template."""
     return (
         *_tile_rules(template),
-        *_prefetch_rules(template),
-        *([] if template.dots else _stream_rules(template)),
+        *([] if template.packed else _prefetch_rules(template)),
+        *([] if template.dots or template.packed else _stream_rules(template)),
         *_worker_rules(template),
         *_packing_rules(template),
         *(_distinct(template, d.name) for d in template.decisions if d.name in _EXTENT),
@@ -53,7 +54,7 @@ def _tile_reads(template: Thin) -> tuple[str, ...]:
 
 def _tile_rules(template: Thin) -> list[Rule]:
     target, reads = template.cpu, _tile_reads(template)
-    widest = round_up(template.product.columns, template.lanes)
+    widest = round_up(template.product.columns, PANEL if template.packed else template.lanes)
     tiles = _tiles(template, widest)
     most = max(int(template.chains(tile)) for tile in tiles)
     chains = min(LEAST_CHAINS if template.few else BUSY_CHAINS, most)
@@ -106,9 +107,11 @@ def _tiles(template: Thin, widest: int) -> list[dict[str, Any]]:
 
 
 def _stream_reuse(template: Thin) -> Rule:
-    """As few row tiles as leave room for two vectors a row: each reads the right operand again."""
+    """As few row tiles as leave room for two vectors a row, or for a panel: each reads the right
+    operand again."""
     thin = template.product
-    most = ceil_div(thin.rows, (template.cpu.vector_registers - 3) // 2)
+    vectors = max(2, PANEL // template.lanes) if template.packed else 2
+    most = ceil_div(thin.rows, (template.cpu.vector_registers - 3) // vectors)
     return Rule(
         "row_tiles",
         ("tile_rows",),

@@ -3,7 +3,8 @@
 Such a product moves the whole right operand through the core for a handful of FMAs an element,
 so it is bound by memory: nothing of the right operand is packed, and its bytes are read in the
 order in which they lie. ``ThinStream`` serves an operand contiguous along columns (lanes along
-columns), ``ThinDots`` one contiguous along the depth (lanes along the depth).
+columns), ``ThinDots`` one contiguous along the depth (lanes along the depth), ``ThinPacked`` one
+in packed panels (lanes along columns, which are read from their beginning to their end).
 """
 
 from __future__ import annotations
@@ -21,25 +22,32 @@ from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
 from tilewright.spaces.cpu.thin.rules import thin_rules
 from tilewright.spaces.cpu.thin.traffic import thin_quantities
+from tilewright.spaces.cpu.tiles.panels import why_not_packed, why_not_thin
 from tilewright.spaces.cpu.vectors.simd import FLOATS
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.workloads.contraction import Contraction
+from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import orient, product_of
 from tilewright.spaces.workloads.workload import Workload
 
 FEW_ROWS = 3
 """Rows up to which memory is all that counts: then a few rows of the right operand at a time are
 swept by whole, and prefetched by whole."""
+DEPTHS = tuple(2**i for i in range(10, 15))
+"""Terms of a block of what is contiguous along the depth."""
+UNBOUNDED = 2**30
+"""Columns of a block that has all of them."""
 
 
 class Thin(Template):
-    """What both templates share. ``dots`` tells them apart."""
+    """What the templates share. ``dots`` and ``packed`` tell them apart."""
 
     version: ClassVar[int] = 5
     dots: ClassVar[bool]
+    packed: ClassVar[bool] = False
 
     def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -67,11 +75,15 @@ class Thin(Template):
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
-        product = product_of(workload)
+        product = product_of(workload, packed=True)
         if isinstance(product, str):
             return product
         if product.rows > THIN_ROWS:
             return f"needs at most {THIN_ROWS} rows along {product.row}; there are {product.rows}"
+        if product.right.packed is not cls.packed:
+            return f"{product.right.name} is {'' if product.right.packed else 'not '}packed"
+        if cls.packed:
+            return why_not_packed(product, target) or why_not_thin(product)
         if product.right_runs_deep is not cls.dots:
             wanted = product.depth if cls.dots else product.column
             return f"needs {product.right.name} to be contiguous along {wanted}"
@@ -100,7 +112,7 @@ class Thin(Template):
             entry,
             dots=self.dots,
             terms=self.terms,
-            blocks_ahead=self.few,
+            blocks_ahead=self.few and not self.packed,
         )
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
@@ -164,6 +176,28 @@ class ThinStream(Thin):
         )
 
 
+class ThinPacked(ThinStream):
+    """Lanes along columns of packed weights: a few panels at a time, each read from its beginning
+    to its end."""
+
+    name: ClassVar[str] = "thin_packed"
+    version: ClassVar[int] = 1
+    packed: ClassVar[bool] = True
+
+    def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Columns need no blocks: nothing of them is used twice."""
+        return {**values, "block_columns": UNBOUNDED}
+
+    def _tile_decisions(self) -> tuple[Decision, ...]:
+        whole = (n for n in (1, 2, 3, 4, 6, 8) if n * self.lanes % PANEL == 0)
+        return (
+            Decision("tile_vectors", tuple(whole)),
+            Decision("block_depth", DEPTHS),
+            Decision("prefetch", (0, 1, 2)),
+            Decision("unroll", (1, 2, 4)),
+        )
+
+
 class ThinDots(Thin):
     """Lanes along the depth: a few columns at a time, each read from its beginning to its end."""
 
@@ -184,12 +218,12 @@ class ThinDots(Thin):
 
     def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Columns need no blocks: nothing of them is used twice."""
-        return {**values, "block_columns": 2**30}
+        return {**values, "block_columns": UNBOUNDED}
 
     def _tile_decisions(self) -> tuple[Decision, ...]:
         return (
             Decision("tile_columns", (1, 2, 3, 4, 5, 6, 8, 12, 16)),
-            Decision("block_depth", tuple(2**i for i in range(10, 15))),
+            Decision("block_depth", DEPTHS),
             Decision("prefetch", (0, 1, 2)),
             Decision("unroll", (1, 2)),
         )

@@ -56,8 +56,7 @@ def pointers(product: Product, left: Stream, right: Stream, number: Index = _FIR
     ``number`` of a batch has its part of them."""
     lines = []
     streams = {product.left.name: left, product.right.name: right}
-    workload = product.workload
-    for i, operand in enumerate((*workload.inputs, *workload.outputs)):
+    for i, operand in enumerate(product.numbered):
         stream = streams.get(operand.name)
         c_type = stream.c_type if stream else C_TYPES[operand.dtype]
         constant = "" if operand is product.output else "const "

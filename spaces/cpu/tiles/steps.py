@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.layout import Strided, strided
+from tilewright.spaces.algebra.layout import Panels, Strided, panels, strided
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.workloads.contraction import Operand
+from tilewright.spaces.workloads.packing import PANEL
 from tilewright.spaces.workloads.product import Product
 
 PAIR = "bfloat16x2"
@@ -43,12 +44,18 @@ class Stream:
     load. ``odd`` says that the last step has one term only, so that ``terms`` are what is counted.
     """
 
-    layout: Strided
+    layout: Strided | Panels
     dtype: str
     deep: bool
     """Whether it is contiguous along the depth."""
     apart: int
     odd: bool = False
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Those of the layout; packed panels have none."""
+        assert isinstance(self.layout, Strided)
+        return self.layout.strides
 
     @property
     def c_type(self) -> str:
@@ -76,7 +83,11 @@ class Stream:
 
 
 def stream(product: Product, operand: Operand, terms: int) -> Stream:
-    """``operand``, the left or the right one, in steps of ``terms`` (1 or 2) terms."""
+    """``operand``, the left or the right one, in steps of ``terms`` (1 or 2) terms; those of a
+    packed one are its words."""
+    if operand.packed:
+        words = panels(ceil_div(product.terms, terms), product.columns, PANEL)
+        return Stream(words, PAIR if terms > 1 else operand.dtype, False, apart=0)
     plain = product.layout(operand)
     rank = 1 if operand is product.left else 0
     deep = product.left_runs_deep if operand is product.left else product.right_runs_deep

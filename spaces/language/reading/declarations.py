@@ -32,6 +32,7 @@ class Declaration:
     order: tuple[int, ...] | None = None
     leading: int | None = None
     drawn: Entries | None = None
+    packed: bool = False
 
 
 def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Declaration:
@@ -52,6 +53,7 @@ def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Decl
 
 
 EXAMPLE = "x: float32[n, 64](order=(1, 0), leading=96), or t: int32[n](index < 8)"
+PACKED = "packed"
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,12 @@ class _Reader:
         return shape
 
     def properties(self, node: ast.Call) -> dict[str, Any]:
-        """``order``, ``leading`` and ``drawn`` as far as they are given."""
+        """``order``, ``leading``, ``drawn`` and ``packed`` as far as they are given."""
         found: dict[str, Any] = {}
+        if [name.id for name in node.args if isinstance(name, ast.Name)] == [PACKED]:
+            if node.keywords:
+                self._fail(node, "a packed array has no other order and no leading dimension")
+            return {PACKED: True}
         if len(node.args) > 1:
             self._fail(node.args[1], "values are drawn in one way")
         for argument in node.args:
@@ -97,7 +103,7 @@ class _Reader:
                 left=ast.Name(id="index" | "sorted" as kind), ops=[ast.Lt()], comparators=[below]
             ):
                 return Entries(self._extent(below), kind == "sorted")
-        self._fail(node, "unknown way to draw values; allowed: index < N, sorted < N")
+        self._fail(node, "unknown way to draw values; allowed: index < N, sorted < N, packed")
 
     def _order(self, node: ast.expr) -> tuple[int, ...]:
         match node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -16,6 +16,7 @@ from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.reading.declarations import Declaration
 from tilewright.spaces.language.residues import Range
 from tilewright.spaces.language.tree import Comparison, Expression, Read
+from tilewright.spaces.workloads.packing import check_packed
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class Arrays:
         dtype = known.dtype if known else element_type(self.dtype).name
         shape = known.shape if known and known.shape is not None else self._shape(name)
         drawn = known.drawn if known else None
-        return Operand(name, dtype, shape, *_layout(known, shape), drawn=drawn)
+        made = Operand(name, dtype, shape, *_layout(known, shape), drawn=drawn)
+        return _packed(known, made) if known and known.packed else made
 
     def _shape(self, name: str) -> tuple[int, ...]:
         """Infer a shape as far as the reads of an operand go."""
@@ -90,6 +92,8 @@ class Arrays:
             raise InputError(
                 f"output {stage.name!r} in tfloat32, a dtype of operands only; allowed: float32"
             )
+        if known and known.packed:
+            known.statement.fail(f"{stage.name!r} is written; only operands are packed")
         if known and known.shape not in (None, shape):
             known.statement.fail(f"{stage.name!r} is declared as {known.shape}; its axes: {shape}")
         return Output(stage.name, dtype, shape, *_layout(known, shape))
@@ -134,6 +138,15 @@ def entry_ranges(program: Program) -> dict[str, Range]:
     """The ranges of all arrays whose entries may be indices."""
     operands = {o.name: (0, o.drawn.below - 1) for o in program.operands if o.drawn}
     return operands | dict(places(program.stages, program.extent))
+
+
+def _packed(known: Declaration, operand: Operand) -> Operand:
+    """The operand in the packed order, if its dtype and shape have one."""
+    try:
+        check_packed(operand.dtype, operand.shape)
+    except InputError as error:
+        known.statement.fail(str(error))
+    return replace(operand, packed=True)
 
 
 def _layout(

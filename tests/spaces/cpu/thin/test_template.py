@@ -13,7 +13,8 @@ from tests.spaces.cpu.native import check_sampled, compile_kernels, complaint
 from tilewright.spaces.cpu.blocked.template import BlockedTemplate
 from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
 from tilewright.spaces.cpu.thin.template import Thin, ThinDots, ThinStream
-from tilewright.spaces.operators import workload
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import as_workload, workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
 from tilewright.spaces.testing.template import checked_quantities, silent_rules
@@ -109,6 +110,25 @@ def test_a_thin_template_serves_every_shape_that_the_blocked_one_refuses(m, b):
         assert isinstance(template, Thin)
         assert space_for(w, target).count() > 0
     assert "more than 16" in BlockedTemplate.refuses(w, target)
+
+
+@pytest.mark.parametrize(
+    ("order", "template"), [("[j, l]", "thin_dots"), ("[l, j]", "thin_stream")]
+)
+def test_a_row_times_a_matrix_has_the_kernels_of_few_rows(order, template, tmp_path):
+    axes = f"axes j=130, l=77\nw: float32{order}\n"
+    text = f"s[j] = sum[l](x[l] * w{order})\ny[j] = gelu(s[j] + b[j]) + r[j]"
+    space = space_for(as_workload(program(axes + text)), detect_cpu())
+    assert list(space.templates) == [template]
+    check_sampled(space, 4, 0, tmp_path)
+
+
+@pytest.mark.parametrize(("a", "template"), [("row", "thin_dots"), ("col", "thin_stream")])
+def test_a_matrix_of_one_column_is_seen_as_a_row(a, template, tmp_path):
+    w = workload("matmul", m=257, n=1, k=100, a=a, epilogue="relu(x + bias[m]) * scale[n]")
+    space = space_for(w, detect_cpu())
+    assert list(space.templates) == [template]
+    check_sampled(space, 4, 0, tmp_path)
 
 
 @pytest.mark.parametrize(("b", "a"), [("row", "row"), ("col", "col"), ("row", "col")])
