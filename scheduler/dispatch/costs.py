@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -69,8 +70,12 @@ def _recorded_sizes(
 
 def _sizes_of(workload: Workload, family: Family, profile: Profile) -> list[int]:
     """The size at which a workload is of the family; none if it is of another one."""
-    sizes = {each for each in workload.extents.values() if each <= profile.last}
-    return [size for size in sizes if family.at(size) == workload]
+    found = []
+    for size in {each for each in workload.extents.values() if each <= profile.last}:
+        with suppress(InputError):  # a size that only others have
+            if family.at(size) == workload:
+                found.append(size)
+    return found
 
 
 def _spread(count: int, most: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import combinations, groupby
@@ -40,8 +40,6 @@ FURTHER = 2
 SECONDS_EACH = 60.0
 GAIN = 1.02
 """How many times as fast as kernels torch must be to take a size, as in a competition."""
-
-OnSearch = Callable[[Sequence[int]], None]
 
 
 @dataclass(frozen=True)
@@ -87,12 +85,12 @@ def tuned_table(
     axis: str = "m",
     target: Target | str = Default.TARGET,
     seconds: float | None = None,
-    on_search: OnSearch = lambda sizes: None,
+    progress: bool = False,
 ) -> Table:
     """As :func:`dispatch_table`, where the kernels that it selects are tuned first.
 
     There are at most ``kernels + FURTHER`` searches, which share the ``seconds`` (by default
-    ``SECONDS_EACH`` for each kernel). ``on_search`` is told the sizes before they are tuned.
+    ``SECONDS_EACH`` for each kernel). With ``progress`` their course is shown.
     """
     from tilewright.scheduler.suites.suite import Member, Suite
     from tilewright.scheduler.suites.tune import tune_suite
@@ -107,9 +105,9 @@ def tuned_table(
             new = [kernel.size for kernel in table.kernels if kernel.schedule is None][:left]
             if not new:
                 return table
-            on_search(new)
-            members = tuple(Member(request.family.at(size)) for size in new)
-            tune_suite(Suite("dispatch", members), request.target, known, seconds=each * len(new))
+            suite = Suite("dispatch", tuple(Member(request.family.at(size)) for size in new))
+            share = each * len(new)
+            tune_suite(suite, request.target, known, seconds=share, progress=progress)
             left -= len(new)
         table = _made(request, known, of_records=True)
     if all(kernel.schedule is None for kernel in table.kernels):

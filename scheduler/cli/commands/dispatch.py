@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from tilewright.scheduler.cli.asked import (
+from tilewright.scheduler.cli.options import DatabaseName, Format, TargetName, Threads
+from tilewright.scheduler.cli.workload_arguments import (
     Operator,
     Parameters,
     ProgramFile,
     extents_of,
     program_text,
 )
-from tilewright.scheduler.cli.options import DatabaseName, Format, TargetName, Threads
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import detect_target
 from tilewright.spaces.validation.files import check_place, is_stream
@@ -80,8 +80,10 @@ def dispatch_command(
     from tilewright.scheduler.dispatch.python_text import save_python
 
     about = (described, profile, db, kernels, axis, machine)
-    told = _announce if format is Format.TABLE else _keep_quiet
-    table = tuned_table(*about, seconds, told) if tune else dispatch_table(*about)
+    if tune:
+        table = tuned_table(*about, seconds, progress=format is Format.TABLE)
+    else:
+        table = dispatch_table(*about)
     if out is not None:
         table.save(out)
     if python is not None:
@@ -120,13 +122,3 @@ def _described(
 
         return described(operator)
     return operator, parameters_of(words)
-
-
-def _announce(sizes: Sequence[int]) -> None:
-    from tilewright.scheduler.cli.output import put
-
-    put(f"tuning kernels of {', '.join(map(str, sizes))}")
-
-
-def _keep_quiet(sizes: Sequence[int]) -> None:
-    """Print nothing: standard output is for JSON."""

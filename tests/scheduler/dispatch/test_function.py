@@ -21,10 +21,10 @@ from tilewright import dispatch
 from tilewright.measure.database import Database
 from tilewright.scheduler.dispatch.costs import Torch, known_kernels
 from tilewright.scheduler.dispatch.family import family_of
-from tilewright.scheduler.dispatch.function import Dispatch
+from tilewright.scheduler.dispatch.function import Dispatch, _Plan
 from tilewright.scheduler.dispatch.making import Request, selected
 from tilewright.scheduler.dispatch.profile import as_profile
-from tilewright.scheduler.dispatch.table import Table
+from tilewright.scheduler.dispatch.table import Row, Table
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import detect_target
 
@@ -122,7 +122,24 @@ def test_torch_tensors_and_threads_that_call_at_once():
         )
 
     with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(agrees, [*range(1, LAST + 1)] * 3))
+        assert all(pool.map(agrees, [*range(1, LAST + 1, 4)] * 2))
+
+
+def test_pieces_that_a_gpu_cannot_load_where_they_lie_are_copied():
+    """Rows of ten bytes begin at a multiple of sixteen only eight by eight."""
+    rows = (Row(1, 3, 4), Row(4, 7, 4), Row(8, 40, 8))
+    half = replace(table("matmul n=8 k=5 dtype=float16"), rows=rows)
+    copied = {
+        size: [
+            (piece.first, ports is not None) for piece, ports in _Plan(half, size, "cuda")._pieces
+        ]
+        for size in (3, 16, 17, 20)
+    }
+    assert copied[3] == [(0, True)]  # there are fewer rows than the kernel has
+    assert copied[16] == [(0, False), (8, False)]
+    assert copied[17] == [(0, False), (8, False), (13, True)]
+    assert copied[20] == [(0, False), (8, False), (16, False)]
+    assert not any(ports for _, ports in _Plan(half, 17, "cpu")._pieces)
 
 
 def test_a_function_travels():
