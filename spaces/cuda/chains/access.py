@@ -11,6 +11,7 @@ from tilewright.spaces.derivation.chained.text import FormText
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.scopes import Integer, Leaf
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
@@ -31,8 +32,18 @@ template <class T, class I> TW_INLINE I tw_entry(T i, I below) {
 
 def key_number(chained: Chained) -> AxisValue | None:
     """The axis whose value is the number of a key; None if keys are parts of one."""
-    axis, key = AxisValue(chained.key.axis), chained.key.name
-    return axis if chained.indexing.form(axis) == Form(((key, 1),)) else None
+    return _number(chained, chained.key)
+
+
+def row_number(chained: Chained) -> AxisValue | None:
+    """The axis whose value is the number of a row; None if rows are of several."""
+    rows = [part for part in chained.rows if part.extent > 1]
+    return _number(chained, rows[0]) if len(rows) == 1 else None
+
+
+def _number(chained: Chained, part: Part) -> AxisValue | None:
+    axis = AxisValue(part.axis)
+    return axis if chained.indexing.form(axis) == Form(((part.name, 1),)) else None
 
 
 @dataclass(frozen=True)

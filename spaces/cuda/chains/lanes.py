@@ -24,6 +24,8 @@ REFERENCES = {"max": "tw_reference({}, -TW_INFINITY)", "min": "tw_reference({}, 
 EXTREMES = tuple(FINITE)
 ROWS = 2
 """Rows of a lane in each slice of sixteen."""
+APART = 8
+"""How far those are apart."""
 
 HELPERS = """\
 #define TW_INFINITY tw::bits_float(0x7f800000u)

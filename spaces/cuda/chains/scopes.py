@@ -89,7 +89,7 @@ class ThreadScope(Scope):
             return self.sums[node]
         if not self.holds(node) or self.leaf(node) is not None or node in self.names:
             return [(1.0, node)]
-        if self.integers(node) is not None:
+        if self.integers(node) is not None or self.is_distance(node):
             return [(1.0, node)]
         match node:
             case Negation(inner):
@@ -105,6 +105,15 @@ class ThreadScope(Scope):
             case Binary("/", left, right) if (c := constant(right)) is not None and c:
                 return _times(1 / c, self.scaled_terms(left))
         return [(1.0, node)]
+
+    def is_distance(self, node: Expression) -> bool:
+        """Whether an expression is a sum or difference of whole numbers, axes or entries, which is
+        exact where a sum of their multiples is not."""
+        known = self._magnitudes
+        if not isinstance(node, Binary) or node.operator not in ("+", "-") or not known:
+            return False
+        given = all(read.name in known.program.operand for read in node.value_reads)
+        return given and known.is_integer(node)
 
     def apart(self, terms: Terms) -> tuple[Terms, Expression]:
         """The terms that this scope knows by itself, and the sum of all others."""
@@ -159,6 +168,10 @@ class RowScope(ThreadScope):
         self.declared.append(name)
         self.lines.append(f"{name}[{self.index}] = {value};")
         return f"{name}[{self.index}]"
+
+    def first(self, node: Expression) -> str:
+        """The C text of the entry of the first row."""
+        return self.text(node).replace(f"[{self.index}]", "[0]")
 
 
 def multiplied(exponent: Expression, scope: ThreadScope) -> Expression:

@@ -2,11 +2,12 @@
 
 Scores are exponents: their absolute error counts, not the error relative to them.
 
-Sums of multiples are multiply-adds, and what a number divides is multiplied by its reciprocal. What
-grows with the key's number is known where a tile begins, and one multiply-add further on. What a
-row adds to all scores of a tile, and what they are all a multiple by, are left to whoever reads
-them. A tanh takes two special functions; where all that a warp has are near zero, a polynomial and
-none, the shorter the nearer they are.
+Sums of multiples are multiply-adds, and what a number divides is multiplied by its reciprocal. A
+distance in whole numbers, such as ``j - i``, is the one of the tile's first key and a constant, an
+exact sum: what multiplies it multiplies nothing else, in one multiply-add. What a row adds to all
+scores of a tile, and what they are all a multiple by, are left to whoever reads them. A tanh takes
+two special functions; where all that a warp has are near zero, a polynomial and none, the shorter
+the nearer they are.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope, total
-from tilewright.spaces.derivation.algebra import ZERO, number, plus, times
-from tilewright.spaces.language.tree import Binary, Call, Expression, Read
+from tilewright.spaces.cuda.chains.lanes import APART
+from tilewright.spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope
+from tilewright.spaces.derivation.algebra import ZERO, constant, number, times
+from tilewright.spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Read
 from tilewright.spaces.numerics.polynomials import (
     TANH_NEAR,
     TANH_NEAR_END,
@@ -36,10 +38,13 @@ OF_ROW = Read("what its row adds", ())
 
 @dataclass
 class ScoreScope(ThreadScope):
-    """That of one key. ``tile`` knows the number of the first one of a tile, ``at`` before this;
+    """That of one key, whose number is the axis ``key``. ``tile`` knows the number of the first one
+    of a tile, ``at`` before this; ``row`` is the axis that is the number of a row, if there is one.
     ``odd`` is the polynomial that tanh is, if there is one."""
 
     tile: RowScope | None = None
+    key: AxisValue | None = None
+    row: AxisValue | None = None
     odd: tuple[float, ...] = ()
 
     def value(self, node: Expression) -> str:
@@ -48,8 +53,8 @@ class ScoreScope(ThreadScope):
             return exact
         if isinstance(node, Call) and node.function == "tanh":
             return self._tanh(node.arguments[0])
-        if self._slope(node) is not None:
-            return self._sum([(1.0, node)], ZERO)
+        if step := self._step(node):
+            return self._distance(node, step)
         terms = self.scaled_terms(node)
         return super().value(node) if terms == [(1.0, node)] else self._sum(*self.apart(terms))
 
@@ -58,52 +63,60 @@ class ScoreScope(ThreadScope):
         and what the latter is for each row ``h`` of a lane. All is the key's where it has no
         multiple that others could be divided by: that is the largest, so that none overflows."""
         own, rest = self.apart(self.scaled_terms(node))
-        slopes = {atom: slope for _, atom in own if (slope := self._slope(atom)) is not None}
-        plain = [(c, atom) for c, atom in own if atom not in slopes]
+        sloped = [term for term in own if self._sloped(term[1])]
+        plain = [term for term in own if term not in sloped]
         plain.sort(key=lambda term: -abs(term[0]))
         if not plain or not LEAST <= (scale := abs(plain[0][0])) <= 1 / LEAST:
             return self.text(node), [(1.0, OWN)], ""
         text = ("-" if plain[0][0] < 0 else "") + self.text(plain[0][1])
-        for c, atom in plain[1:]:
-            text = f"tw::fused({self.text(atom)}, {c / scale!r}f, {text})"
-        for c, atom in own:
-            if atom in slopes:
-                step = self.text(times(number(c / scale), slopes[atom]))
-                text = f"tw::fused({step}, (float)at, {text})"
-        added = plus(total((c, atom) for c, atom in own if atom in slopes), rest)
-        if added == ZERO:
+        for c, atom in (*plain[1:], *sloped):
+            text = self._added(c / scale, atom, text)
+        if rest == ZERO:
             return text, [(scale, OWN)], ""
-        assert self.tile
-        return text, [(scale, OWN), (1.0, OF_ROW)], self.tile.text(added)
+        return text, [(scale, OWN), (1.0, OF_ROW)], self.text(rest)
 
     def _sum(self, own: Terms, rest: Expression) -> str:
         """The terms that differ from key to key, onto all others."""
         text = "" if rest == ZERO else self.text(rest)
         for c, atom in own:
-            slope = self._slope(atom)
-            if slope is not None:
-                assert self.tile
-                begin = self.tile.text(times(number(c), atom))
-                text = begin if not text else f"({begin} + {text})"
-                text = f"tw::fused({self.text(times(number(c), slope))}, (float)at, {text})"
-            elif text:
-                known = self.text(atom)
-                text = f"{known} + {text}" if c == 1 else f"tw::fused({known}, {c!r}f, {text})"
+            if text and c == 1 and not self._sloped(atom):
+                text = f"{self.text(atom)} + {text}"
             else:
-                text = f"{self.text(atom)} * {c!r}f"
+                text = self._added(c, atom, text) if text else f"{self.text(atom)} * {c!r}f"
         return text
 
-    def _slope(self, node: Expression) -> Expression | None:
-        """By how much a product with a sum of keys' numbers grows from key to key; None if it is no
-        such product."""
+    def _added(self, c: float, atom: Expression, text: str) -> str:
+        """A multiple onto a C text, by one multiply-add."""
+        if sloped := self._sloped(atom):
+            slope, distance = sloped
+            by = self.text(times(number(c), slope))
+            return f"tw::fused({by}, {self.text(distance)}, {text})"
+        return f"tw::fused({self.text(atom)}, {c!r}f, {text})"
+
+    def _sloped(self, node: Expression) -> tuple[Expression, Expression] | None:
+        """What all keys multiply a distance by, and that; None if a product is not of these."""
         match node:
-            case Binary("*", left, right) if self.tile:
+            case Binary("*", left, right):
                 for factor, other in ((left, right), (right, left)):
-                    own, _ = self.apart(self.scaled_terms(other))
-                    known = len(own) == 1 and self.tile.leaf(own[0][1])
-                    if known and not self.holds(factor):
-                        return times(number(own[0][0]), factor)
+                    terms = self.scaled_terms(other)
+                    if len(terms) == 1 and self._step(terms[0][1]) and not self.holds(factor):
+                        return times(number(terms[0][0]), factor), terms[0][1]
         return None
+
+    def _step(self, node: Expression) -> int | None:
+        """By how much whole numbers grow from key to key; None if that is not the same
+        everywhere."""
+        return _coefficient(node, self.key) if self.key and self.is_distance(node) else None
+
+    def _distance(self, node: Expression, step: int) -> str:
+        """Whole numbers that grow so: the number of a tile's first key, and a constant. Rows whose
+        numbers are known to be apart are measured from the first, so that they share most sums."""
+        assert self.tile
+        along = _coefficient(node, self.row) if self.row else None
+        at = "at" if step == 1 else f"{step} * at"
+        if along is None:
+            return f"({self.tile.text(node)} + (float)({at}))"
+        return f"({self.tile.first(node)} + (float)({at} + {APART * along} * h))"
 
     def _tanh(self, argument: Expression) -> str:
         scale, atom = _multiple(self, argument)
@@ -135,6 +148,29 @@ def by_size(limits: Sequence[float], loops: Sequence[Sequence[str]]) -> list[str
     further = by_size(limits[1:], loops[1:])
     head = f"if (tw::any_lane(!({inside}))) {{"
     return [head, *indented(further), "} else {", *indented(loops[0]), "}"]
+
+
+def _coefficient(node: Expression, axis: AxisValue) -> int | None:
+    """What whole numbers have of an axis; None if they are no sum of a multiple of it."""
+    if node == axis or axis.name not in node.axes:
+        return int(node == axis)
+    match node:
+        case Negation(inner):
+            return _product(-1, _coefficient(inner, axis))
+        case Binary("+" | "-" as operator, left, right):
+            first, second = _coefficient(left, axis), _coefficient(right, axis)
+            if first is None or second is None:
+                return None
+            return first + second if operator == "+" else first - second
+        case Binary("*", left, right) if (c := constant(left)) is not None:
+            return _product(int(c), _coefficient(right, axis))
+        case Binary("*", left, right) if (c := constant(right)) is not None:
+            return _product(int(c), _coefficient(left, axis))
+    return None
+
+
+def _product(c: int, other: int | None) -> int | None:
+    return None if other is None else c * other
 
 
 def _multiple(scope: ThreadScope, node: Expression) -> tuple[float, Expression]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cuda.chains.access import key_number
+from tilewright.spaces.cuda.chains.access import key_number, row_number
 from tilewright.spaces.cuda.chains.corrections import Corrections
 from tilewright.spaces.cuda.chains.far import Shift
 from tilewright.spaces.cuda.chains.lanes import FINITE, REFERENCES, ROWS, over_rows, selected
@@ -100,7 +100,7 @@ class TileChain:
     def _values(self, node: Expression) -> list[str]:
         """Lines that put a value of each key in the place of its score."""
         place, body = self.chain.score("e"), list[str]()
-        number = key_number(self.chain.chained)
+        number, row = key_number(self.chain.chained), row_number(self.chain.chained)
 
         def known(node: Expression) -> str | None:
             return "(float)first" if node == number else None
@@ -109,7 +109,9 @@ class TileChain:
         loops = []
         for odd in (*(polynomial for _, polynomial in ODD), ()):
             body = []
-            scope = ScoreScope("x", self._leaf(None), body, self.new, tile=tile, odd=odd)
+            scope = ScoreScope(
+                "x", self._leaf(None), body, self.new, tile=tile, key=number, row=row, odd=odd
+            )
             own, self.sums[node], self.of_row = scope.parted(node)
             body.append(f"{place} = {own};")
             loops.append(self._elements(body))

@@ -104,6 +104,30 @@ def test_scores_of_any_size_have_weights_that_sum_to_one(emulator, template, tex
     assert complaints(emulator, work, made, given) == []
 
 
+SLOPED = (
+    "l: float32\nwhere j <= i + 30\np[b,h,i,j] = sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.25 + {}\n"
+    "y[b,h,i,e] = sum[j](softmax[j](p[b,h,i,j]) * v[b,h,j,e])\n"
+    "l[b,h,i] = logsumexp[j](p[b,h,i,j])\n-> y, l"
+)
+SLOPES = {
+    "of heads": "slope[h] * (j - i - 30)",
+    "downwards": "(i - j + 30) * slope[h] * -1",
+    "half a number": "(2 * j - 2 * i - 60) * 15000.5",
+}
+
+
+@pytest.mark.parametrize("template", CHAINED)
+@pytest.mark.parametrize("bias", SLOPES)
+def test_distances_are_taken_before_they_are_multiplied(emulator, template, bias):
+    """What multiplies a distance of zero adds nothing, however large it is."""
+    work = workload(SLOPED.format(SLOPES[bias]), **HEADS, dtype="bfloat16")
+    made = kernels(work, 4, 12, template)
+    assert len(made) > 2
+    slopes = ([0.5, 16376.0], [1e6, 3.0], [INF, 0.0])
+    given = [normal(work, 13, slope=np.array(slope)) for slope in slopes]
+    assert complaints(emulator, work, made, given) == []
+
+
 LENGTHS = "n: int32[b](index < 71)\nwhere j < n[b]"
 HIDING = {
     "lengths": LENGTHS,

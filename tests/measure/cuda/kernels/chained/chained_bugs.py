@@ -25,7 +25,7 @@ BUGS = {
         r"(tw_tanh_by_power\(x\d+) \*",
         r"\1 * 2.0f *",
     ),
-    "all keys of a tile are at its first": ("slopes", r"\(float\)at, ", "0.0f, "),
+    "all keys of a tile are at its first": ("slopes", r"\(float\)\(at", "(float)(0 * at"),
     "the correction is inverted": ("many", r"\((c\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
     "sums are not corrected": ("many", r"sums0\[f\]\[j\]\[e\] \*= factor0\[e / 2\];", ";"),
     "the factor of the other row": ("many", r"\*= factor0\[e / 2\]", "*= factor0[1 - e / 2]"),

@@ -74,7 +74,7 @@ BUGS = {
         r"tw_odd\(x0, ([\d.]+f, -[\de.-]+f)\)",
         r"tw_odd(x0, 0.5f * \1)",
     ),
-    "all keys of a tile are at its first": ("softcap", r"\(float\)at, ", "0.0f, "),
+    "all keys of a tile are at its first": ("softcap", r"\(float\)\(at", "(float)(0 * at"),
     "eight columns of another block": (
         "parts for a second kernel",
         r"eight \* 4 \+ ",
@@ -90,7 +90,6 @@ BUGS = {
         r"tw::await_launches\(\);",
         "",
     ),
-    "what its row adds to a score is left out": ("softcap", r"\(n1\[h\] - n3\[h\]\)", "(-n3[h])"),
     "an edge of the window is no edge": ("window", r"tile >= whole_first", "true"),
     "columns of another block of the cluster": (
         "parts for a cluster",
