@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import permutations
 from math import inf, nan, prod
 from typing import Any
 
@@ -38,7 +37,7 @@ from tilewright.spaces.derivation.rounding.reads import places_read
 from tilewright.spaces.derivation.rounding.rows import Places
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.program import Operand, Program, Stage
-from tilewright.spaces.language.tree import Binary, Call, Read
+from tilewright.spaces.language.tree import Call
 from tilewright.spaces.numerics.mode import Numerics
 
 Inputs = Mapping[str, np.ndarray]
@@ -230,21 +229,6 @@ def _is_weighed(program: Program, name: str) -> bool:
     )
 
 
-def _beside_axes(program: Program) -> set[str]:
-    """The operands that a stage multiplies by axes, as in ``slope[h] * (j - i)``. Kernels of
-    attention take such a product apart, so its error grows with the operand."""
-    pairs = (
-        pair
-        for stage in program.stages
-        for node in stage.body.walk()
-        if isinstance(node, Binary) and node.operator == "*"
-        for pair in permutations(node.children)
-    )
-    return {
-        one.name for one, other in pairs if isinstance(one, Read) and not other.reads and other.axes
-    }
-
-
 def _huge(program: Program, name: str) -> float:
     """How large an operand's values may be. Those of scores and moments are not huge, nor are
     factors of three: the product of two of these may be too large for float32, whatever the third
@@ -265,14 +249,11 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
     element, name = operand.element, operand.name
     if element.is_integer:
         return _whole_values(element)
-    if name in _beside_axes(program):
-        return [_as_ever, _equal, _tiny(element, 1e-30)]
     most, huge = largest(element), _huge(program, name)
-    outlier = min(1e4 if name in cancelling_operands(program) else 1e6, most / 4)
     special = name in _with_infinity(program)
     kinds: list[Kind] = [
         _as_ever,
-        lambda rows, generator: _one(rows, rows * 0 + outlier, generator),
+        lambda rows, generator: _one(rows, rows * 0 + min(1e6, most / 4), generator),
         _equal,
         *([_set(nan)] if special and has(element, nan) else []),
         _tiny(element, 1e-37 if huge else 1e-30),

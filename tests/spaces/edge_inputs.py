@@ -53,6 +53,17 @@ def _one(value: float) -> Fill:
     return fill
 
 
+def _first(value: float) -> Fill:
+    """Normal numbers but for the first of the last axis."""
+
+    def fill(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        found = _normal(generator, shape)
+        found[..., :1] = value
+        return found
+
+    return fill
+
+
 def _all_but_last(value: float) -> Fill:
     """Nothing but ``value`` until the last elements of the last axis."""
 
@@ -78,6 +89,7 @@ FILLS: Mapping[str, Fill] = {
     "equal": lambda generator, shape: np.full(shape, 0.1),
     "zeros": lambda generator, shape: np.zeros(shape),
     "one outlier": _one(1e6),
+    "an outlier first": _first(1e6),
     "one largest": _one(3.4e38),
     "one infinity": _one(INF),
     "one NaN": _one(NAN),

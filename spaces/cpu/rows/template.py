@@ -54,7 +54,7 @@ class RowsTemplate(Template):
     """Rows with at least one reduction, in float32 or float64."""
 
     name: ClassVar[str] = "rows"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

@@ -1,13 +1,14 @@
 """Means of elements that are near one of them: what is subtracted first, so that nothing cancels.
 
 A variance sums up squares of ``x - sum(x) / n``. Where the mean is large beside the spread, the
-error of a mean in the type computed in is not small beside ``x - mean``. Subtracting the first
-element ``p`` from all first leaves numbers as small as the spread (Chan, Golub and LeVeque,
+error of a mean in the type computed in is not small beside ``x - mean``. Subtracting one of the
+elements, ``p``, from all first leaves numbers as small as the spread (Chan, Golub and LeVeque,
 Algorithms for computing the sample variance, American Statistician 37, 1983):
 
     x - sum(x) / n = (x - p) - sum(x - p) / n        sum(x) = sum(x - p) + n p
 
-As ``p`` is one of n elements, it is at most sqrt(n) deviations from the mean.
+An element that is far from all others would take the digits of all differences: ``p`` is the median
+of the first, the middle and the last one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isclose, prod
 
+import numpy as np
+
 from tilewright.spaces.derivation.algebra import ONE
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.language.program import Program, Stage
@@ -24,15 +27,15 @@ from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,
-    Comparison,
     Expression,
+    Negation,
     Number,
     Read,
-    Select,
 )
 
 LARGEST = 1e30
-"""Greater elements, infinite ones and NaN are not subtracted: no other element overflows."""
+"""What is subtracted is no larger, so that no other element overflows, and no infinite one is
+subtracted from itself."""
 
 
 def shifted(program: Program) -> Program:
@@ -44,9 +47,9 @@ def shifted(program: Program) -> Program:
     for stage in program.stages:
         if stage.name in shift.used:
             about = shift.used[stage.name]
-            first = shift.first(stage)
-            total = Binary("*", Number(float(shift.count(stage))), first)
-            stages.append(replace(stage, name=about, body=Binary("-", shift.term(stage), first)))
+            near = shift.near(stage)
+            total = Binary("*", Number(float(shift.count(stage))), near)
+            stages.append(replace(stage, name=about, body=Binary("-", shift.term(stage), near)))
             whole = Binary("+", _own(stage, about), total)
             stages.append(replace(stage, reducer=None, over=(), body=whole))
         else:
@@ -85,13 +88,22 @@ class _Shift:
         """Say how many terms a sum has."""
         return prod(self.program.shape(stage.over))
 
-    def first(self, stage: Stage) -> Expression:
-        """The first term of a sum, or 0 where it cannot be subtracted."""
+    def near(self, stage: Stage) -> Expression:
+        """Write the term of a sum that is subtracted from all others."""
+        last = self.count(stage) - 1
+        first, middle, end = (self._at(stage, rank) for rank in (0, (last + 1) // 2, last))
+        lower, upper = Call("min", (first, middle)), Call("max", (first, middle))
+        median = Call("max", (lower, Call("min", (upper, end))))
+        limit = Number(LARGEST)
+        return Call("min", (Call("max", (median, Negation(limit))), limit))
+
+    def _at(self, stage: Stage, rank: int) -> Expression:
+        """The term of a sum that has so many before it."""
         term = self.term(stage)
         kept = {axis: AxisValue(axis) for axis in term.axes - set(stage.over)}
-        found = term.at(kept | dict.fromkeys(stage.over, Number(0.0)))
-        size = Call("abs", (found,))
-        return Select(Comparison("<", size, Number(LARGEST)), found, Number(0.0))
+        places = np.unravel_index(rank, self.program.shape(stage.over))
+        own = {a: Number(float(p)) for a, p in zip(stage.over, places, strict=True)}
+        return term.at({**kept, **own})
 
     def body(self, stage: Stage) -> Expression:
         """Write the terms of a sum with shifted terms and means."""
@@ -111,7 +123,7 @@ class _Shift:
     def _about(self, total: Stage, term: Expression, count: Expression) -> Expression:
         name = self.used.setdefault(total.name, self._unused(f"{total.name}_about"))
         mean = Binary("/", _own(total, name), count)
-        return Binary("-", Binary("-", term, self.first(total)), mean)
+        return Binary("-", Binary("-", term, self.near(total)), mean)
 
     def _unused(self, name: str) -> str:
         while name in self.program.stage or name in self.program.operand:

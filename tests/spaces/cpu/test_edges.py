@@ -59,6 +59,11 @@ KNOWN = {
     ),
     "rows of -inf": ("y[r] = logsumexp[c](x[r,c])", {"r": 6, "c": 700}, {"x": "rows of -inf"}),
     "rows of inf": ("y[r] = logsumexp[c](x[r,c])", {"r": 6, "c": 700}, {"x": "rows of inf"}),
+    "an outlier before all others": (
+        "y[r,c] = (x[r,c] - mean[c](x[r,c])) * rsqrt(var[c](x[r,c]) + 0.00001)",
+        {"r": 6, "c": 1000},
+        {"x": "an outlier first"},
+    ),
     "rows of the least number": (
         "y[r,c] = softmax[c](x[r,c])",
         {"r": 6, "c": 700},
@@ -74,6 +79,12 @@ KNOWN = {
         "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d])) * v[j,e])",
         {"i": 40, "j": 300, "d": 8, "e": 20},
         {"v": "one infinity", "k": "one NaN"},
+    ),
+    "distances with a large factor": (
+        "where j <= i + 260; p[i,j] = sum[d](q[i,d] * k[j,d]) * 0.3 + s[0] * (j - i - 260)\n"
+        "y[i,e] = sum[j](softmax[j](p[i,j]) * v[j,e])\nl[i] = logsumexp[j](p[i,j])\n-> y, l",
+        {"i": 40, "j": 300, "d": 8, "e": 20, "z": 1},
+        {"s": "one outlier"},
     ),
     "scores with a large factor": (
         "y[i,e] = sum[j](sigmoid(sum[d](q[i,d] * k[j,d]) * 3e6) * v[j,e])",

@@ -51,6 +51,15 @@ CASES = {
         ),
         {"passes": "online"},
     ),
+    "an outlier before all others": (
+        (
+            "y[r,c] = (x[r,c] - mean[c](x[r,c])) * rsqrt(var[c](x[r,c]) + 0.00001)",
+            {"r": 6, "c": 1000},
+            {"x": "an outlier first"},
+            0,
+        ),
+        {"template": "rows"},
+    ),
     "a product that overflows on the way": (
         (
             "x: float32[b,34]\ny[b,p] = prod[k](inside(x[b,p + k - 1], 1))",
