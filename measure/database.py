@@ -27,7 +27,6 @@ from tilewright.measure.tables.engine import (
     transaction,
     usable,
 )
-from tilewright.measure.tables.importing import take
 from tilewright.measure.tables.inserting import beat, insert, pieces
 from tilewright.measure.tables.opening import open_engine
 from tilewright.measure.tables.queries import (
@@ -178,6 +177,8 @@ class Database:
         (``measure.records.plausibility``), each kind of them once. :class:`InputError` for any
         other fault; what stands before it was imported, and may be imported again.
         """
+        from tilewright.measure.tables.importing import take  # with what reads many lines
+
         return take(self._writer, Path(path), report)
 
     # -- reading ---------------------------------------------------------------------------

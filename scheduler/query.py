@@ -15,7 +15,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,6 +89,8 @@ class Answer:
         return brief("\n  ".join(lines) + ">", width=500)
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         return f"<pre>{escape(repr(self))}</pre>"
 
     @property

@@ -13,6 +13,7 @@ from tilewright.measure.estimates import (
     latency,
     over_rival,
     pooled,
+    quantile,
     rival_samples,
     rival_seconds,
     rivals_info,
@@ -159,3 +160,10 @@ def test_several_threads_are_not_compared_with_those_of_a_library_on_a_busy_mach
 def test_no_samples_have_no_interval() -> None:
     assert latency(replace(measured(1, 1.0), samples=())) is None
     assert latency(replace(measured(1, 1.0), samples=(2.0, 3.0))) is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.025, 0.25, 0.5, 0.975, 1.0])
+@pytest.mark.parametrize("shape", [(1,), (2,), (7,), (3, 25), (4, 2, 6)])
+def test_quantiles_are_those_of_numpy(share: float, shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).random(shape)
+    np.testing.assert_array_equal(quantile(values, share), np.quantile(values, share, axis=-1))
