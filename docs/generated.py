@@ -30,6 +30,9 @@ def write(folder: Path) -> None:
 def functions() -> Iterator[str]:
     """The functions, casts and reducers of the language, with their bounds on errors."""
     from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS
+    from tilewright.spaces.language.reading.spelt import CONDITIONS
+    from tilewright.spaces.language.reading.spelt import FUNCTIONS as SPELT
+    from tilewright.spaces.language.tree import Read
 
     yield from ("# Functions and reducers", "")
     yield "Generated code computes functions in float32. The bound on its error is relative plus"
@@ -39,6 +42,10 @@ def functions() -> Iterator[str]:
         for f in FUNCTIONS.values()
     ]
     yield from table(("function", "arguments", "relative error", "absolute error"), rows)
+    yield from ("", "These are written with others as a program is read:", "")
+    x = Read("x", ())
+    spelt = {name: known.meaning(x) for name, known in {**SPELT, **CONDITIONS}.items()}
+    yield from table(("function", "stands for"), [(f"`{n}`", f"`{v}`") for n, v in spelt.items()])
     yield from ("", "## Reducers", "")
     yield "`reducer[axes](expression)` takes the values along some axes to one value."
     yield "`mean`, `var`, `softmax`, `log_softmax` and `logsumexp` are written with these."

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.functions import by_library, of_library
 from tilewright.spaces.numerics.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END
 
 _HEAD = """\
@@ -95,8 +96,15 @@ _BY_UNIT = {
 """Powers as the special function unit has them: a third of the instructions. A power of 2**y is off
 by 6e-8 * y of itself, which no result of 16 bits shows."""
 
+ALWAYS = tuple(_DEFINITIONS)
+"""The functions and casts with a text of their own, which kernels of any program define."""
+_DEFINITIONS |= {
+    f.name: f"TW_INLINE {by_library(f, 'float', f'tw_{f.name}', f'{f.library}f').rstrip()}"
+    for f in of_library()
+}
 FUNCTIONS = tuple(_DEFINITIONS)
-"""Names of all functions and casts there are."""
+"""Names of all functions and casts there are. Those of CUDA's library are its accurate ones: the
+error of ``sinf`` is 2 units in the last place at most, however large its argument is."""
 
 
 def prelude(functions: Iterable[str], by_unit: bool = False) -> str:

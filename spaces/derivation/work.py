@@ -11,6 +11,7 @@ from math import prod
 
 from tilewright.spaces.derivation.algebra import constant, factors
 from tilewright.spaces.derivation.domain import needed, points
+from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import (
     AxisValue,
@@ -24,7 +25,7 @@ from tilewright.spaces.language.tree import (
     Select,
 )
 
-PLAIN = frozenset({"abs", "floor", "max", "min", "relu", "bfloat16", "float16", "float32"})
+PLAIN = frozenset(name for name, function in FUNCTIONS.items() if function.plain)
 """Functions that processors have an instruction for; all others take several."""
 
 

@@ -23,6 +23,8 @@ from tilewright.spaces.language.evaluation import Elementwise
 from tilewright.spaces.language.meaning import Meaning
 from tilewright.spaces.language.reading.expressions import ExpressionReader, Names
 from tilewright.spaces.language.reading.source import Statement
+from tilewright.spaces.language.reading.spelt import CONDITIONS
+from tilewright.spaces.language.reading.spelt import FUNCTIONS as SPELT
 from tilewright.spaces.language.text import entry_text, expression_text
 from tilewright.spaces.language.tree import (
     AxisValue,
@@ -42,7 +44,7 @@ COMMA = ","
 """The separator of an operand's axes in an epilogue's text."""
 FUNCTIONS = tuple(functions.FUNCTIONS)
 """The functions that an epilogue may call."""
-_NAMES_TOO = ("log", "exp2", "floor")
+_NAMES_TOO = frozenset(FUNCTIONS[FUNCTIONS.index("log") :])
 """Functions that operands may be called like: some were, before epilogues knew these."""
 
 MAX_LENGTH = 1000
@@ -113,7 +115,8 @@ def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Epilogue:
     found = statement.expressions(0)
     if len(found) != 1:
         statement.fail(f"malformed; allowed: one expression, not {len(found)}")
-    reader = ExpressionReader(statement, _Names(dict.fromkeys(axes, 1), {}), (*FUNCTIONS, "select"))
+    called = (*FUNCTIONS, *SPELT, *CONDITIONS, "select")
+    reader = ExpressionReader(statement, _Names(dict.fromkeys(axes, 1), {}), called)
     value = reader.read(found[0])
     reader.refuse_reductions(found[0], value)
     _check(statement, value)

@@ -3,14 +3,15 @@ what it means, and how far generated code may be off.
 
 The meaning is in float64, by NumPy. Generated code computes the same in float32, see
 ``spaces.cpu.vectors.vector_math`` and ``spaces.cuda.scalar_math``, whose tests hold every function
-to its ``error``. NaN comes out wherever NaN goes in; at minus infinity ``gelu``, ``gelu_tanh`` and
-``silu`` give their limit, zero.
+to its ``error``. NaN comes out wherever NaN goes in, but ``pow(x, 0)`` and ``pow(1, y)`` are 1; at
+minus infinity ``gelu``, ``gelu_tanh`` and ``silu`` give their limit, zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import pi
 
 import numpy as np
 
@@ -23,8 +24,14 @@ class Function:
     """One callable name; ``reference`` maps ``arity`` float64 arrays to one.
 
     ``error`` is the (relative, absolute) bound on what float32 code may be off; the two add up.
-    Between the points ``turning`` and beyond them the function is monotone. ``quick``, if there is
-    one, takes less time than ``reference``, and is off by a thousandth of ``error`` at most.
+    Between the points ``turning`` and beyond them the function is monotone; with a ``period``, the
+    points come again after each. ``quick``, if there is one, takes less time than ``reference``,
+    and is off by a thousandth of ``error`` at most.
+
+    ``library`` names the function of C's library that computes the same in double; the one in
+    float has an f behind its name. Where it is given, no kind of code needs a text of its own.
+    Processors have an instruction for ``plain`` functions. ``whole`` ones give whole numbers of
+    whole numbers.
     """
 
     name: str
@@ -33,6 +40,10 @@ class Function:
     error: tuple[float, float] = (0.0, 0.0)
     turning: tuple[float, ...] = ()
     quick: Callable[..., np.ndarray] | None = None
+    period: float = 0.0
+    library: str = ""
+    plain: bool = False
+    whole: bool = False
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
@@ -63,6 +74,15 @@ def _silu(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(x, -800.0) * _sigmoid(x))
 
 
+def _in_float64(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """The function on whole numbers too, as float64: NumPy has no negative powers of integers."""
+
+    def converted(*arguments: np.ndarray) -> np.ndarray:
+        return function(*(np.asarray(each, np.float64) for each in arguments))
+
+    return converted
+
+
 def _rounded_to(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """Rounding to the values of a dtype. By way of float32, as kernels do."""
 
@@ -72,6 +92,13 @@ def _rounded_to(name: str) -> Callable[[np.ndarray], np.ndarray]:
     return rounded
 
 
+def _periodic(
+    name: str, reference: Callable[..., np.ndarray], turning: tuple[float, ...]
+) -> Function:
+    error = (4e-7, 2e-45)
+    return Function(name, 1, _in_float64(reference), error, turning, period=2 * pi, library=name)
+
+
 FUNCTIONS = {
     function.name: function
     for function in (
@@ -79,22 +106,46 @@ FUNCTIONS = {
         Function("tanh", 1, np.tanh, (4e-7, 2e-45)),
         Function("erf", 1, _erf, (4e-7, 2e-45)),
         Function("sigmoid", 1, _sigmoid, (4e-7, 2e-38)),
-        Function("relu", 1, lambda x: np.maximum(x, 0.0)),
+        Function("relu", 1, lambda x: np.maximum(x, 0.0), plain=True, whole=True),
         Function("gelu", 1, _gelu, (1.2e-7, 2.4e-7), (-0.7517915246935644,), tabulated_gelu),
         Function("gelu_tanh", 1, _gelu_tanh, (1.2e-7, 2.4e-7), (-0.7524614220710163,)),
         Function("silu", 1, _silu, (4e-7, 2e-36), (-1.2784645427610737,)),
-        Function("min", 2, np.minimum),
-        Function("max", 2, np.maximum),
+        Function("min", 2, np.minimum, plain=True, whole=True),
+        Function("max", 2, np.maximum, plain=True, whole=True),
         Function("sqrt", 1, np.sqrt, (6e-8, 0.0)),
         Function("rsqrt", 1, lambda x: 1.0 / np.sqrt(x), (3e-7, 0.0)),
-        Function("abs", 1, np.abs, turning=(0.0,)),
-        *(Function(name, 1, _rounded_to(name)) for name in ("bfloat16", "float16", "float32")),
+        Function("abs", 1, np.abs, turning=(0.0,), plain=True, whole=True),
+        *(
+            Function(name, 1, _rounded_to(name), plain=True)
+            for name in ("bfloat16", "float16", "float32")
+        ),
         Function("log", 1, np.log, (4e-7, 4e-7)),
         Function("exp2", 1, np.exp2, (3e-7, 2e-38)),
-        Function("floor", 1, np.floor),
+        Function("floor", 1, np.floor, plain=True, whole=True),
+        Function("round", 1, _in_float64(np.rint), library="rint", plain=True),
+        _periodic("sin", np.sin, (-pi / 2, pi / 2)),
+        _periodic("cos", np.cos, (0.0, pi)),
+        Function("pow", 2, _in_float64(np.power), (8e-7, 2e-38), library="pow"),
+        Function("log1p", 1, _in_float64(np.log1p), (4e-7, 2e-45), library="log1p"),
+        Function("expm1", 1, _in_float64(np.expm1), (4e-7, 2e-45), library="expm1"),
+        Function("atan", 1, _in_float64(np.arctan), (4e-7, 2e-45), library="atan"),
+        Function("atan2", 2, _in_float64(np.arctan2), (6e-7, 2e-38), library="atan2"),
+        Function("fmod", 2, _in_float64(np.fmod), library="fmod"),
     )
 }
 """All functions by name; a cast is the function that is called like the dtype."""
+
+
+def of_library() -> list[Function]:
+    """The functions that C's library has."""
+    return [function for function in FUNCTIONS.values() if function.library]
+
+
+def by_library(function: Function, kind: str, name: str, called: str) -> str:
+    """C text of ``name``, a function of numbers of a ``kind`` that calls C's library."""
+    names = ("x", "y")[: function.arity]
+    given = ", ".join(f"{kind} {each}" for each in names)
+    return f"{kind} {name}({given}) {{ return {called}({', '.join(names)}); }}\n"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from tilewright.spaces.dtypes import EXACT_WIDE
+from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
@@ -16,16 +17,16 @@ from tilewright.spaces.language.tree import (
     Select,
 )
 
-KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
+KEEPING = frozenset(name for name, function in FUNCTIONS.items() if function.whole)
 """Functions that give whole numbers of whole numbers."""
 
 
 def is_integer(expression: Expression, whole: Set[str], floors: bool = False) -> bool:
     """Tell whether an expression gives integers if the arrays ``whole`` hold them. With ``floors``,
-    the result of ``floor`` counts as an integer for any argument.
+    the result of ``floor`` or ``round`` counts as an integer for any argument.
     """
     match expression:
-        case Call("floor") if floors:
+        case Call("floor" | "round") if floors:
             return True
         case Number(value):
             return value.is_integer() and value <= EXACT_WIDE

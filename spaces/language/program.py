@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.spaces.language.tree import Comparison, Expression
+from tilewright.spaces.language.tree import Call, Comparison, Expression
 from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.array import Array
 
@@ -100,6 +100,12 @@ class Program:
     def bounding(self, stage: Stage) -> tuple[Comparison, ...]:
         """The conditions that bound a stage: each names an axis that it reduces over."""
         return tuple(c for c in self.conditions if not c.axes.isdisjoint(stage.over))
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """Names of the functions that stages call, casts included."""
+        nodes = (node for stage in self.stages for node in stage.body.walk())
+        return frozenset(node.function for node in nodes if isinstance(node, Call))
 
     @cached_property
     def digest(self) -> str:

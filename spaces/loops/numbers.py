@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.functions import by_library, of_library
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,18 @@ def written(number: str, whole: bool, name: str) -> str:
 
 
 def definitions(function: str, library: str, infinity: str) -> str:
-    """C definitions of all functions. ``function`` stands before each, ``library`` before names
-    of C's library, and ``infinity`` is an expression."""
+    """C definitions of all functions but those of :func:`library_definitions`. ``function`` stands
+    before each, ``library`` before names of C's library, and ``infinity`` is an expression."""
     text = _TEXT.replace("@FUNCTION@", function).replace("@INFINITY@", infinity)
     return text.replace("@LIBRARY@", library)
+
+
+def library_definitions(function: str, library: str) -> dict[str, str]:
+    """C definitions of the functions that C's library has, by their names."""
+    return {
+        f.name: f"{function} {by_library(f, 'double', f'tw_real_{f.name}', library + f.library)}"
+        for f in of_library()
+    }
 
 
 _TEXT = """\

@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.language.meaning import Operations
+from tilewright.spaces.numerics import singular
 from tilewright.spaces.numerics.numbers import Numbers
 
 SLACK = 2.0
@@ -88,7 +89,7 @@ class Rules(Operations[Interval]):
     def call(self, function: str, arguments: Sequence[Interval]) -> Interval:
         """A function of the ends, of the points between them at which it turns, and its error."""
         if len(arguments) == 2:
-            return self._extreme(function, *arguments)
+            return self._of_two(function, *arguments)
         (inner,) = arguments
         known, numbers = FUNCTIONS[function], self.numbers
         low = numbers.call(function, [inner.low])
@@ -97,12 +98,25 @@ class Rules(Operations[Interval]):
         ends = low, high
         low, high = numbers.least(*ends), numbers.greatest(*ends)
         for point in known.turning:
-            inside = (inner.low < point) & (inner.high > point)
+            inside = self._holds(inner, point, known.period)
             turn = numbers.call(function, [numbers.constant(point)])
             low = numbers.select(inside, numbers.least(low, turn), low)
             high = numbers.select(inside, numbers.greatest(high, turn), high)
-        relative, absolute = (SLACK * error for error in known.error)
-        interval = Interval(low, high, free)
+        return self._off(Interval(low, high, free), function)
+
+    def _holds(self, inner: Interval, point: float, period: float) -> Any:
+        """Tell whether an interval holds a point, or one whole periods from it."""
+        if not period:
+            return (inner.low < point) & (inner.high > point)
+        turns = [
+            self.numbers.call("floor", [(end - point) * (1.0 / period)])
+            for end in (inner.low, inner.high)
+        ]
+        return turns[0] < turns[1]
+
+    def _off(self, interval: Interval, function: str) -> Interval:
+        """What code may give whose result is off by a function's error."""
+        relative, absolute = (SLACK * error for error in FUNCTIONS[function].error)
         return self._widened(interval, relative, absolute) if relative else interval
 
     def comparison(self, operator: str, left: Interval, right: Interval) -> Interval:
@@ -187,6 +201,20 @@ class Rules(Operations[Interval]):
         low = self.numbers.call(function, [a.low, b.low])
         high = self.numbers.call(function, [a.high, b.high])
         return Interval(low, high, a.free | b.free)
+
+    def _of_two(self, function: str, a: Interval, b: Interval) -> Interval:
+        """A function of two: of all corners and of zero, where it has its extremes; anything where
+        it is singular."""
+        if function in ("max", "min"):
+            return self._extreme(function, a, b)
+        numbers = self.numbers
+        points = (a.low, a.high, singular.nearest_zero(numbers, a))
+        corners = [numbers.call(function, [x, y]) for x in points for y in (b.low, b.high)]
+        found = self._hull(corners, a, b)
+        free = found.free | singular.WHERE[function](numbers, a, b)
+        for corner in corners[1:]:
+            free = free | (_is_nan(corner) != _is_nan(corners[0]))
+        return self._off(Interval(found.low, found.high, free), function)
 
     def _hull(self, ends: Sequence[Any], a: Interval, b: Interval) -> Interval:
         low = high = ends[0]

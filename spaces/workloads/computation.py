@@ -14,7 +14,6 @@ import numpy as np
 from tilewright.spaces.derivation.work import Work, work
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Operand, Output, Program
-from tilewright.spaces.language.tree import Call
 from tilewright.spaces.workloads.workload import Parameter, Workload
 
 PROGRAM = "program"
@@ -110,8 +109,7 @@ class Computation(Workload):
     @cached_property
     def functions(self) -> Collection[str]:
         """The functions that any stage calls."""
-        nodes = (node for stage in self.program.stages for node in stage.body.walk())
-        return frozenset(node.function for node in nodes if isinstance(node, Call))
+        return self.program.functions
 
     @property
     def formula(self) -> str:

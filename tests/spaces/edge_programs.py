@@ -114,7 +114,8 @@ PAGED = (
     "* v[t[h,j // 8],j % 8,e])"
 )
 CALLS = ["relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "exp", "abs", "erf", "exp2",
-         "sqrt", "log", "floor", "bfloat16", "float16", "rsqrt"]  # fmt: skip
+         "sqrt", "log", "floor", "bfloat16", "float16", "rsqrt", "sin", "cos", "round", "log1p",
+         "expm1", "atan", "trunc", "sign"]  # fmt: skip
 LARGEST = ["large", "one largest", "mostly least", "rows of least", "least until the end"]
 SMALLER = sorted(set(FILLS) - set(LARGEST))
 """What values of attention are: weighted sums are divided by the sum of weights last, and those of

@@ -11,8 +11,9 @@ from typing import Any
 
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.functions import by_library, of_library
 
-MATHEMATICS = """\
+_TEXT = """\
 #ifndef __CUDA_ARCH__
 extern "C" {
 double ceil(double);
@@ -24,6 +25,7 @@ double floor(double);
 double log(double);
 double sqrt(double);
 double tanh(double);
+LIBRARY
 }
 #endif
 TW_INLINE double ex_infinity() { return exp(1000.0); }
@@ -49,6 +51,7 @@ TW_INLINE double ex_silu(double x) { return ex_max(x, -800.0) * ex_sigmoid(x); }
 TW_INLINE double ex_sqrt(double x) { return sqrt(x); }
 TW_INLINE double ex_rsqrt(double x) { return 1.0 / sqrt(x); }
 TW_INLINE double ex_abs(double x) { return x < 0.0 ? -x : x; }
+FUNCTIONS
 TW_INLINE double ex_bfloat16(double x) { return tw::to_float(tw::from_float<bf16>((float)x)); }
 TW_INLINE double ex_float16(double x) { return tw::to_float(tw::from_float<f16>((float)x)); }
 TW_INLINE double ex_float32(double x) { return (float)x; }
@@ -76,6 +79,15 @@ TW_INLINE Three ex_three(Three a, Three b) {
   return {a.first, b.first, ex_max(a.second, b.second), a.at, b.at};
 }
 """
+MATHEMATICS = _TEXT.replace(
+    "LIBRARY",
+    "\n".join(f"double {f.library}({', '.join(['double'] * f.arity)});" for f in of_library()),
+).replace(
+    "FUNCTIONS\n",
+    "".join(
+        f"TW_INLINE {by_library(f, 'double', f'ex_{f.name}', f.library)}" for f in of_library()
+    ),
+)
 """The functions of expressions in float64, by their names with ``ex_`` before; what whole numbers
 need; the first place of the greatest or least value, or of a NaN, where there is one (-1 is no
 place); and the three greatest values, with the places of two."""

@@ -11,7 +11,7 @@ from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import entry_function
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
 from tilewright.spaces.loops.nest import ElementAccess, NestCode
-from tilewright.spaces.loops.numbers import definitions
+from tilewright.spaces.loops.numbers import definitions, library_definitions
 from tilewright.spaces.loops.plan import Nest, Plan
 from tilewright.spaces.workloads.array import Array
 
@@ -33,15 +33,21 @@ ACCESS = ElementAccess(
     store=lambda kind, place, value: f"*({place}) = ({C_TYPES[kind]})({value});",
     infinity="__builtin_inf()",
 )
+_FUNCTION = "static inline __attribute__((unused))"
 HELPERS = f"""\
 #ifndef TW_LOOPS
 #define TW_LOOPS
 typedef long i64;
 typedef unsigned long u64;
-{definitions("static inline __attribute__((unused))", "__builtin_", ACCESS.infinity)}#endif
+{definitions(_FUNCTION, "__builtin_", ACCESS.infinity)}#endif
 """
 """C definitions that all kernels of a translation unit share: of the first, for whoever calls one
 as a part of another kernel has another prelude."""
+LIBRARY = {
+    name: f"#ifndef TW_LOOPS_{name}\n#define TW_LOOPS_{name}\n{text}#endif\n"
+    for name, text in library_definitions(_FUNCTION, "__builtin_").items()
+}
+"""The same of each function that C's library has, for kernels that call it."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,9 @@ class LoopsCode:
         """The helpers, a function for each nest, and the entry."""
         lines = [line for n, nest in enumerate(self.plan.nests) for line in self._function(n, nest)]
         passes = {self._name(n): self._workers(nest) for n, nest in enumerate(self.plan.nests)}
-        return HELPERS + "\n".join([*lines, *entry_function(self.entry, passes)]) + "\n"
+        called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.plan.program.functions))
+        lines += entry_function(self.entry, passes)
+        return HELPERS + "".join(called) + "\n".join(lines) + "\n"
 
     @property
     def workspace_bytes(self) -> int:

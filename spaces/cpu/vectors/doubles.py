@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from tilewright.spaces.cpu.isa import fma
 from tilewright.spaces.cpu.vectors import vector_math
+from tilewright.spaces.language.functions import of_library
 
 C_TYPES = {"float64": "double", "float32": "float"}
 
@@ -28,7 +29,7 @@ _OTHERS = {
         "tw_greater(tw_set(-40.0), x) * 1.5957691216057308 * (1.0 + 0.044715 * x * x))"
     ),
 }
-FUNCTIONS = frozenset((*_LIBRARY, *_SHARED, *_OTHERS))
+FUNCTIONS = frozenset((*_LIBRARY, *_SHARED, *_OTHERS, *(f.name for f in of_library())))
 """What a float64 kernel can call: no casts to less than float32."""
 
 
@@ -38,12 +39,13 @@ def prelude(isa: str, lanes: int) -> str:
     text += fma(isa, "float64")
     text += "".join(_ACCESS.replace("@D@", d).replace("@T@", t) for d, t in C_TYPES.items())
     text += "\n".join(vector_math.definitions(_SHARED)) + "\n"
-    text += "".join(map(_of_library, _LIBRARY))
+    text += "".join(map(_lanewise, _LIBRARY))
+    text += "".join(vector_math.by_library(f, "") for f in of_library())
     text += "".join(f"TW_INLINE vf tw_{n}(vf x) {{ return {v}; }}\n" for n, v in _OTHERS.items())
     return text.replace("@LANES@", str(lanes))
 
 
-def _of_library(name: str) -> str:
+def _lanewise(name: str) -> str:
     return f"""\
 TW_INLINE vf tw_{name}(vf x) {{
   vf r;

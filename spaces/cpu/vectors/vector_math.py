@@ -1,22 +1,24 @@
 """The functions of programs as C on vectors of float, for any compiler with ``vector_size``.
 
-Each is branch-free, so that a register tile goes through it at full vector width. Tests hold
-every function to its bound of :mod:`spaces.language.functions`. Code relies on ``-fno-math-errno``
-and ``-fno-trapping-math`` for speed, and on nothing of one architecture. Multiply-adds are calls of
-``tw_fma``; the bounds hold where it rounds twice as well.
+Each is branch-free, so that a register tile goes through it at full vector width; but those of
+arguments that :mod:`spaces.cpu.vectors.angles` leaves to C's library, and functions without a text
+of their own. Tests hold every function to its bound of :mod:`spaces.language.functions`. Code
+relies on ``-fno-math-errno`` and ``-fno-trapping-math`` for speed, and on nothing of one
+architecture. Multiply-adds are calls of ``tw_fma``; the bounds hold where it rounds twice as well.
 
-NaN comes out where NaN goes in. Three places fall short of IEEE: ``exp`` and ``exp2`` give zero
-where the result is below 2**-125.5, ``sigmoid`` and ``silu`` follow it, and signed zeros are not
-kept apart.
+NaN comes out where NaN goes in, but ``pow(x, 0)`` and ``pow(1, y)`` are 1. Three places fall short
+of IEEE: ``exp`` and ``exp2`` give zero where the result is below 2**-125.5, ``sigmoid`` and
+``silu`` follow it, and signed zeros are not kept apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from tilewright.spaces.cpu.vectors import angles
+from tilewright.spaces.cpu.vectors.definitions import Definition, lanewise
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.language.functions import FUNCTIONS
+from tilewright.spaces.language.functions import FUNCTIONS, Function
 from tilewright.spaces.numerics.polynomials import (
     ERF,
     EXP,
@@ -32,17 +34,9 @@ from tilewright.spaces.numerics.polynomials import (
 )
 
 
-@dataclass(frozen=True)
-class _Definition:
-    """C text of one function, and the functions it calls."""
-
-    text: str
-    calls: tuple[str, ...] = ()
-
-
-def _odd(name: str, bound: float, t: str, value: str) -> _Definition:
+def _odd(name: str, bound: float, t: str, value: str) -> Definition:
     """``a * value(t)`` of a = |x|, at most one, with the sign of x; one beyond ``bound``."""
-    return _Definition(
+    return Definition(
         f"""\
 TW_INLINE vf tw_{name}(vf x) {{
   vf a = tw_lesser(tw_set({bound}f), tw_abs(x));
@@ -54,8 +48,8 @@ TW_INLINE vf tw_{name}(vf x) {{
     )
 
 
-def _gelu(name: str, end: float, root: tuple[float, ...]) -> _Definition:
-    return _Definition(
+def _gelu(name: str, end: float, root: tuple[float, ...]) -> Definition:
+    return Definition(
         f"""\
 TW_INLINE vf tw_{name}(vf x) {{
   vf a = tw_bounded(tw_abs(x), {end}f);
@@ -67,36 +61,24 @@ TW_INLINE vf tw_{name}(vf x) {{
     )
 
 
-def _extreme(name: str, bare: str) -> _Definition:
-    return _Definition(
+def _extreme(name: str, bare: str) -> Definition:
+    return Definition(
         f"TW_INLINE vf tw_{name}(vf a, vf b) {{ return tw_select(b != b, b, tw_{bare}(b, a)); }}",
         (bare, "select"),
     )
 
 
-def _lanewise(signature: str, value: str) -> _Definition:
-    """A loop over the lanes, which compilers turn into one instruction: gcc as a loop, clang
-    once it is unrolled."""
-    return _Definition(
-        f"""\
-TW_INLINE vf tw_{signature} {{
-  vf r;
-  TW_UNROLL for (int i = 0; i < TW_LANES; i++) r[i] = {value};
-  return r;
-}}"""
-    )
-
-
-_DEFINITIONS = {
-    "select": _Definition(
+_KNOWN = {
+    **angles.DEFINITIONS,
+    "select": Definition(
         "TW_INLINE vf tw_select(vi mask, vf a, vf b) "
         "{ return (vf)((mask & (vi)a) | (~mask & (vi)b)); }"
     ),
     # Both give b if either is NaN.
-    "lesser": _lanewise("lesser(vf a, vf b)", "a[i] < b[i] ? a[i] : b[i]"),
-    "greater": _lanewise("greater(vf a, vf b)", "a[i] > b[i] ? a[i] : b[i]"),
+    "lesser": Definition(lanewise("lesser(vf a, vf b)", "a[i] < b[i] ? a[i] : b[i]")),
+    "greater": Definition(lanewise("greater(vf a, vf b)", "a[i] > b[i] ? a[i] : b[i]")),
     # min(a, end) of numbers that are not negative, which order as their bits do; not for NaN.
-    "bounded": _Definition(
+    "bounded": Definition(
         """\
 TW_INLINE vf tw_bounded(vf a, float end) {
   vi bits = (vi)a, last = (vi)tw_set(end), r;
@@ -106,13 +88,13 @@ TW_INLINE vf tw_bounded(vf a, float end) {
     ),
     "min": _extreme("min", "lesser"),
     "max": _extreme("max", "greater"),
-    "relu": _Definition("TW_INLINE vf tw_relu(vf x) { return (vf)((vi)x & ~(x < 0.0f)); }"),
-    "abs": _Definition("TW_INLINE vf tw_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }"),
-    "sqrt": _lanewise("sqrt(vf x)", "__builtin_sqrtf(x[i])"),
-    "rsqrt": _Definition("TW_INLINE vf tw_rsqrt(vf x) { return 1.0f / tw_sqrt(x); }", ("sqrt",)),
+    "relu": Definition("TW_INLINE vf tw_relu(vf x) { return (vf)((vi)x & ~(x < 0.0f)); }"),
+    "abs": Definition("TW_INLINE vf tw_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }"),
+    "sqrt": Definition(lanewise("sqrt(vf x)", "__builtin_sqrtf(x[i])")),
+    "rsqrt": Definition("TW_INLINE vf tw_rsqrt(vf x) { return 1.0f / tw_sqrt(x); }", ("sqrt",)),
     # x = n log(2) + f. Adding 1.5 * 2**23 rounds to the whole number n and leaves it in the low
     # bits. The result is 2 exp(f) * 2**(n-1), so that it overflows no sooner than it must.
-    "exp": _Definition(
+    "exp": Definition(
         f"""\
 TW_INLINE vf tw_exp(vf x) {{
   vf y = tw_lesser(tw_set(89.0f), tw_greater(tw_set(-87.5f), x));
@@ -125,7 +107,7 @@ TW_INLINE vf tw_exp(vf x) {{
 }}""",
         ("lesser", "greater"),
     ),
-    "exp2": _Definition(
+    "exp2": Definition(
         f"""\
 TW_INLINE vf tw_exp2(vf x) {{
   vf y = tw_lesser(tw_set(128.5f), tw_greater(tw_set(-126.0f), x));
@@ -137,7 +119,7 @@ TW_INLINE vf tw_exp2(vf x) {{
         ("lesser", "greater"),
     ),
     # x = 2**n (1 + f), where 0x3f3504f3 are the bits of sqrt(1/2); subnormal numbers are scaled.
-    "log": _Definition(
+    "log": Definition(
         f"""\
 TW_INLINE vf tw_log(vf x) {{
   vi small = x < 0x1p-126f;
@@ -153,11 +135,36 @@ TW_INLINE vf tw_log(vf x) {{
 }}""",
         ("select",),
     ),
-    "floor": _lanewise("floor(vf x)", "__builtin_floorf(x[i])"),
-    "sigmoid": _Definition(
+    "log1p": Definition(
+        """\
+TW_INLINE vf tw_log1p(vf x) {
+  vf u = x + 1.0f, y = tw_log(u);
+  vi edge = (u == 0.0f) | (u == __builtin_inff());
+  return tw_select(edge, y, y + (x - (u - 1.0f)) / u);
+}""",
+        ("log", "select"),
+    ),
+    # As exp, with exp(f) - 1 in the place of exp(f).
+    "expm1": Definition(
+        f"""\
+TW_INLINE vf tw_expm1(vf x) {{
+  vf y = tw_lesser(tw_set(89.0f), tw_greater(tw_set(-87.5f), x));
+  vf shifted = tw_fma(y, tw_set(1.44269504f), tw_set(12582912.0f));
+  vf n = shifted - 12582912.0f;
+  vf f = tw_fma(n, tw_set(-0.693359375f), y);
+  f = tw_fma(n, tw_set(2.12194440e-4f), f);
+  vf p = tw_fma(f * f, {fused_horner(EXP[2:], "f")}, f);
+  vf half = (vf)(((vu)shifted << 23) + 0x3f000000u);
+  return 2.0f * tw_fma(p, half, half - 0.5f);
+}}""",
+        ("lesser", "greater"),
+    ),
+    "round": Definition(lanewise("round(vf x)", "__builtin_rintf(x[i])")),
+    "floor": Definition(lanewise("floor(vf x)", "__builtin_floorf(x[i])")),
+    "sigmoid": Definition(
         "TW_INLINE vf tw_sigmoid(vf x) { return 1.0f / (1.0f + tw_exp(-x)); }", ("exp",)
     ),
-    "silu": _Definition(
+    "silu": Definition(
         """\
 TW_INLINE vf tw_silu(vf x) {
   vf y = tw_greater(tw_set(-100.0f), x);
@@ -171,9 +178,9 @@ TW_INLINE vf tw_silu(vf x) {
     ),
     "gelu": _gelu("gelu", GELU_END, GELU),
     "gelu_tanh": _gelu("gelu_tanh", GELU_TANH_END, GELU_TANH),
-    "float32": _Definition("TW_INLINE vf tw_float32(vf x) { return x; }"),
+    "float32": Definition("TW_INLINE vf tw_float32(vf x) { return x; }"),
     # To nearest, ties to even, on the upper half of the bits; NaN stays NaN.
-    "bfloat16": _Definition(
+    "bfloat16": Definition(
         """\
 TW_INLINE vf tw_bfloat16(vf x) {
   vu bits = (vu)x;
@@ -184,7 +191,7 @@ TW_INLINE vf tw_bfloat16(vf x) {
     ),
     # Three ranges: subnormal halves are multiples of 2**-24, which are the floats' own spacing
     # just above 1/2; normal ones lose 13 bits; from 65520 on all is infinite.
-    "float16": _Definition(
+    "float16": Definition(
         """\
 TW_INLINE vf tw_float16(vf x) {
   vu bits = (vu)x;
@@ -198,6 +205,15 @@ TW_INLINE vf tw_float16(vf x) {
         ("select", "abs"),
     ),
 }
+
+
+def by_library(function: Function, suffix: str = "f") -> str:
+    """C text of a function as calls of C's library, a lane at a time; of its variant with a
+    ``suffix``."""
+    names = ("x", "y")[: function.arity]
+    given = ", ".join(f"vf {name}" for name in names)
+    lanes = ", ".join(f"{name}[i]" for name in names)
+    return lanewise(f"{function.name}({given})", f"__builtin_{function.library}{suffix}({lanes})")
 
 
 def prelude(functions: Iterable[str], lanes: int, given: Mapping[str, str] | None = None) -> str:
@@ -236,11 +252,16 @@ def definitions(names: Iterable[str], given: Mapping[str, str] | None = None) ->
     needed: dict[str, None] = {}
     for name in names:
         _require(name, needed)
-    return [(given or {}).get(name, _DEFINITIONS[name].text) for name in needed]
+    return [(given or {}).get(name, _definition(name).text) for name in needed]
+
+
+def _definition(name: str) -> Definition:
+    """The text of a function's own, or else calls of C's library."""
+    return _KNOWN.get(name) or Definition(by_library(FUNCTIONS[name]))
 
 
 def _require(name: str, needed: dict[str, None]) -> None:
     """Adds ``name`` after the functions it calls."""
-    for other in _DEFINITIONS[name].calls:
+    for other in _definition(name).calls:
         _require(other, needed)
     needed.setdefault(name)

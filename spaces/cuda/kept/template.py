@@ -63,7 +63,7 @@ class CudaKept(Template):
         given = arguments(self.workload.inputs, self.workload.outputs)
         sizes = KeptSizes(self.view, schedule.values)
         return KeptCode(sizes, given, self.entry(schedule)).kernel(
-            scalar_math.prelude(scalar_math.FUNCTIONS) + helpers("float")
+            scalar_math.prelude({*scalar_math.ALWAYS, *self.workload.functions}) + helpers("float")
         )
 
     def _decisions(self) -> tuple[Decision, ...]:

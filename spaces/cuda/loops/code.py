@@ -15,13 +15,14 @@ from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES, parameters
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
 from tilewright.spaces.loops.nest import TYPES, ElementAccess, NestCode
-from tilewright.spaces.loops.numbers import FORMATS, definitions
+from tilewright.spaces.loops.numbers import FORMATS, definitions, library_definitions
 from tilewright.spaces.loops.plan import ELEMENT, Nest, Plan
 
 MOST_BLOCKS = 1 << 16
 """Blocks of a launch: where there are more elements, threads take several."""
 INFINITY = "((double)tw::bits_float(0x7f800000u))"
 PRELUDE = definitions("TW_INLINE", "", INFINITY)
+LIBRARY = library_definitions("TW_INLINE", "")
 
 
 def _load(kind: str, place: str) -> str:
@@ -57,7 +58,8 @@ class LoopsCode:
         launches = tuple(self._launch(number, nest) for number, nest in nests)
         size = self.plan.workspace_bytes
         call = Call(self.entry, self.arguments, size, launches=launches)
-        return Kernel(Source("cuda", PRELUDE, text + "\n"), call)
+        called = (LIBRARY[name] for name in sorted(LIBRARY.keys() & self.plan.program.functions))
+        return Kernel(Source("cuda", PRELUDE + "".join(called), text + "\n"), call)
 
     def _name(self, number: int) -> str:
         return f"{self.entry}_nest{number}"

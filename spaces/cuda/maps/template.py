@@ -69,7 +69,7 @@ class CudaMap(Template):
         context = MapContext(self.plane, given, schedule.values)
         view = self.plane.view
         return MapCode(context, self.entry(schedule)).kernel(
-            scalar_math.prelude(scalar_math.FUNCTIONS)
+            scalar_math.prelude({*scalar_math.ALWAYS, *self.workload.functions})
             + helpers("float")
             + wide.helpers(magnitudes(view.program), view.values)
         )

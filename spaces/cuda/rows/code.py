@@ -50,7 +50,7 @@ class RowsCode:
             shared_bytes=self.shared_bytes,
         )
         short = all(output.element.bytes <= 2 for output in program.outputs)
-        functions = scalar_math.prelude(scalar_math.FUNCTIONS, by_unit=short)
+        functions = scalar_math.prelude({*scalar_math.ALWAYS, *program.functions}, short)
         entry = ENTRY if self.context.rows.gathers else ""
         prelude = functions + helpers(self.context.real) + entry
         given = arguments(program.operands, program.outputs)

@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language.affine import affine
 from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS
-from tilewright.spaces.language.reading import spelling
+from tilewright.spaces.language.reading import spelling, spelt
 from tilewright.spaces.language.reading.reductions import SUGAR
 from tilewright.spaces.language.reading.source import NAME, NAMES, RESERVED, Statement
 from tilewright.spaces.language.tree import (
@@ -34,7 +34,7 @@ MAX_JOINED = 8
 """How often ``and``, ``or`` and ``not`` stand in the condition of a ``select``."""
 MAX_TABLES = 8
 """Tables that an index is read from, one by an entry of the other."""
-CALLED = (*FUNCTIONS, "select", "inside", "size")
+CALLED = (*FUNCTIONS, *spelt.FUNCTIONS, *spelt.CONDITIONS, "select", "inside", "size")
 """Names that are called like functions."""
 MOST_SHOWN = 40
 """Characters of an expression that a message repeats."""
@@ -151,7 +151,11 @@ class ExpressionReader:
                 sides = [self.read(side, depth + 1) for side in (node.left, *node.comparators)]
                 pairs = zip(operators, sides, sides[1:], strict=False)
                 return [Comparison(_COMPARISONS[type(o)], left, right) for o, left, right in pairs]
-        near = "allowed: < <= > >= == != between expressions, and 'and'"
+            case ast.Call(func=ast.Name(id=name), args=[_], keywords=[]) if (
+                name in spelt.CONDITIONS and name in self._called
+            ):
+                return [self._spelt(node, name, spelt.CONDITIONS[name], depth)]
+        near = "allowed: < <= > >= == != between expressions, isnan(x), and 'and'"
         if isinstance(node, ast.BoolOp):
             near = spelling.EITHER
         self._fail(node, f"{self._source(node)} is no condition; {near}")
@@ -190,7 +194,7 @@ class ExpressionReader:
             self._fail(node, problem)
         return Read(name, tuple(indices))
 
-    def _call(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Expression:
+    def _call(self, node: ast.Call, name: str, arguments: list[ast.expr], depth: int) -> Expression:
         special = {"select": (3, self._select), "inside": (2, self._inside)}
         if name not in self._called:
             if self._is_reducer(name) and len(arguments) == 1:
@@ -200,14 +204,28 @@ class ExpressionReader:
             self._fail(node, f"unknown function {name!r}; {near}")
         if name == "size":
             return self._size(node, arguments)
-        arity = special[name][0] if name in special else FUNCTIONS[name].arity
+        if name in spelt.CONDITIONS:
+            problem = f"{name}(...) is a condition of select or where, nothing else"
+            self._fail(node, f"{problem}; write select({self._text(node)}, 1, 0)")
+        arity = FUNCTIONS[name].arity if name in FUNCTIONS else special.get(name, (1,))[0]
         if len(arguments) != arity:
             axes = self._is_reducer(name) and len(arguments) == 1
             near = f", or {self._reduced(name, arguments[0])}" if axes else ""
             self._fail(node, f"{name} with {len(arguments)} arguments; allowed: {arity}{near}")
         if name in special:
             return special[name][1](arguments, depth)
-        return Call(name, tuple(self.read(argument, depth + 1) for argument in arguments))
+        if name in spelt.FUNCTIONS:
+            return self._spelt(node, name, spelt.FUNCTIONS[name], depth)
+        found = tuple(self.read(argument, depth + 1) for argument in arguments)
+        return (spelt.power(found) if name == "pow" else None) or Call(name, found)
+
+    def _spelt(self, node: ast.Call, name: str, known: spelt.Spelt, depth: int) -> Any:
+        """What a call of one argument is spelt by."""
+        argument = self.read(node.args[0], depth + 1)
+        if known.repeats and not spelt.repeatable(argument):
+            problem = f"the argument of {name} has more than {spelt.MAX_REPEATED} parts"
+            self._fail(node, f"{problem}; allowed: a stage of its own")
+        return known.meaning(argument)
 
     def _select(self, arguments: list[ast.expr], depth: int) -> Expression:
         condition, *values = arguments

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
+from itertools import accumulate
 
 Source = Callable[[ast.expr], str]
 """The text of a node."""
 
 _READ = "its values are an operand's, such as s[i]"
 FUNCTIONS = {
-    **dict.fromkeys(("sin", "cos", "tan", "atan", "asin", "acos", "rand", "randn"), _READ),
-    **dict.fromkeys(("pow", "power"), "write x * x, or exp(n * log(x))"),
+    **dict.fromkeys(("asin", "acos", "rand", "randn"), _READ),
+    **dict.fromkeys(("power", "powf"), "write pow(x, n)"),
     **dict.fromkeys(("clamp", "clip"), "write min(max(x, a), b)"),
     **dict.fromkeys(("where", "iif", "cond"), "write select(x > 0, a, b)"),
     **dict.fromkeys(("fabs", "absolute"), "write abs(x)"),
     **dict.fromkeys(("float", "float64", "double"), "write float32(x), or a line y: float64"),
     **dict.fromkeys(("int", "int8", "int32", "long"), "write a line y: int32, which rounds y"),
     **dict.fromkeys(("swish", "SiLU"), "write silu(x)"),
-    "round": "write floor(x + 0.5)",
-    "ceil": "write -floor(-x)",
-    "trunc": "write select(x < 0, -floor(-x), floor(x))",
+    **dict.fromkeys(("rint", "nearbyint"), "write round(x)"),
     "frac": "write x - floor(x)",
-    "square": "write x * x",
     "cbrt": "write exp(log(x) / 3)",
-    "reciprocal": "write 1 / x",
-    "sign": "write select(x > 0, 1, select(x < 0, -1, 0))",
-    "log2": "write 1.4426950408889634 * log(x)",
-    "log10": "write 0.4342944819032518 * log(x)",
-    "log1p": "write log(1 + x)",
-    "expm1": "write exp(x) - 1",
-    "softplus": "write max(x, 0) + log(1 + exp(-abs(x)))",
+    "softplus": "write max(x, 0) + log1p(exp(-abs(x)))",
     "leaky_relu": "write select(x > 0, x, 0.01 * x)",
-    "elu": "write select(x > 0, x, exp(x) - 1)",
+    "elu": "write select(x > 0, x, expm1(x))",
     "half": "write float16(x)",
     "len": "write size(i)",
     "einsum": "write sum[k](a[i, k] * b[k, j])",
@@ -75,19 +67,29 @@ EITHER = "write select(a or b, 1, 0) > 0 for a or b"
 RECURRENCE = (
     "a stage cannot read itself; write sums over s[k] where k <= t, such as a cumulative sum"
 )
+MOST_LISTED = 120
+"""Characters of a list of known names."""
 CASTS = ("bfloat16", "float16", "float32")
 """Functions that lists of what is known leave out."""
 
 
 def unknown(name: str, known: Collection[str], spelt: dict[str, str]) -> str:
-    """Suggest a replacement for an unknown name: a spelling, the nearest name, or all known names.
+    """Suggest a replacement for an unknown name: a spelling, the nearest name, or known names.
     No nearest name is sought for a name that ``spelt`` maps to nothing.
     """
     if spelt.get(name):
         return spelt[name]
     similar = name not in spelt and len(name) > 3
     near = get_close_matches(name, known, 1, 0.75) if similar else []
-    return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+    return f"did you mean {near[0]}?" if near else f"known: {_listed(list(known))}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """As many names as a message has room for."""
+    ends = accumulate(len(name) + 2 for name in names)
+    count = sum(end <= MOST_LISTED for end in ends)
+    more = f" and {len(names) - count} more" if count < len(names) else ""
+    return ", ".join(names[:count]) + more
 
 
 def instead(node: ast.expr, source: Source) -> str | None:
@@ -137,4 +139,5 @@ def _power(base: str, exponent: ast.expr) -> str:
             return f"write {' * '.join([base] * times)}"
         case ast.Constant(value=0.5):
             return f"write sqrt({base})"
-    return f"write exp(n * log{base if base.startswith('(') else f'({base})'})"
+    inner = base[1:-1] if base.startswith("(") else base
+    return f"write pow({inner}, n)"

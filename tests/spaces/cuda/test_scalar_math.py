@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from tests.spaces.cpu.vectors.test_vector_math import pairs
 from tilewright.spaces.cuda.scalar_math import prelude
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.functions import FUNCTIONS
@@ -65,6 +66,19 @@ def test_on_the_host_the_error_is_within_its_bound(library: ctypes.CDLL, name: s
     assert (error <= relative * np.abs(exact[finite]) + absolute).all()
     infinite = ~finite & ~np.isnan(exact)
     np.testing.assert_array_equal(result[infinite], rounded[infinite])
+
+
+@pytest.mark.parametrize("name", ["pow", "atan2", "fmod"])
+def test_error_of_functions_of_two_is_within_its_bound(library: ctypes.CDLL, name: str) -> None:
+    a, b = pairs()
+    with np.errstate(all="ignore"):
+        exact = FUNCTIONS[name].reference(a.astype(np.float64), b.astype(np.float64))
+    result = call(library, name, a, b).astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
+    finite = np.isfinite(result) & np.isfinite(exact)
+    relative, absolute = FUNCTIONS[name].error
+    error = np.abs(result[finite] - exact[finite])
+    assert (error <= relative * np.abs(exact[finite]) + absolute).all()
 
 
 @pytest.mark.parametrize(("name", "numpy"), [("min", np.minimum), ("max", np.maximum)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tilewright.spaces.cpu.compiler import find_compiler
-from tilewright.spaces.cpu.loops.code import HELPERS
+from tilewright.spaces.cpu.loops.code import HELPERS, LIBRARY
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.functions import FUNCTIONS
 from tilewright.spaces.loops.numbers import FORMATS, written
@@ -31,6 +31,12 @@ WRAPPERS = "\n".join(
             for f in ("quotient", "remainder", "min", "max")
         ),
         *(
+            f"void {f}(long n, const double *a, const double *b, double *y) "
+            f"{{ for (long i = 0; i < n; i++) y[i] = tw_real_{f}(a[i], b[i]); }}"
+            for f, known in FUNCTIONS.items()
+            if known.arity == 2 and known.library
+        ),
+        *(
             f"void {n}_back(long n, const double *x, double *y) {{ for (long i = 0; i < n; i++) "
             f"y[i] = {f.decoded(f.encoded('x[i]'))}; }}\n"
             f"void {n}_bits(long n, const double *x, double *y) {{ for (long i = 0; i < n; i++) "
@@ -48,7 +54,7 @@ WRAPPERS = "\n".join(
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("numbers")
-    (folder / "n.c").write_text(HELPERS + WRAPPERS)
+    (folder / "n.c").write_text(HELPERS + "".join(LIBRARY.values()) + WRAPPERS)
     command = [find_compiler().path, "-O2", "-w", "-fPIC", "-shared", str(folder / "n.c")]
     subprocess.run([*command, "-o", str(folder / "n.so"), "-lm"], check=True)
     return ctypes.CDLL(str(folder / "n.so"))
@@ -76,6 +82,15 @@ def test_functions_are_their_references(library, name):
     with np.errstate(all="ignore"):
         expected = np.asarray(FUNCTIONS[name].reference(x), np.float64)
     np.testing.assert_allclose(called(library, name, x), expected, 1e-13, 1e-300)
+
+
+@pytest.mark.parametrize("name", ["pow", "atan2", "fmod"])
+def test_functions_of_two_are_their_references(library, name):
+    x = numbers()
+    y = np.random.default_rng(1).permutation(x)
+    with np.errstate(all="ignore"):
+        expected = FUNCTIONS[name].reference(x, y)
+    np.testing.assert_allclose(called(library, name, x, y), expected, 1e-13, 1e-300)
 
 
 @pytest.mark.parametrize("name", FORMATS)

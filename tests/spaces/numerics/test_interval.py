@@ -36,6 +36,31 @@ def test_a_function_of_any_point_between_is_in_the_interval(name):
         assert (inside | np.isnan(value) & np.isnan(found.low) | found.free).all()
 
 
+@pytest.mark.parametrize("name", ["pow", "atan2", "fmod"])
+@pytest.mark.parametrize("whole", [False, True], ids=["any exponent", "whole exponent"])
+def test_a_function_of_any_point_of_two_intervals_is_in_the_interval(name, whole):
+    generator, numbers = np.random.default_rng(1), Arrays()
+    low = generator.uniform(-6, 6, (2, 2000)).round(1)
+    wide = 10.0 ** generator.uniform(-6, 0.5, low.shape) * generator.integers(0, 2, low.shape)
+    if whole:
+        low[1], wide[1] = low[1].round(), 0
+    given = [Interval(a, a + w, nowhere(numbers)) for a, w in zip(low, wide, strict=True)]
+    with np.errstate(all="ignore"):
+        found = Rules(numbers, "float32").call(name, given)
+        for shares in generator.uniform(0, 1, (41, 2)):
+            value = FUNCTIONS[name].reference(*(low + shares[:, None] * wide))
+            inside = (found.low <= value) & (value <= found.high)
+            assert (inside | np.isnan(value) & np.isnan(found.low) | found.free).all()
+    assert np.mean(found.free) < 0.5
+
+
+def test_a_sine_of_a_wide_interval_is_anything_between_its_extremes():
+    found = propagated("sin(x)", [1.0, 1e30, 1.0, -np.inf], [8.0, 1e30, 2.0, 0.0])
+    np.testing.assert_allclose(found.low, [-1, np.sin(1e30), np.sin(1.0), np.nan], 1e-6)
+    np.testing.assert_allclose(found.high, [1, np.sin(1e30), 1, np.nan], 1e-6)
+    assert found.free.tolist() == [False, False, False, True]
+
+
 @pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "silu", "abs"])
 def test_the_least_value_counts_where_a_function_turns(name):
     (point,) = FUNCTIONS[name].turning

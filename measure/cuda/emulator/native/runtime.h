@@ -27,28 +27,44 @@ static_assert(sizeof(TensorMap) == 128, "a tensor map takes 128 bytes");
 
 // The C library's functions that epilogues and loops call.
 extern "C" {
+double atan(double);
+double atan2(double, double);
+double cos(double);
 double erf(double);
 double erfc(double);
 double exp(double);
 double exp2(double);
+double expm1(double);
 double fabs(double);
 double floor(double);
 double fmod(double, double);
 double ldexp(double, int);
 double log(double);
+double log1p(double);
+double pow(double, double);
 double rint(double);
+double sin(double);
 double sqrt(double);
 double tanh(double);
 int ilogb(double);
+float atan2f(float, float);
+float atanf(float);
 float copysignf(float, float);
+float cosf(float);
 float erff(float);
 float exp2f(float);
 float expf(float);
+float expm1f(float);
 float fabsf(float);
 float floorf(float);
 float fmaf(float, float, float);
 float fminf(float, float);
+float fmodf(float, float);
+float log1pf(float);
 float logf(float);
+float powf(float, float);
+float rintf(float);
+float sinf(float);
 float sqrtf(float);
 float tanhf(float);
 }

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.spaces.cpu.native import allowed_outputs
+from tests.spaces.function_programs import PROGRAMS
 from tests.spaces.language.strategies import programs
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
 from tilewright.spaces.cuda.target import cuda_target
@@ -43,6 +44,12 @@ def check(emulator: Emulator, drawn: tuple[str, dict[str, int]], dtype: str, nam
 @settings(max_examples=6, suppress_health_check=SHARED)
 def test_random_programs_have_right_kernels(emulator, drawn, dtype, name):
     check(emulator, drawn, dtype, name)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_programs_that_call_the_library_have_right_kernels(emulator, name, dtype):
+    check(emulator, (PROGRAMS[name], {"r": 12, "c": 37}), dtype, "sm_90a")
 
 
 @pytest.mark.slow

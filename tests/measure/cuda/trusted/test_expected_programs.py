@@ -98,6 +98,12 @@ TEXTS = {
         "\n-> y, z",
         {"i": 64},
     ),
+    "functions of the library": (
+        "y[i] = sin(9 * x[i]) + cos(x[i]) + round(3 * x[i]) + log1p(x[i] + 1) * expm1(x[i]); "
+        "z[i] = pow(x[i], 5) + pow(2, x[i]) + atan2(x[i], x[0]) + fmod(x[i], 0.3) + atan(x[i])"
+        "\n-> y, z",
+        {"i": 64},
+    ),
     "rounded factors": (
         "v: bfloat16[j, d]\np[i,j] = softmax[j](x[i,j])\ny[i,d] = sum[j](p[i,j] * v[j,d])",
         {"i": 3, "j": 20, "d": 5},

@@ -48,6 +48,20 @@ def grid() -> np.ndarray:
 GRID = grid()
 
 
+def pairs() -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of all sizes, whole ones, and all pairs of edges, without zeros as divisors that have
+    a sign."""
+    generator = np.random.default_rng(2)
+    sizes = np.exp(generator.uniform(-20, 20, 60_000)) * generator.choice([-1, 1], 60_000)
+    near = generator.uniform(-12, 12, 60_000)
+    whole = generator.integers(-30, 30, 60_000)
+    edges = [0.0, 1.0, -1.0, 2.0, 3.0, 0.5, -0.5, 1e-40, 3e38, np.inf, -np.inf, np.nan, 16777217.0]
+    first, second = (each.ravel() for each in np.meshgrid(edges, [*edges, -2.0, -3.0, -0.0]))
+    a = np.concatenate([sizes, np.abs(sizes), near, sizes, first])
+    b = np.concatenate([near, near, whole, whole, second])
+    return a.astype(np.float32), b.astype(np.float32)
+
+
 @pytest.mark.parametrize("name", UNARY)
 def test_error_is_within_its_bound(library: ctypes.CDLL, name: str) -> None:
     with np.errstate(all="ignore"):
@@ -65,6 +79,33 @@ def test_error_is_within_its_bound(library: ctypes.CDLL, name: str) -> None:
         rounded = exact.astype(np.float32)
     overflow = ~finite & ~np.isnan(exact)
     np.testing.assert_array_equal(result[overflow], rounded[overflow])
+
+
+@pytest.mark.parametrize("name", ["pow", "atan2", "fmod"])
+def test_error_of_functions_of_two_is_within_its_bound(library: ctypes.CDLL, name: str) -> None:
+    a, b = pairs()
+    with np.errstate(all="ignore"):
+        exact = FUNCTIONS[name].reference(a.astype(np.float64), b.astype(np.float64))
+        rounded = exact.astype(np.float32)
+    result = call(library, name, a, b).astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
+    finite = np.isfinite(result) & np.isfinite(rounded)
+    relative, absolute = FUNCTIONS[name].error
+    error = np.abs(result[finite] - exact[finite])
+    assert (error <= relative * np.abs(exact[finite]) + absolute).all()
+    overflow = ~finite & ~np.isnan(exact)
+    np.testing.assert_array_equal(result[overflow], rounded[overflow])
+
+
+def test_sines_and_cosines_of_multiples_of_a_quarter(library: ctypes.CDLL) -> None:
+    """The nearest floats to multiples, up to where the library takes over and beyond; where one of
+    the two is least, nothing but the rest of the multiple is left of it."""
+    multiples = np.concatenate([np.arange(-3000, 3000), np.geomspace(3e3, 2e38, 5000)])
+    x = (multiples * (np.pi / 2)).astype(np.float32)
+    x = np.concatenate([x, np.float32(2**20) + np.arange(-8, 8, dtype=np.float32)])
+    for name in ("sin", "cos"):
+        exact = FUNCTIONS[name].reference(x.astype(np.float64))
+        np.testing.assert_allclose(call(library, name, x), exact, 4e-7, 2e-45)
 
 
 def test_exp_is_within_two_units_in_the_last_place(library: ctypes.CDLL) -> None:
@@ -133,7 +174,7 @@ def test_odd_functions_are_odd(library: ctypes.CDLL, name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_nan_propagates(library: ctypes.CDLL, name: str) -> None:
     nans = np.array([0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001], np.uint32)
-    numbers = np.ones(len(nans), np.float32)
+    numbers = np.full(len(nans), 2, np.float32)
     assert np.isnan(call(library, name, nans.view(np.float32), numbers)).all()
     if FUNCTIONS[name].arity == 2:
         assert np.isnan(call(library, name, numbers, nans.view(np.float32))).all()

@@ -1,0 +1,108 @@
+"""Functions and conditions that are spelt out by others as they are read.
+
+Programs hold none of them, so that a program that spells them itself is the same program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.spaces.language.tree import (
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Select,
+)
+
+MAX_REPEATED = 100
+"""Nodes of an argument that stands several times in what its function is spelt by."""
+MAX_POWER = 4
+"""The largest power that is a product."""
+_ZERO, _ONE = Number(0.0), Number(1.0)
+
+
+@dataclass(frozen=True)
+class Spelt:
+    """The meaning of a call: an expression, or a comparison. ``repeats`` tells whether an argument
+    stands there more than once."""
+
+    meaning: Callable[[Expression], Any]
+    repeats: bool = False
+
+
+def _ceil(x: Expression) -> Expression:
+    return Negation(Call("floor", (Negation(x),)))
+
+
+def _trunc(x: Expression) -> Expression:
+    return Select(Comparison("<", x, _ZERO), _ceil(x), Call("floor", (x,)))
+
+
+def _sign(x: Expression) -> Expression:
+    negative = Select(Comparison("<", x, _ZERO), Negation(_ONE), _ZERO)
+    return Select(Comparison(">", x, _ZERO), _ONE, negative)
+
+
+def _tan(x: Expression) -> Expression:
+    return Binary("/", Call("sin", (x,)), Call("cos", (x,)))
+
+
+def _logarithm(base: float) -> Callable[[Expression], Expression]:
+    factor = Number(1 / math.log(base))
+    return lambda x: Binary("*", factor, Call("log", (x,)))
+
+
+def _distance(x: Expression) -> Expression:
+    """Zero of numbers; NaN of infinities and of NaN."""
+    return Binary("-", x, x)
+
+
+def _compared(operator: str, x: Expression) -> Comparison:
+    return Comparison(operator, x, x)
+
+
+def _is_infinite(x: Expression) -> Comparison:
+    """No finite magnitude is one more than twice itself, zero included."""
+    size = Call("abs", (x,))
+    return Comparison("==", Binary("+", Binary("*", Number(2.0), size), _ONE), size)
+
+
+FUNCTIONS = {
+    "ceil": Spelt(_ceil),
+    "trunc": Spelt(_trunc, repeats=True),
+    "sign": Spelt(_sign, repeats=True),
+    "square": Spelt(lambda x: Binary("*", x, x), repeats=True),
+    "reciprocal": Spelt(lambda x: Binary("/", _ONE, x)),
+    "tan": Spelt(_tan, repeats=True),
+    "log2": Spelt(_logarithm(2)),
+    "log10": Spelt(_logarithm(10)),
+}
+"""Functions of one argument."""
+CONDITIONS = {
+    "isnan": Spelt(lambda x: _compared("!=", x), repeats=True),
+    "isfinite": Spelt(lambda x: _compared("==", _distance(x)), repeats=True),
+    "isinf": Spelt(_is_infinite, repeats=True),
+}
+"""Conditions on one argument."""
+
+
+def repeatable(argument: Expression) -> bool:
+    """Tell whether an argument may stand several times in an expression."""
+    return sum(1 for _ in argument.walk()) <= MAX_REPEATED
+
+
+def power(arguments: Sequence[Expression]) -> Expression | None:
+    """A small whole power as a product; None of others."""
+    match arguments:
+        case [x, Number(value)] if value in range(1, MAX_POWER + 1) and repeatable(x):
+            found = x
+            for _ in range(int(value) - 1):
+                found = Binary("*", found, x)
+            return found
+    return None
