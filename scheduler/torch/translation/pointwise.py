@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = (
     "exp", "tanh", "erf", "sigmoid", "relu", "sqrt", "rsqrt", "abs", "log", "exp2", "floor", "silu",
+    "sin", "cos", "log1p", "expm1", "atan",
 )  # fmt: skip
 """The functions that the language calls alike."""
 
@@ -34,13 +35,14 @@ ONCE = {
     "neg": "(-{0})",
     "reciprocal": "(1 / {0})",
     "erfc": "(1 - erf({0}))",
-    "expm1": "(exp({0}) - 1)",
-    "log1p": "log(1 + {0})",
+    "cosh": "(0.5 * exp({0}) + 0.5 * exp(-{0}))",
     "log2": f"({1 / math.log(2)!r} * log({{0}}))",
     "log10": f"({1 / math.log(10)!r} * log({{0}}))",
     "ceil": "(-floor(-{0}))",
     "maximum": "max({0}, {1})",
     "minimum": "min({0}, {1})",
+    "atan2": "atan2({0}, {1})",
+    "fmod": "fmod({0}, {1})",
 }
 """Operators as text that has each argument once."""
 
@@ -49,9 +51,20 @@ SEVERAL = {
     "sign": "select({0} > 0, 1, select({0} < 0, -1, 0))",
     "sgn": "select({0} > 0, 1, select({0} < 0, -1, 0))",
     "trunc": "select({0} < 0, -floor(-{0}), floor({0}))",
+    "tan": "(sin({0}) / cos({0}))",
+    "asin": "atan2({0}, sqrt((1 - {0}) * (1 + {0})))",
+    "acos": "atan2(sqrt((1 - {0}) * (1 + {0})), {0})",
+    "sinh": "(0.5 * expm1({0}) - 0.5 * expm1(-{0}))",
+    "atanh": "(0.5 * log1p(2 * {0} / (1 - {0})))",
+    "hypot": "sqrt({0} * {0} + {1} * {1})",
 }
 """Operators as text that has an argument several times."""
 
+FLOAT_REMAINDER = (
+    "(fmod({0}, {1}) + select(fmod({0}, {1}) < 0, select({1} > 0, {1}, 0), "
+    "select(fmod({0}, {1}) > 0, select({1} < 0, {1}, 0), 0)))"
+)
+"""The remainder that has the sign of the divisor."""
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 EXPONENTS = {
     0: "1",
@@ -119,14 +132,17 @@ def _divide(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     rounding = given.get("rounding_mode")
     if rounding is None:
         return f"({left} / {right})"
-    if rounding == "floor" and fake(node).dtype.is_floating_point:
-        return f"floor({left} / {right})"
+    if fake(node).dtype.is_floating_point:
+        return f"{rounding}({left} / {right})"  # floor or trunc
     raise Gap(f"division with rounding_mode={rounding}")
 
 
 @pointwise("floor_divide", "remainder", cheap=True)
 def _whole(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     given, name = arguments(node), name_of(node)
+    if name == "remainder" and fake(node).dtype.is_floating_point:
+        sides = (translation.repeatable_argument(given[k], indices) for k in ("self", "other"))
+        return FLOAT_REMAINDER.format(*sides)
     if fake(node).dtype.is_floating_point or not isinstance(given["other"], int):
         raise Gap(f"{name} of floats, or by a tensor")
     text = number(translation.argument(given["self"], indices))
@@ -136,9 +152,31 @@ def _whole(translation: Translation, node: fx.Node, indices: Indices) -> Value:
 @pointwise("pow")
 def _pow(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     base, exponent = arguments(node).get("self"), arguments(node)["exponent"]
-    if isinstance(exponent, fx.Node) or exponent not in EXPONENTS:
-        raise Gap(f"pow by {'a tensor' if isinstance(exponent, fx.Node) else exponent}")
-    return EXPONENTS[exponent].format(translation.repeatable_argument(base, indices))
+    if not isinstance(exponent, fx.Node) and exponent in EXPONENTS:
+        return EXPONENTS[exponent].format(translation.repeatable_argument(base, indices))
+    if not fake(node).dtype.is_floating_point:
+        raise Gap(f"pow of {fake(node).dtype}")
+    texts = (number(translation.argument(given, indices)) for given in (base, exponent))
+    return f"pow({', '.join(texts)})"
+
+
+@pointwise("round")
+def _round(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    given = arguments(node)
+    if given.get("decimals"):
+        raise Gap("round to decimals")
+    return f"round({number(translation.argument(given['self'], indices))})"
+
+
+@pointwise("addcmul", "addcdiv")
+def _added(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    given = arguments(node)
+    whole, one, other, by = (
+        number(translation.argument(given[k], indices))
+        for k in ("self", "tensor1", "tensor2", "value")
+    )
+    scaled = one if given["value"] == 1 else f"{by} * {one}"
+    return f"({whole} + {scaled} {'*' if name_of(node) == 'addcmul' else '/'} {other})"
 
 
 @pointwise("leaky_relu")
@@ -171,6 +209,18 @@ def _compare(translation: Translation, node: fx.Node, indices: Indices) -> Value
 def _isnan(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     text = translation.repeatable_argument(node.args[0], indices)
     return Compared(f"{text} != {text}")
+
+
+@pointwise("isinf", cheap=True)
+def _isinf(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    return Compared(f"isinf({translation.repeatable_argument(node.args[0], indices)})")
+
+
+@pointwise("logical_xor", "bitwise_xor", cheap=True)
+def _either(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    left, right = (_truth(translation, node, given, indices) for given in node.args)
+    alone = (Joined(left, Negated(right), both=True), Joined(Negated(left), right, both=True))
+    return Joined(*alone, both=False)
 
 
 @pointwise("logical_and", "bitwise_and", "logical_or", "bitwise_or", cheap=True)

@@ -189,9 +189,13 @@ def _all_dimensions(node: fx.Node) -> Iterator[tuple[Dimension, Dimension]]:
         yield (node, place), (source, place)
 
 
-@reducing(Kind.REDUCTION, "cumsum", ties=_all_dimensions)
-def _cumsum(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
-    """A sum of all elements up to each one: the language has no scan."""
+SCANS = {"cumsum": ("sum", 0), "cumprod": ("prod", 1)}
+"""The reducer of each scan, and its value over nothing."""
+
+
+@reducing(Kind.REDUCTION, *SCANS, ties=_all_dimensions)
+def _scan(translation: Translation, node: fx.Node, indices: Indices, part: int) -> Value:
+    """A reduction of all elements up to each one: the language has no scan."""
     stage = translation.known((node, "stage"))
     if stage is None:
         given = arguments(node)
@@ -203,6 +207,7 @@ def _cumsum(translation: Translation, node: fx.Node, indices: Indices, part: int
         at[place] = translation.axes.value(summed)
         with translation.guarded(False):
             text = translation.number(given["self"], at)
-        body = f"sum[{summed}](select({summed} <= {axes[place]}, {text}, 0))"
+        reducer, nothing = SCANS[name_of(node)]
+        body = f"{reducer}[{summed}](select({summed} <= {axes[place]}, {text}, {nothing}))"
         stage = translation.stage((node, "stage"), axes, body)
     return translation.element(stage, indices)

@@ -147,6 +147,16 @@ def _roll(node: fx.Node, given: Given, indices: Indices) -> Source:
     return source, found
 
 
+@view("diagonal")
+def _diagonal(node: fx.Node, given: Given, indices: Indices) -> Source:
+    *found, along = indices
+    rank, offset = len(shape(_source(given))), given["offset"]
+    places = {dimension(given["dim1"], rank): -offset, dimension(given["dim2"], rank): offset}
+    for place in sorted(places):
+        found.insert(place, along + max(places[place], 0))
+    return _source(given), found
+
+
 @view("unfold")
 def _unfold(node: fx.Node, given: Given, indices: Indices) -> Source:
     *found, inner = indices

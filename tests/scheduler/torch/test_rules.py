@@ -25,7 +25,8 @@ FUNCTIONS = {
     for name in (
         "exp", "tanh", "erf", "sigmoid", "relu", "sqrt", "rsqrt", "abs", "log", "exp2", "floor",
         "silu", "gelu", "neg", "reciprocal", "erfc", "expm1", "log1p", "log2", "log10", "ceil",
-        "square", "sign", "sgn", "trunc", "leaky_relu", "hardtanh", "zeros_like", "ones_like",
+        "square", "sign", "sgn", "trunc", "sin", "cos", "atan", "sinh", "cosh", "round",
+        "tan", "leaky_relu", "hardtanh", "zeros_like", "ones_like",
     )
 }  # fmt: skip
 POSITIVE = ("sqrt", "rsqrt", "log", "log1p", "log2", "log10", "reciprocal")
@@ -42,6 +43,10 @@ OTHERS: dict[str, Callable] = {
     "not": lambda x: torch.where(~(x > 0), x, 2 * x),
     "numbers": lambda x: (x > 0).float() + (x == x).int() + (x != 0.5).to(torch.float32),
     "truth": lambda x: torch.where((x - 1).bool(), 1.0, x),
+    "isinf": lambda x: torch.where(torch.isinf(x / (x - x)), 0.5, x),
+    "inverses": lambda x: torch.asin(x * 0.4) + torch.acos(x * 0.4) + torch.atanh(x * 0.4),
+    "remainders": lambda x: torch.fmod(x, 0.37) + torch.remainder(x, -0.37),
+    "powers": lambda x: torch.pow(x.abs() + 0.1, 1.7) + torch.pow(2.5, x) + x**5,
     "isnan": lambda x: torch.where(torch.isnan(x), 0.0, x),
     "casts": lambda x: x.to(torch.float32) * 2 + prims.convert_element_type(x, x.dtype),
     "ones": lambda x: aten.ones(x.shape) + aten.zeros(x.shape) - x,
@@ -61,6 +66,11 @@ TWO: dict[str, Callable] = {
     "mul": torch.mul,
     "div": lambda a, b: a / (b + 4),
     "floored": lambda a, b: torch.div(a, b + 4, rounding_mode="floor"),
+    "truncated": lambda a, b: torch.div(a, b + 4, rounding_mode="trunc"),
+    "power": lambda a, b: torch.pow(a.abs() + 0.1, b),
+    "angle": lambda a, b: torch.atan2(a, b + 4) + torch.hypot(a, b),
+    "products added": lambda a, b: torch.addcmul(a, b, b, value=2) + torch.addcdiv(b, a, b + 4),
+    "one of two": lambda a, b: torch.where((a > 0).logical_xor(b > 0), a, b),
     "maximum": torch.maximum,
     "minimum": torch.minimum,
     "compared": lambda a, b: torch.where((a < b) & (a > -1) | (b >= 1), a, b),
@@ -144,6 +154,7 @@ VIEWS: dict[str, Callable] = {
     "rolled whole": lambda x: aten.roll.default(x, [2]),
     "strided": lambda x: torch.as_strided(x.contiguous() * 1, (x.shape[0],), (x.stride(0) * 0,)),
     "copied": lambda x: x.clone().contiguous().detach(),
+    "diagonal": lambda x: torch.diagonal(torch.cat((x[None], x[None] + 1)), -1, 0, -1),
     "windows": lambda x: torch.cat((x, x, x)).unfold(0, 3, 1).sum(-1),
 }
 
@@ -183,7 +194,7 @@ REDUCTIONS: dict[str, Callable] = {
     "all": lambda x: torch.where((x > -1).all(-1, keepdim=True), x, 0.0),
     "euclidean": lambda x: torch.linalg.vector_norm(x, dim=-1),
     "taxicab": lambda x: torch.linalg.vector_norm(x, 1, dim=-1),
-    "cumulated": lambda x: x.cumsum(-1),
+    "cumulated": lambda x: x.cumsum(-1) + x.cumprod(-1),
     "greatest place": lambda x: torch.where(x.argmax(-1) == 1, 1.0, 0.0) + x.argmin(0).amax() * 0.5,
 }
 
