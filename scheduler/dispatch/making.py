@@ -139,8 +139,8 @@ def _made(request: Request, database: Database | None, of_records: bool = False)
 def selected(request: Request, offered: Sequence[TableKernel], torch: Torch) -> Table:
     """The table of the best of the offered kernels."""
     family, profile, last = request.family, request.profile, request.profile.last
-    extra = extra_for(request.target.kind, family.moved_bytes(last) / last)
-    seconds = {each.size: each.seconds for each in offered}
+    extra = extra_for(family, last, request.target)
+    seconds = {each.size: extra.seconds(each.seconds) for each in offered}
     sizes = sorted(seconds)
     sets = [(size,) for size in sizes] + list(combinations(sizes, 2))
     serving = serving_seconds(sets, seconds, last, extra)

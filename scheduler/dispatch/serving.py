@@ -11,31 +11,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import hypot
 
 import numpy as np
+
+from tilewright.measure.cpu.cache_flush import flush_bytes
+from tilewright.scheduler.dispatch.family import Family
+from tilewright.scheduler.machine import measured_peaks
+from tilewright.spaces.target import Target
 
 
 @dataclass(frozen=True)
 class Extra:
     """Seconds that are spent beside kernels: for each piece of a call, for each copy, and for each
-    row that is copied."""
+    row that is copied.
+
+    ``shared`` is the time to read the arrays that every piece reads, such as weights, from memory.
+    Records of products are made on arrays that are in a cache. In a model they are not, for other
+    layers have run since.
+    """
 
     piece: float
     copy: float
     row: float
+    shared: float = 0.0
+
+    def seconds(self, latency: float) -> float:
+        """The time of a kernel of this latency where it reads the shared arrays from memory, partly
+        while it computes: the root of the sum of squares lies between the larger and the sum."""
+        return hypot(latency, self.shared)
 
 
+MAIN_BANDWIDTH = 2e10
+"""Bytes a second that one core reads from memory, where nobody measured it."""
 CPU_PIECE, CPU_COPY, CPU_BANDWIDTH = 3e-6, 10e-6, 5e9
 GPU_PIECE, GPU_COPY, GPU_BANDWIDTH = 8e-6, 30e-6, 1e12
-"""Seconds, and bytes a second, as found on the machine of ``experiments/dispatch``; a GPU's are
-guesses."""
+"""Seconds, and bytes a second: a CPU's as found on the machine of ``experiments/dispatch``, a
+GPU's are guesses."""
 
 
-def extra_for(kind: str, row_bytes: float) -> Extra:
-    """The cost of calls in pieces on a kind of target, for rows of so many bytes."""
-    if kind == "cpu":
-        return Extra(CPU_PIECE, CPU_COPY, row_bytes / CPU_BANDWIDTH)
-    return Extra(GPU_PIECE, GPU_COPY, row_bytes / GPU_BANDWIDTH)
+def extra_for(family: Family, size: int, target: Target) -> Extra:
+    """The cost of calls in pieces on a target; ``size`` rows say how large arrays are."""
+    work, moved = family.at(size), family.moved_bytes(size)
+    if target.kind != "cpu":
+        return Extra(GPU_PIECE, GPU_COPY, moved / size / GPU_BANDWIDTH)
+    peaks = measured_peaks(target)
+    bandwidth = (peaks and peaks.main_bandwidth) or MAIN_BANDWIDTH
+    in_cache = flush_bytes(work) == 0  # where records are made
+    shared = max(0, work.least_bytes - moved) / bandwidth if in_cache else 0.0
+    return Extra(CPU_PIECE, CPU_COPY, moved / size / CPU_BANDWIDTH, shared)
 
 
 def serving_seconds(

@@ -8,9 +8,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tilewright.scheduler.dispatch.family import family_of
+from tilewright.scheduler.dispatch.profile import as_profile
 from tilewright.scheduler.dispatch.selecting import LEAST_GAIN, select
-from tilewright.scheduler.dispatch.serving import Extra, choices, serving_seconds
+from tilewright.scheduler.dispatch.serving import Extra, choices, extra_for, serving_seconds
+from tilewright.spaces.target import detect_target
 
+TARGET = detect_target("cpu")
 EXTRA = Extra(0.01, 0.05, 0.001)
 
 
@@ -76,3 +80,14 @@ def test_serving_takes_the_least_time(seconds):
 def test_the_kernel_of_the_size_itself_and_the_largest_of_equal_ones_are_chosen():
     found = choices([1, 4, 8], {1: 1.0, 4: 1.5, 8: 3.0}, 17, EXTRA)
     assert found[1:] == [1, 4, 4, 4, 4, *[8] * 12]
+
+
+def test_weights_come_from_memory_in_each_piece():
+    """A product's records are made on arrays in a cache; those of large rows are not."""
+    profile = as_profile("1-64:1")
+    product = extra_for(family_of("matmul n=512 k=256", "m", profile), 64, TARGET)
+    rows = extra_for(family_of("softmax c=262144", "r", profile), 64, TARGET)
+    assert product.shared * 1e9 > 512 * 256 * 4 / 1e3  # at most a terabyte a second
+    assert rows.shared == 0
+    assert product.seconds(0.0) == product.shared
+    assert product.shared + 1e-5 > product.seconds(1e-5) > max(product.shared, 1e-5)
