@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.measure.cpu.keeper import kept
+from tilewright.measure.cpu.keeper import supervised
 from tilewright.spaces.operators import workload_from_json
 from tilewright.spaces.workloads.workload import Workload
 
@@ -56,7 +56,7 @@ def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> f
         return None
     try:
         done = subprocess.run(
-            kept([sys.executable, "-P", "-m", "tilewright.measure.baseline", str(threads)]),
+            supervised([sys.executable, "-P", "-m", "tilewright.measure.baseline", str(threads)]),
             input=json.dumps(workload.to_json()),
             env=environment(threads),
             capture_output=True,

@@ -22,7 +22,7 @@ MOST_WAITING = 0.25
 LEAST_REFERENCES = 5
 VARIES, VARIES_ON_GPU = 0.1, 0.5
 """Says how much longer than at best the reference kernel may take. The clock of a GPU follows what
-is measured on it (``measure.cluster.driving.drift``)."""
+is measured on it (``measure.cluster.driver.drift``)."""
 
 
 def why_busy(measurement: Measurement) -> str:

@@ -1,4 +1,4 @@
-"""Hosts of so many simulated devices each, for workers of a cluster to be dressed up as.
+"""Hosts of so many simulated devices each, which workers of a cluster load in place of their own.
 
 Workers get this file, and that of the simulated device, as modules of their own.
 """

@@ -10,8 +10,8 @@ from collections import deque
 
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate
-from tilewright.measure.cluster.driving.dispatcher import Dispatcher
-from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.driver.dispatcher import Dispatcher
+from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.records.measurement import Job
 
 PER_WORKER, LEAST = 16, 2048

@@ -25,7 +25,7 @@ from typing import Any
 
 from experiments.suites.winners import Runs, compared_winners, described, medians, weighted_sums
 from tests.measure.cluster.nodes import CODE, cluster
-from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.cluster.executor import RayExecutor
 from tilewright.measure.database import Database
 from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult

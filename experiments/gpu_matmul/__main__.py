@@ -22,9 +22,9 @@ from typing import Any
 
 from experiments.gpu_matmul.bench import Bench
 from experiments.gpu_matmul.cases import Case, all_cases
-from experiments.gpu_matmul.crew import map_in_processes
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.machine import machine, today, visible_gpus
+from experiments.gpu_matmul.processes import map_in_processes
 from experiments.gpu_matmul.summary import FASTEST, RIVALS, draw, in_turn, ratio, summarise
 from tilewright.measure.database import Database
 from tilewright.scheduler.verification import draw as draw_schedules

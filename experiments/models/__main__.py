@@ -128,10 +128,10 @@ def measuring(target: Target, jobs: int, known: Known) -> Iterator[Measure]:
     a model waits for longest; on a GPU all side by side, beginning with what is ``known``."""
     if isinstance(target, CudaTarget):
         from experiments.models import gpu
-        from experiments.models.choosing import crew
+        from experiments.models.choosing import process_pool
 
-        with crew(jobs) as processes:
-            yield partial(gpu.compare, target=target, crew=processes, known=known)
+        with process_pool(jobs) as processes:
+            yield partial(gpu.compare, target=target, process_pool=processes, known=known)
     else:
         from experiments.models import cpu
 
@@ -143,13 +143,13 @@ def prepare(
 ) -> None:
     """Compile the first schedules of each operator, by ``jobs`` processes, which needs no GPU, and
     then its rivals, which does, until ``end``."""
-    from experiments.models.choosing import build, crew
+    from experiments.models.choosing import build, process_pool
     from experiments.models.gpu import FIRST, warm
 
     if not isinstance(target, CudaTarget):
         raise InputError(f"nothing is prepared for {target.kind}; allowed: cuda")
     operators = list(dict.fromkeys(o for each in wanted.values() for o in each))
-    with crew(jobs) as processes:
+    with process_pool(jobs) as processes:
         waiting: list[Future[Any]] = [
             processes.submit(build, o.workload, target, (), FIRST, 1, known, o.name)
             for o in operators

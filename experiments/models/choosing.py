@@ -1,6 +1,6 @@
 """Chooses the schedules that are tried on a GPU, and writes their kernels, without a GPU.
 
-A crew of processes, since sampling and writing kernels is Python's work.
+A pool of processes, since sampling and writing kernels is Python's work.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NONE = Known()
 spaces = lru_cache(maxsize=256)(space_for)
 
 
-def crew(size: int = 0) -> ProcessPoolExecutor:
+def process_pool(size: int = 0) -> ProcessPoolExecutor:
     """Start the processes, by default as many as there are cores; each compiles by itself."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     context = multiprocessing.get_context("spawn")

@@ -53,7 +53,7 @@ class Contest:
         self.explorer = Explorer(space, self.tensors, [exact], slack=SLACK)
         self.turns = 0
 
-    def ask(self, crew: Executor) -> Future[list[Built]]:
+    def ask(self, process_pool: Executor) -> Future[list[Built]]:
         """Return the next schedules, on their way; after the first ones, the compiled rival is,
         too."""
         parents, count = self.explorer.best[:PARENTS], FURTHER if self.turns else FIRST
@@ -61,9 +61,9 @@ class Contest:
         self.turns += 1
         name = self.operator.name
         given = (self.workload, self.target, parents, count, self.turns, known, name)
-        building = crew.submit(build, *given)
+        building = process_pool.submit(build, *given)
         if self.turns == 1:
-            crew.submit(warm, self.operator)
+            process_pool.submit(warm, self.operator)
         return building
 
     def tell(self, found: Sequence[Built]) -> None:
@@ -89,7 +89,7 @@ class Contest:
 def compare(
     operators: Mapping[Any, int],
     target: CudaTarget,
-    crew: Executor,
+    process_pool: Executor,
     end: float,
     known: Known,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -104,7 +104,7 @@ def compare(
             contests.append(Contest(operator, target, known))
             yield contests[-1]
 
-    search(made(), crew, end - SETTLING * len(ordered))
+    search(made(), process_pool, end - SETTLING * len(ordered))
     torch.backends.cudnn.benchmark = True
     with torch.no_grad():
         for contest in contests:
@@ -116,9 +116,9 @@ def compare(
                 yield contest.operator, row
 
 
-def search(contests: Iterable[Contest], crew: Executor, end: float) -> None:
+def search(contests: Iterable[Contest], process_pool: Executor, end: float) -> None:
     """Judge the first schedules of each, then further ones in turn until ``end``."""
-    waiting = deque((contest, contest.ask(crew)) for contest in contests)
+    waiting = deque((contest, contest.ask(process_pool)) for contest in contests)
     while waiting:
         contest, future = waiting.popleft()
         if contest.turns > 1 and time.monotonic() > end:
@@ -126,7 +126,7 @@ def search(contests: Iterable[Contest], crew: Executor, end: float) -> None:
             continue
         contest.tell(future.result())
         if time.monotonic() < end:
-            waiting.append((contest, contest.ask(crew)))
+            waiting.append((contest, contest.ask(process_pool)))
 
 
 def warm(operator: Any) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.gpu_matmul.timing import interleave
-from experiments.models.choosing import crew, kernels, untuned_first
+from experiments.models.choosing import kernels, process_pool, untuned_first
 from experiments.models.gpu import Contest
 from experiments.models.known import Known, known_of
 from experiments.models.networks import MODELS, distinct
@@ -93,7 +93,7 @@ def main() -> None:
     results = resume(path, "experiments.operators.untuned", {"target": target.to_json()})
     known = known_of(options.known)
     wanted = list(remaining(entries(), results, options.only))
-    with crew(options.jobs) as processes:
+    with process_pool(options.jobs) as processes:
         waiting = [
             processes.submit(untuned_first, each.workload, target, known_of_entry(known, each))
             for each in wanted

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.gpu_matmul.cases import Case, all_cases
-from experiments.gpu_matmul.crew import map_in_processes
 from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.machine import machine, visible_gpus
+from experiments.gpu_matmul.processes import map_in_processes
 from experiments.recorded import recorded_schedule
 from experiments.resuming import remaining, resume, write
 from tilewright.measure.database import Database

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from tilewright.measure.cluster.driving.dispatcher import LostClusterError
+from tilewright.measure.cluster.driver.dispatcher import LostClusterError
 from tilewright.measure.cluster.host_services import HOST
-from tilewright.measure.cluster.speaking.link import Link
 from tilewright.measure.cluster.status import DriverStatus, read_status
+from tilewright.measure.cluster.transport.link import Link
 from tilewright.spaces.errors import InputError
 
 

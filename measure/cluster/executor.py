@@ -1,7 +1,7 @@
 """The executor on Ray.
 
-It joins two parts. The pure :mod:`dispatcher <measure.cluster.driving.dispatcher>` decides. A
-process of its own speaks with Ray (:mod:`measure.cluster.speaking.relay`).
+It joins two parts. The pure :mod:`dispatcher <measure.cluster.driver.dispatcher>` decides. A
+process of its own speaks with Ray (:mod:`measure.cluster.transport.relay`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.measure.cluster.driving.dispatcher import Dispatcher, LostClusterError
-from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.driver.dispatcher import Dispatcher, LostClusterError
+from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.cluster.host_services import HOST
-from tilewright.measure.cluster.speaking.link import Link
 from tilewright.measure.cluster.status import DriverStatus
+from tilewright.measure.cluster.transport.link import Link
 from tilewright.measure.drawing.draw import check_telling
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.outcomes import Outcomes

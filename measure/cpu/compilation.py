@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.measure.cpu.keeper import end, kept
+from tilewright.measure.cpu.keeper import end, supervised
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.kernel import Kernel
 
@@ -70,7 +70,7 @@ class Compilations:
         """
         if self._supervised:
             with suppress(InputError):  # a cache that runs no programs costs this, but no answer
-                command = kept(command, MEMORY_BYTES, int(limit) + 1)
+                command = supervised(command, MEMORY_BYTES, int(limit) + 1)
         log = directory / f"log-{threading.get_ident()}"
         with open(log, "wb") as messages, self._lock:
             if self._closed:

@@ -10,7 +10,7 @@ from contextlib import suppress
 Word = str | os.PathLike[str]
 
 
-def kept(command: Sequence[Word], memory_bytes: int = 0, cpu_seconds: int = 0) -> list[Word]:
+def supervised(command: Sequence[Word], memory_bytes: int = 0, cpu_seconds: int = 0) -> list[Word]:
     """Return ``command``, run so that all it starts ends with it, and at the latest with this
     thread.
 
@@ -24,7 +24,7 @@ def kept(command: Sequence[Word], memory_bytes: int = 0, cpu_seconds: int = 0) -
 
 
 def end(keeper: int) -> None:
-    """Ask the process of a :func:`kept` command to end, and all that the command started.
+    """Ask the process of a :func:`supervised` command to end, and all that the command started.
 
     It may take a moment, and is woken up for it if somebody stopped it.
     """

@@ -21,7 +21,7 @@ from contextlib import suppress
 import numpy as np
 
 from tilewright.measure.baseline import environment, matrices, serves
-from tilewright.measure.cpu.keeper import end, kept
+from tilewright.measure.cpu.keeper import end, supervised
 from tilewright.measure.records.measurement import NUMPY, Job
 from tilewright.spaces.operators import workload_from_json
 from tilewright.spaces.workloads.workload import Workload
@@ -48,7 +48,7 @@ class Rival:
         with theirs:
             numbers = (theirs.fileno(), int(wall), flush_bytes, *(cpus if threads > 1 else ()))
             self._keeper = subprocess.Popen(
-                kept(
+                supervised(
                     [sys.executable, "-P", "-m", "tilewright.measure.cpu.rival", *map(str, numbers)]
                 ),
                 stdin=subprocess.PIPE,

@@ -17,7 +17,7 @@ from tilewright.measure.busy import CORES, LOAD, WAITED
 from tilewright.measure.cpu.binaries import server_binary
 from tilewright.measure.cpu.cache_flush import flush_bytes
 from tilewright.measure.cpu.cores import one_cpu_per_core, usable_cpus
-from tilewright.measure.cpu.keeper import end, kept
+from tilewright.measure.cpu.keeper import end, supervised
 from tilewright.measure.cpu.memory import buffer_bytes, outputs_bytes
 from tilewright.measure.cpu.problem import Problem, index_of
 from tilewright.measure.cpu.rival import Rivals
@@ -179,7 +179,9 @@ class CRunner:
         return session.end(NUMPY, waited=pressure.share())
 
     def _start(self, *descriptors: int) -> subprocess.Popen[str]:
-        command = kept([server_binary()])  # which may be built now: nobody is to wait for that
+        command = supervised(
+            [server_binary()]
+        )  # which may be built now: nobody is to wait for that
         with self._lock:
             self._go_on()
             self._process = subprocess.Popen(

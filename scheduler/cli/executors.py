@@ -129,7 +129,7 @@ def cluster_executors(
 ) -> Iterator[Executors]:
     """Open a cluster, for all targets of these kinds that its workers have;
     :class:`InputError` if there is no such cluster, or none of them."""
-    from tilewright.measure.cluster.driving.plan import Needs
+    from tilewright.measure.cluster.driver.plan import Needs
     from tilewright.measure.cluster.executor import RayExecutor
 
     needs = Needs(tuple(kinds), threads)

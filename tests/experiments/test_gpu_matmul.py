@@ -17,8 +17,8 @@ import pytest
 from experiments import gpu_matmul
 from experiments.gpu_matmul import orders
 from experiments.gpu_matmul.cases import all_cases
-from experiments.gpu_matmul.crew import map_in_processes
 from experiments.gpu_matmul.known import known_records
+from experiments.gpu_matmul.processes import map_in_processes
 from experiments.gpu_matmul.reading import kernels
 from experiments.gpu_matmul.summary import draw, in_turn, summarise
 from tilewright.measure.cuda.compilation import compile_cubin

@@ -257,9 +257,9 @@ class Counted:
     def __init__(self) -> None:
         self.turns, self.told = 0, 0
 
-    def ask(self, crew):
+    def ask(self, process_pool):
         self.turns += 1
-        return crew.submit(lambda: ())
+        return process_pool.submit(lambda: ())
 
     def tell(self, found):
         self.told += 1
@@ -269,8 +269,8 @@ def test_each_operator_is_searched_once_even_if_there_is_no_time():
     from experiments.models.gpu import search
 
     contests = [Counted() for _ in range(3)]
-    with ThreadPoolExecutor(1) as crew:
-        search(contests, crew, time.monotonic())
+    with ThreadPoolExecutor(1) as process_pool:
+        search(contests, process_pool, time.monotonic())
     assert [(c.turns, c.told) for c in contests] == [(1, 1)] * 3
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.measure.cluster.driving.made_up_work import candidates, job
+from tests.measure.cluster.driver.made_up_work import candidates, job
 from tilewright.measure.outcomes import Outcomes
 from tilewright.measure.records.measurement import Measurement, Result, Status
 

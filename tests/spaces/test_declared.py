@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.spaces.backends import backend
-from tilewright.spaces.declared import declared_versions, is_of_earlier_version
+from tilewright.spaces.declared_versions import declared_versions, is_of_earlier_version
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tilewright.measure.cpu.compilation import Compilations, divided
-from tilewright.measure.cpu.keeper import kept
+from tilewright.measure.cpu.keeper import supervised
 from tilewright.measure.cuda.emulator.memory import Memory
 from tilewright.measure.cuda.emulator.toolchain import CompileError, compile_library, process
 from tilewright.measure.host.directories import RunDirectory
@@ -204,7 +204,7 @@ def _supervise(request: str, file: int, timeout: float) -> str | Emulated:
     """Run the emulator's process; its line of counts if it ended well, else the fault."""
     try:
         done = subprocess.run(
-            kept([process()]),
+            supervised([process()]),
             input=request,
             capture_output=True,
             text=True,

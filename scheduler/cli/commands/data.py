@@ -281,7 +281,7 @@ def _text_for_people(text: str) -> str:
 def _warn_of_earlier(database: Database, summaries: Sequence[Summary]) -> None:
     """Say how many records are of earlier versions of their templates."""
     from tilewright.scheduler.earlier_versions import count_earlier, remark
-    from tilewright.spaces.declared import is_of_earlier_version
+    from tilewright.spaces.declared_versions import is_of_earlier_version
 
     targets = {summary.target.fingerprint: summary.target for summary in summaries}
     versions = database.versions()

@@ -19,8 +19,8 @@ pytest.importorskip("grpc", reason="needs the extra ray")
 
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import HOST_SERVICES, candidate, latency
+from tilewright.measure.cluster.driver.dispatcher import LostClusterError
 from tilewright.measure.cluster.driver_status import drivers_at
-from tilewright.measure.cluster.driving.dispatcher import LostClusterError
 from tilewright.measure.cluster.executor import RayExecutor
 from tilewright.measure.testing.executor import collect, submit
 from tilewright.spaces.errors import InputError

@@ -12,7 +12,7 @@ pytest.importorskip("ray", reason="needs the extra ray")
 
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster, members_on
 from tests.measure.cluster.simulated import WORK, candidate, gpu, latency
-from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.cluster.executor import RayExecutor
 from tilewright.measure.records.measurement import Job
 from tilewright.measure.testing.executor import collect

@@ -16,8 +16,8 @@ pytest.importorskip("ray", reason="needs the extra ray")
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import HOST_SERVICES, candidate, latency
 from tests.measure.cpu import c_kernels
+from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.cluster.driver_status import drivers_at
-from tilewright.measure.cluster.driving.plan import Needs
 from tilewright.measure.cluster.executor import RayExecutor
 from tilewright.measure.cluster.status import JobStatus
 from tilewright.measure.records.measurement import ErrorKind, Status

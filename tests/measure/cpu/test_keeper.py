@@ -13,29 +13,29 @@ import pytest
 
 from tests.measure.sleepers import appear, gone
 from tilewright.measure.cpu.compilation import Compilations
-from tilewright.measure.cpu.keeper import end, kept
+from tilewright.measure.cpu.keeper import end, supervised
 
 
 @pytest.mark.parametrize(
     ("script", "code"), [("exit 3", 3), ("exit 0", 0), ("kill -SEGV $$", -11), ("kill $$", -15)]
 )
 def test_it_ends_as_the_command_does(script, code):
-    assert subprocess.run(kept(["sh", "-c", script])).returncode == code
+    assert subprocess.run(supervised(["sh", "-c", script])).returncode == code
 
 
 def test_a_command_that_does_not_exist_ends_as_in_a_shell():
-    assert subprocess.run(kept(["no such command"])).returncode == 127
+    assert subprocess.run(supervised(["no such command"])).returncode == 127
 
 
 def test_what_the_command_leaves_behind_ends_with_it():
     script = "setsid sleep 4001 & setsid sh -c 'sleep 4001; true' & sleep 0.3"
-    subprocess.run(kept(["sh", "-c", script]))
+    subprocess.run(supervised(["sh", "-c", script]))
     assert gone("4001")
 
 
 def test_it_ends_on_request_with_all_sessions():
     command = ["sh", "-c", "setsid sleep 4002 & sleep 4002"]
-    process = subprocess.Popen(kept(command))
+    process = subprocess.Popen(supervised(command))
     assert appear("4002", 2)
     process.send_signal(signal.SIGSTOP)
     end(process.pid)
@@ -44,13 +44,15 @@ def test_it_ends_on_request_with_all_sessions():
 
 
 def test_a_command_that_is_stopped_is_ended():
-    process = subprocess.Popen(kept(["sh", "-c", "kill -STOP $$; sleep 4003"]))
+    process = subprocess.Popen(supervised(["sh", "-c", "kill -STOP $$; sleep 4003"]))
     assert process.wait(200) == -signal.SIGKILL
 
 
 def test_limits_hold_for_the_command_and_its_children():
     script = "ulimit -v; ulimit -t"
-    done = subprocess.run(kept(["sh", "-c", script], 1 << 30, 7), capture_output=True, text=True)
+    done = subprocess.run(
+        supervised(["sh", "-c", script], 1 << 30, 7), capture_output=True, text=True
+    )
     assert done.stdout.split() == [str(1 << 20), "7"]
 
 

@@ -52,7 +52,7 @@ def address() -> Iterator[str]:
 
 
 def start(*words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.scheduler.cli.dressed", *words]
+    command = [sys.executable, "-m", "tests.scheduler.cli.simulated_cluster", *words]
     environment = os.environ | {"PYTHONPATH": PATHS}
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)

@@ -23,10 +23,10 @@ from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import HOST_SERVICES, candidate
 from tests.scheduler.cli.command import SMALL, one_line
 from tests.scheduler.listed import Listed
-from tilewright.measure.cluster.driving.dispatcher import LostClusterError
+from tilewright.measure.cluster.driver.dispatcher import LostClusterError
 from tilewright.measure.cluster.executor import RayExecutor
-from tilewright.measure.cluster.speaking import connection
-from tilewright.measure.cluster.speaking.connection import connect, host_and_port
+from tilewright.measure.cluster.transport import connection
+from tilewright.measure.cluster.transport.connection import connect, host_and_port
 from tilewright.measure.database import Database
 from tilewright.measure.testing.executor import collect, submit
 from tilewright.scheduler.cli.app import run

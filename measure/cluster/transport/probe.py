@@ -1,6 +1,6 @@
 """Says by its exit code whether a cluster answers this process, with the token that it has.
 
-python -m measure.cluster.speaking.probe HOST:PORT|ray://HOST:PORT
+python -m measure.cluster.transport.probe HOST:PORT|ray://HOST:PORT
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tilewright.measure.cluster.driving.backlog import Backlog
-from tilewright.measure.cluster.driving.fleet import Member
-from tilewright.measure.cluster.driving.tasks import Assignment
+from tilewright.measure.cluster.driver.backlog import Backlog
+from tilewright.measure.cluster.driver.fleet import Member
+from tilewright.measure.cluster.driver.tasks import Assignment
 from tilewright.measure.cluster.status import JobStatus, Tally, WorkerStatus
 from tilewright.measure.records.measurement import Job
 from tilewright.spaces.target import Target

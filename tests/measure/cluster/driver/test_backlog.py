@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.measure.cluster.driving.made_up_work import (
+from tests.measure.cluster.driver.made_up_work import (
     OTHER,
     TARGETS,
     backlog,
@@ -22,8 +22,8 @@ from tests.measure.cluster.driving.made_up_work import (
     worker,
 )
 from tests.measure.cluster.simulated import TARGET
-from tilewright.measure.cluster.driving.backlog import PIECES_AHEAD, Backlog
-from tilewright.measure.cluster.driving.ready_workers import Worker
+from tilewright.measure.cluster.driver.backlog import PIECES_AHEAD, Backlog
+from tilewright.measure.cluster.driver.ready_workers import Worker
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.records.measurement import ErrorKind, Result, Status
 

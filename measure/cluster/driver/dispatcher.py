@@ -1,9 +1,9 @@
 """The driver's state machine: it takes events from the cluster, and gives results and commands.
 Pure.
 
-It knows the :mod:`fleet <measure.cluster.driving.fleet>`, the :mod:`backlog
-<measure.cluster.driving.backlog>` and who :mod:`drifts <measure.cluster.driving.drift>`; events and
-commands are those of :mod:`measure.cluster.speaking.relay`. Times are Unix times.
+It knows the :mod:`fleet <measure.cluster.driver.fleet>`, the :mod:`backlog
+<measure.cluster.driver.backlog>` and who :mod:`drifts <measure.cluster.driver.drift>`; events and
+commands are those of :mod:`measure.cluster.transport.relay`. Times are Unix times.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tilewright.measure.cluster.driving.backlog import Backlog
-from tilewright.measure.cluster.driving.drift import Drift
-from tilewright.measure.cluster.driving.fleet import Fleet, Member
-from tilewright.measure.cluster.driving.plan import Needs, Node
-from tilewright.measure.cluster.driving.progress import job_status, lacking, worker_status
-from tilewright.measure.cluster.driving.ready_workers import Worker
-from tilewright.measure.cluster.driving.tasks import Assignment
+from tilewright.measure.cluster.driver.backlog import Backlog
+from tilewright.measure.cluster.driver.drift import Drift
+from tilewright.measure.cluster.driver.fleet import Fleet, Member
+from tilewright.measure.cluster.driver.plan import Needs, Node
+from tilewright.measure.cluster.driver.progress import job_status, lacking, worker_status
+from tilewright.measure.cluster.driver.ready_workers import Worker
+from tilewright.measure.cluster.driver.tasks import Assignment
 from tilewright.measure.cluster.host_services import fits
 from tilewright.measure.cluster.status import JobStatus, Tally, WorkerStatus
 from tilewright.measure.cluster.wire import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import queue
 
-from tilewright.measure.cluster.speaking import relay
+from tilewright.measure.cluster.transport import relay
 
 
 def test_a_driver_that_is_killed_while_it_speaks_ends_its_courier(monkeypatch):

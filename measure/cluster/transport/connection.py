@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import tilewright
-from tilewright.measure.cluster.speaking import probe
-from tilewright.measure.cluster.speaking.probe import CLIENT
-from tilewright.measure.cluster.speaking.sockets import set_short_folder
+from tilewright.measure.cluster.transport import probe
+from tilewright.measure.cluster.transport.probe import CLIENT
+from tilewright.measure.cluster.transport.sockets import set_short_folder
 from tilewright.measure.cpu.cores import usable_cpus
 from tilewright.measure.host.directories import cache_directory
 from tilewright.spaces.errors import InputError
@@ -237,10 +237,10 @@ def _check_answers(address: str, insecure: bool) -> None:
 
 
 def _answer(address: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """Run :mod:`measure.cluster.speaking.probe` against the cluster, in this environment with
+    """Run :mod:`measure.cluster.transport.probe` against the cluster, in this environment with
     more variables.
     """
-    command = [sys.executable, "-m", "tilewright.measure.cluster.speaking.probe", address]
+    command = [sys.executable, "-m", "tilewright.measure.cluster.transport.probe", address]
     try:
         return subprocess.run(
             command,

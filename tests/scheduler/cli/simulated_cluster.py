@@ -1,6 +1,6 @@
-"""The command line on clusters whose hosts are dressed up, as ones with a made-up CPU and GPU.
+"""The command line on clusters whose hosts are simulated, as ones with a made-up CPU and GPU.
 
-python -m tests.scheduler.cli.dressed tune ...
+python -m tests.scheduler.cli.simulated_cluster tune ...
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.measure.cluster.driving.made_up_work import (
+from tests.measure.cluster.driver.made_up_work import (
     backlog,
     candidates,
     drain,
@@ -12,7 +12,7 @@ from tests.measure.cluster.driving.made_up_work import (
     job,
     worker,
 )
-from tilewright.measure.cluster.driving.backlog import LOSSES_ALONE, TASK_SECONDS, Backlog
+from tilewright.measure.cluster.driver.backlog import LOSSES_ALONE, TASK_SECONDS, Backlog
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.records.measurement import ErrorKind, Result, Status
 from tilewright.measure.timing import call_limit

@@ -32,7 +32,7 @@ class Link:
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-m", "tilewright.measure.cluster.speaking.relay"),
+                    *(sys.executable, "-P", "-m", "tilewright.measure.cluster.transport.relay"),
                     canonical_json(configuration),
                 ],
                 stdin=subprocess.PIPE,

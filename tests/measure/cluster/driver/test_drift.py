@@ -1,6 +1,6 @@
 import pytest
 
-from tilewright.measure.cluster.driving.drift import DRIFT, PIECES, Drift
+from tilewright.measure.cluster.driver.drift import DRIFT, PIECES, Drift
 
 
 def usual(workers=("a", "b", "c"), seconds=1e-4):

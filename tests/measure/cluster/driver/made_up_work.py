@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.measure.cluster.simulated import TARGET, WORK, candidate, latency
-from tilewright.measure.cluster.driving.backlog import Backlog
-from tilewright.measure.cluster.driving.ready_workers import Worker
+from tilewright.measure.cluster.driver.backlog import Backlog
+from tilewright.measure.cluster.driver.ready_workers import Worker
 from tilewright.measure.cluster.wire import Stored
 from tilewright.measure.records.measurement import Job, Measurement, Result, Status
 

@@ -2,7 +2,7 @@
 
 Each node is asked for its facts, then given its workers. A worker that died is started again: at
 once if it had worked, and after ever longer pauses if it never did. Actions are given as commands
-of :mod:`measure.cluster.speaking.relay`. Times are Unix times.
+of :mod:`measure.cluster.transport.relay`. Times are Unix times.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tilewright.measure.cluster.driving.plan import Needs, Node, WorkerPlan, workers_of
+from tilewright.measure.cluster.driver.plan import Needs, Node, WorkerPlan, workers_of
 from tilewright.measure.cluster.facts import Facts, read_facts
 from tilewright.measure.records.fields import Fields
 from tilewright.measure.records.jsonl import parse_json

@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tilewright.measure.cluster.driving.binaries import Binaries
-from tilewright.measure.cluster.driving.ready_workers import ReadyWorkers, Worker
-from tilewright.measure.cluster.driving.tasks import Assignment, Queue, failures, losses
+from tilewright.measure.cluster.driver.binaries import Binaries
+from tilewright.measure.cluster.driver.ready_workers import ReadyWorkers, Worker
+from tilewright.measure.cluster.driver.tasks import Assignment, Queue, failures, losses
 from tilewright.measure.cluster.wire import Stored
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.interfaces import Built

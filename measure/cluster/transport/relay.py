@@ -1,6 +1,6 @@
 """The process that speaks with Ray for a driver: commands come and events go as lines of JSON.
 
-    python -m measure.cluster.speaking.relay CONFIGURATION
+    python -m measure.cluster.transport.relay CONFIGURATION
 
 A driver of Ray dies without a word when the cluster's head or the daemon of its own host does. Here
 nothing is lost with it: what is to be done, and what was, the parent knows. This process decides
@@ -28,13 +28,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.measure.cluster.facts import facts_text
-from tilewright.measure.cluster.speaking.connection import (
+from tilewright.measure.cluster.transport.connection import (
     CONNECT_SECONDS,
     NAMESPACE,
     connect,
     host_and_port,
 )
-from tilewright.measure.cluster.speaking.workers import BuildWorker, RunWorker
+from tilewright.measure.cluster.transport.workers import BuildWorker, RunWorker
 from tilewright.spaces.errors import InputError
 
 PULSE_SECONDS = 1.0

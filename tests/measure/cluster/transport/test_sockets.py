@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tilewright.measure.cluster.speaking import sockets
-from tilewright.measure.cluster.speaking.sockets import is_short, set_short_folder
+from tilewright.measure.cluster.transport import sockets
+from tilewright.measure.cluster.transport.sockets import is_short, set_short_folder
 from tilewright.spaces.errors import InputError
 
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tilewright.measure.cluster.driving.ready_workers import Worker
+from tilewright.measure.cluster.driver.ready_workers import Worker
 from tilewright.measure.cluster.wire import Stored
 from tilewright.measure.records.measurement import ErrorKind, Job, Measurement, Result, Status
 from tilewright.measure.retrying import Attempt

@@ -8,8 +8,8 @@ import pytest
 
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate
-from tilewright.measure.cluster.driving.dispatcher import DRIFT_SECONDS, REST_SECONDS, Dispatcher
-from tilewright.measure.cluster.driving.plan import Needs
+from tilewright.measure.cluster.driver.dispatcher import DRIFT_SECONDS, REST_SECONDS, Dispatcher
+from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.records.measurement import ErrorKind, Job
 from tilewright.spaces.errors import InputError

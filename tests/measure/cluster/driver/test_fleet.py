@@ -3,8 +3,8 @@ import json
 import pytest
 
 from tests.measure.cluster.simulated import TARGET
-from tilewright.measure.cluster.driving.fleet import LEAST_PAUSE, LONGEST_PAUSE, Fleet
-from tilewright.measure.cluster.driving.plan import Needs, Node
+from tilewright.measure.cluster.driver.fleet import LEAST_PAUSE, LONGEST_PAUSE, Fleet
+from tilewright.measure.cluster.driver.plan import Needs, Node
 from tilewright.measure.cluster.facts import facts_text, versions
 from tilewright.spaces.errors import InputError
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.measure.cluster.simulated import TARGET
 from tests.measure.cluster.test_topology import LEFT, RIGHT
-from tilewright.measure.cluster.driving.plan import BYTES_PER_JOB, JOBS, Needs, Node, workers_of
+from tilewright.measure.cluster.driver.plan import BYTES_PER_JOB, JOBS, Needs, Node, workers_of
 from tilewright.measure.cluster.facts import Facts
 
 GIB = 1 << 30

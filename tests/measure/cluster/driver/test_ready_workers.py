@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.measure.cluster.driving.made_up_work import worker
+from tests.measure.cluster.driver.made_up_work import worker
 from tests.measure.cluster.simulated import TARGET
-from tilewright.measure.cluster.driving.ready_workers import REMEMBERED, ReadyWorkers
+from tilewright.measure.cluster.driver.ready_workers import REMEMBERED, ReadyWorkers
 
 
 def test_however_many_workers_leave_the_ends_of_the_last_ones_are_kept():
