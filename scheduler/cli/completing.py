@@ -19,7 +19,7 @@ from tilewright.spaces.errors import InputError
 LINE = "_TYPER_COMPLETE_ARGS"
 """The environment variable that holds the command line up to the cursor."""
 CHOICES = {"dtype": ("float32", "bfloat16", "float16"), "a": ("row", "col")}
-CHOICES |= {"b": CHOICES["a"], "c": CHOICES["a"], "out": CHOICES["dtype"]}
+CHOICES |= {"b": (*CHOICES["a"], "packed"), "c": CHOICES["a"], "out": CHOICES["dtype"]}
 
 
 def words_before() -> list[str]:

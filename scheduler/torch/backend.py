@@ -37,6 +37,7 @@ from tilewright.scheduler.torch.operator_functions import functions
 from tilewright.scheduler.torch.options import Options, options_of
 from tilewright.scheduler.torch.partition import Partition, partition
 from tilewright.scheduler.torch.replacing import copied, replace_regions
+from tilewright.scheduler.torch.weights import read_plain
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target, detect_target
 
@@ -90,7 +91,7 @@ class _Compiler:
         began = time.monotonic()
         spare = copied(module)
         try:
-            made = self._with_kernels(module, inputs, settings, report)
+            made = self._with_kernels(module, spare, inputs, settings, report)
         except Exception as error:  # a fault of ours must not keep a model from running
             _warn(error)
             report.by, report.why = TORCH, f"{type(error).__name__}: {error}"
@@ -104,16 +105,19 @@ class _Compiler:
     def _with_kernels(
         self,
         module: fx.GraphModule,
+        spare: fx.GraphModule,
         inputs: Sequence[Any],
         settings: Mapping[str, Any],
         report: GraphReport,
     ) -> Any:
-        """The compiled graph with kernels in it; None if torch is to compute all of it."""
+        """The compiled graph with kernels in it; None if torch is to compute all of it. ``spare``
+        is a copy of the graph, which stays as it is."""
         target = _target_of(module.graph)
         if target is None:
             report.why = "its tensors are on no device that has kernels, or on several"
             return None
         functions.database = self._options.db
+        read_plain(module)
         with _database(self._options) as database:
             found = partition(module.graph, target)
             choosing = Choosing(target, self._options, database, _compiled)
@@ -123,7 +127,7 @@ class _Compiler:
         if not regions:
             report.why = "no region is faster by kernels" if found.regions else "it has no region"
             return None
-        plain = copied(module)
+        plain = copied(spare)
         replace_regions(module, regions)
         report.by = OURS
         if self._options.judge == "always" or _is_dynamic(inputs):

@@ -25,6 +25,12 @@ from tilewright.scheduler.torch.operator_functions import function_for, function
 from tilewright.scheduler.torch.options import Options
 from tilewright.scheduler.torch.partition import Region
 from tilewright.scheduler.torch.replacing import pieces
+from tilewright.scheduler.torch.weights import (
+    like_packed,
+    packed_bytes,
+    packed_tensor,
+    with_packed_weight,
+)
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
@@ -87,14 +93,27 @@ class Choosing:
     def chosen(self, regions: Sequence[Region]) -> list[Choice]:
         """All regions, equal ones together, each with who computes it. Functions of kernels are
         ready to be called by the operator."""
-        choices = _together(regions)
+        choices = self._with_packed(_together(regions))
         self._tune(choices)
         self._recall(choices)
         self._build(choices)
         for choice in choices:
             if choice.open:
                 self._compete(choice)
-        return choices
+        return _best_of(choices)
+
+    def _with_packed(self, choices: Sequence[Choice]) -> list[Choice]:
+        """The choices, with constant weights packed. The kernel that reads such a weight as it
+        is stays a rival where somebody measured it."""
+        found = []
+        for choice in choices:
+            twin = _packed(choice) if choice.open else None
+            if twin is not None:
+                found.append(twin)
+                choice.answer = self._answer(choice.workload)
+            if twin is None or _is_measured(choice):
+                found.append(choice)
+        return found
 
     # -- kernels -------------------------------------------------------------------------------
 
@@ -189,15 +208,45 @@ class Choosing:
 
     def _times(self, region: Region) -> Times | None:
         """Times of the two in turns; None if they disagree."""
-        piece = pieces(region)
-        ours = self._compile(piece.ours, piece.operands)
+        piece, weight = pieces(region), region.weight
+        count, packed = len(piece.operands), [like_packed(region)] if weight else []
+        ours = self._compile(piece.ours, [*piece.operands, *packed])
         rival = self._compile(piece.torch, piece.operands)
         with judging.running():
             sets = judging.rotation(piece.operands, judging.cache_bytes(self._target))
-            results = (ours(list(sets[0]))[0], rival(list(sets[0]))[0])
+            if weight is not None:
+                place = list(dict.fromkeys(region.operands)).index(weight.node)
+                sets = [[*each, packed_tensor(each[place], weight)] for each in sets]
+            results = (ours(list(sets[0]))[0], rival(list(sets[0][:count]))[0])
             if not judging.close(*results):
                 return None
-            return judging.in_turns(lambda t: ours(list(t)), lambda t: rival(list(t)), sets)
+            return judging.in_turns(
+                lambda given: ours(list(given)), lambda given: rival(list(given[:count])), sets
+            )
+
+
+def _packed(choice: Choice) -> Choice | None:
+    """The choice with the constant weight of each of its regions packed; None if there is none."""
+    regions = [with_packed_weight(region) for region in choice.regions]
+    made = [region for region in regions if region is not None]
+    if len(made) < len(regions):
+        return None
+    weights = {(r.weight.node.target, r.weight.turned): packed_bytes(r) for r in made if r.weight}
+    program = "; ".join(str(made[0].workload).splitlines())
+    report = RegionReport(program, OURS, "", len(made), packed_bytes=sum(weights.values()))
+    return Choice(made, report)
+
+
+def _best_of(choices: Sequence[Choice]) -> list[Choice]:
+    """The best of those that compute the same nodes, in their order."""
+    found: dict[Any, Choice] = {}
+    for choice in choices:
+        about = choice.regions[0].outputs
+        known = found.setdefault(about, choice)
+        gains = [each.report.gain or 0 for each in (known, choice)]
+        if choice.open and (not known.open or gains[0] < gains[1]):
+            found[about] = choice
+    return list(found.values())
 
 
 def _together(regions: Sequence[Region]) -> list[Choice]:
@@ -206,7 +255,8 @@ def _together(regions: Sequence[Region]) -> list[Choice]:
     for region in regions:
         lie = tuple(fake(node).stride() for node in region.operands)
         copies = tuple(node in region.copies for node in region.operands)
-        about = (region.workload.key, key_of(region.workload), lie, copies)
+        constant = tuple(node.op == "get_attr" for node in region.operands)
+        about = (region.workload.key, key_of(region.workload), lie, copies, constant)
         if about in found:
             found[about].regions.append(region)
             found[about].report.places += 1

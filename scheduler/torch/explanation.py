@@ -19,7 +19,9 @@ DYNAMO = "torch._dynamo.eval_frame"
 @dataclass
 class RegionReport:
     """One region of a graph. ``by`` is who computes it and ``why`` the reason; ``places`` counts
-    equal regions. Times are of one call in seconds, None where nobody measured them."""
+    equal regions. Times are of one call in seconds, None where nobody measured them.
+    ``packed_bytes`` are those of weights that its kernels read packed, which the compiled graph
+    keeps beside the model's own."""
 
     program: str
     by: str
@@ -29,6 +31,7 @@ class RegionReport:
     template: str = ""
     ours_seconds: float | None = None
     torch_seconds: float | None = None
+    packed_bytes: int = 0
 
     @property
     def gain(self) -> float | None:
@@ -89,9 +92,15 @@ def _lines(graph: GraphReport) -> Iterator[str]:
         speed = "" if times is None else f", {times:.2f} x torch"
         spent = "" if region.ours_seconds is None else f" {region.ours_seconds * 1e6:.1f} us"
         yield f"  {region.places} x {brief(region.program, 1, 100)}"
-        yield f"      {region.by}: {region.why}{spent}{speed}"
+        yield f"      {region.by}: {region.why}{spent}{speed}{_packed(region)}"
     for (name, why), count in sorted(graph.left.items()):
         yield f"  left to torch: {count} x {name} ({brief(why, 1, 90)})"
+
+
+def _packed(region: RegionReport) -> str:
+    if region.by != OURS or not region.packed_bytes:
+        return ""
+    return f", {region.packed_bytes / 1e6:.2g} MB of packed weights beside the model's"
 
 
 _known: WeakKeyDictionary[Any, Explanation] = WeakKeyDictionary()

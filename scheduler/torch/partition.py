@@ -41,6 +41,16 @@ MOST_TRIES = 6
 
 
 @dataclass(frozen=True)
+class Weight:
+    """A constant operand, a matrix of this ``shape``, that a kernel reads packed; its transpose if
+    it is ``turned``."""
+
+    node: fx.Node
+    shape: tuple[int, ...]
+    turned: bool
+
+
+@dataclass(frozen=True)
 class Region:
     """Nodes that one kernel computes.
 
@@ -49,7 +59,8 @@ class Region:
     dimension for several neighbours, so a tensor is viewed in the array's shape before the call,
     and a result in the node's. ``copies`` are operands that no
     declaration describes: they are converted to the array's dtype and made contiguous first.
-    ``nodes`` are those whose work the kernel does, free views among them.
+    ``nodes`` are those whose work the kernel does, free views among them. A ``weight`` is read
+    packed.
     """
 
     nodes: frozenset[fx.Node]
@@ -57,6 +68,7 @@ class Region:
     operands: tuple[fx.Node, ...]
     copies: frozenset[fx.Node]
     workload: Workload
+    weight: Weight | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from tilewright.scheduler.torch.nodes import fake
 from tilewright.scheduler.torch.operator import overload
 from tilewright.scheduler.torch.operator_functions import key_of
 from tilewright.scheduler.torch.partition import Region
+from tilewright.scheduler.torch.weights import like_packed, packed_constant
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
 
@@ -24,7 +25,8 @@ prims: Any = torch.ops.prims
 @dataclass(frozen=True)
 class Piece:
     """A region as a graph of its own, computed by torch's nodes or by the kernel; ``operands`` are
-    tensors without values that are like its inputs."""
+    tensors without values that are like its inputs. The kernel's graph takes a packed weight after
+    them, if the region has one."""
 
     torch: fx.GraphModule
     ours: fx.GraphModule
@@ -46,7 +48,8 @@ def replace_regions(module: fx.GraphModule, regions: Collection[Region]) -> None
     for region in sorted(regions, key=lambda region: order[region.outputs[0]]):
         end = region.outputs[0]
         with graph.inserting_before(end):
-            new = _call(graph, region, done)
+            packed = packed_constant(graph, region) if region.weight else None
+            new = _call(graph, region, done, packed)
         end.replace_all_uses_with(new)
         done[end] = new
     graph.eliminate_dead_code()
@@ -72,22 +75,31 @@ def pieces(region: Region) -> Piece:
     ours = copied(theirs)
     inputs = list(ours.graph.find_nodes(op="placeholder"))
     given = dict(zip(dict.fromkeys(region.operands), inputs, strict=True))
+    packed = None
+    if region.weight:
+        with ours.graph.inserting_after(inputs[-1]):
+            packed = ours.graph.placeholder("packed")
+        packed.meta = {"val": like_packed(region)}
     output = ours.graph.output_node()
     with ours.graph.inserting_before(output):
-        new = _call(ours.graph, region, given)
+        new = _call(ours.graph, region, given, packed)
     output.args = ((new,),)
     ours.graph.eliminate_dead_code()
     ours.recompile()
     return Piece(theirs, ours, operands)
 
 
-def _call(graph: fx.Graph, region: Region, known: Mapping[fx.Node, fx.Node]) -> fx.Node:
+def _call(
+    graph: fx.Graph, region: Region, known: Mapping[fx.Node, fx.Node], packed: fx.Node | None
+) -> fx.Node:
     """A node that calls the kernel of a region, in the shape of the node that it stands for;
-    ``known`` has what operands are computed by now."""
+    ``known`` has what operands are computed by now, and ``packed`` is the packed weight."""
     end = region.outputs[0]
     arrays = calling_of(region.workload).inputs
     operands = [
-        _operand(graph, node, known.get(node, node), region, array)
+        packed
+        if packed is not None and region.weight is not None and node is region.weight.node
+        else _operand(graph, node, known.get(node, node), region, array)
         for node, array in zip(region.operands, arrays, strict=True)
     ]
     run, key = overload(len(operands)), key_of(region.workload)

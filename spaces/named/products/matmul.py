@@ -3,6 +3,8 @@
 from tilewright.spaces.language import Program, program
 from tilewright.spaces.named._parts import finished, matrix, output_dtype
 
+READS = ("B[k, n]", "B[n, k]")
+"""The right matrix as it is, and packed."""
 EXAMPLE = 'm=512 n=512 k=512 epilogue="relu(x + bias[n])"'
 
 
@@ -17,8 +19,10 @@ def matmul(
     c: str = "row",
     epilogue: str = "",
 ) -> Program:
-    """``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, each matrix in row or col order."""
-    result = output_dtype(dtype, out)
-    arrays = [matrix("A", dtype, a), matrix("B", dtype, b), matrix("C", result, c)]
-    line = f"C[m, n] = {finished(epilogue, 'sum[k](A[m, k] * B[k, n])')}"
+    """``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, each matrix in row or col order, or B
+    packed, of columns and depth."""
+    result, is_packed = output_dtype(dtype, out), b == "packed"
+    right = f"B: {dtype}[n, k](packed)" if is_packed else matrix("B", dtype, b)
+    arrays = [matrix("A", dtype, a), right, matrix("C", result, c)]
+    line = f"C[m, n] = {finished(epilogue, f'sum[k](A[m, k] * {READS[is_packed]})')}"
     return program("\n".join([*arrays, line]), dtype=result, m=m, n=n, k=k)

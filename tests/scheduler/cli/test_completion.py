@@ -76,7 +76,7 @@ def completed(line: str, folder: Path) -> list[str]:
         ("tilewright query softmax c=", ["c=1000", "c=77"]),
         ("tilewright query softmax c=7", ["c=77"]),
         ("tilewright query softmax r=1 --db none.db c=", []),
-        ("tilewright verify matmul b=", ["b=row", "b=col"]),
+        ("tilewright verify matmul b=", ["b=row", "b=col", "b=packed"]),
         ("tilewright tune nothing ", []),
         ("tilewright tune 'y[i] = x[i]' ", []),
         ("tilewright show softmax --target cuda:sm_9", ["cuda:sm_90a"]),
