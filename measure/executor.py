@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tilewright.measure import retrying
 from tilewright.measure.cpu.cores import usable_cpus
-from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.interfaces import Builder, Built, Runner
 from tilewright.measure.outcomes import Outcomes
 from tilewright.measure.records.measurement import Candidate, Job, Result
@@ -94,7 +94,7 @@ class LocalExecutor:
             )
         if any(candidate.job.id != job.id for candidate in candidates):
             raise ValueError("candidates of several jobs in one batch")
-        check_telling(job.workload)
+        check_sensitivity(job.workload)
         size = max(1, len(candidates)) if job.final else self.batch
         with self._outcomes.changed:
             self._outcomes.expect(job, len(candidates))

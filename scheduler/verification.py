@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.failures import MACHINE
 from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
 from tilewright.spaces.errors import InputError
@@ -172,7 +172,7 @@ def measure(
     """
     from tilewright.measure.executor import LocalExecutor
 
-    check_telling(space.workload)  # or else refused before anything is measured
+    check_sensitivity(space.workload)  # or else refused before anything is measured
     job = Job(new_job_id(), space.workload, space.target, thorough=True)
     own = executor or LocalExecutor(space.target)
     try:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from experiments.mutation.apart import fork_apart
-from experiments.mutation.watching import Telling
+from experiments.mutation.watching import ReportingPlugin
 
 HEAVY = ("hypothesis", "scipy.stats", "sqlalchemy.orm", "alembic.command", "xgboost", "torch")
 OPTIONS = ("-q", "--tb=short", "-p", "no:cacheprovider")
@@ -82,8 +82,8 @@ def run_tests(
     said, saying = os.pipe()
     skip = ["-k", f"not ({unsteady})"] if unsteady else []
     arguments = [*OPTIONS, *skip, *files]
-    telling = Telling(saying, tree.parent / "failures")
-    child = fork_apart(lambda: _pytest(tree, arguments, [*plugins, telling]))
+    reporting = ReportingPlugin(saying, tree.parent / "failures")
+    child = fork_apart(lambda: _pytest(tree, arguments, [*plugins, reporting]))
     os.close(saying)
     try:
         return _followed(child, said, limit)

@@ -26,7 +26,7 @@ class Order:
         items[:] = sorted(due, key=lambda i: self._place.get(i.nodeid, len(self._place)))
 
 
-class Telling:
+class ReportingPlugin:
     """Writes a line to a pipe for each test that begins (``+``) or fails (``-``), and the reasons
     to a file."""
 

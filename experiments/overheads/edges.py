@@ -22,7 +22,7 @@ from experiments.overheads.results import with_facts, write
 from tilewright.measure.cpu.runner import CRunner
 from tilewright.measure.cpu.session import CandidateReport
 from tilewright.measure.database import Database
-from tilewright.measure.drawing.others import count
+from tilewright.measure.drawing.further_draws import count_further_draws
 from tilewright.measure.executor import LocalExecutor
 from tilewright.measure.interfaces import Built
 from tilewright.measure.records.measurement import Job
@@ -81,7 +81,7 @@ def measured(text: str, trials: int, repeats: int) -> dict[str, Any]:
     ratios = [r["seconds"] / (r["seconds"] - r["others"]) for r in runs]
     return {
         "workload": text,
-        "problems": count(workload(text)),
+        "problems": count_further_draws(workload(text)),
         "trials": statistics.median(r["trials"] for r in runs),
         "seconds": round(statistics.median(r["seconds"] for r in runs), 2),
         "seconds_of_others": round(statistics.median(r["others"] for r in runs), 2),

@@ -18,7 +18,7 @@ from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.cluster.host_services import HOST
 from tilewright.measure.cluster.status import DriverStatus
 from tilewright.measure.cluster.transport.link import Link
-from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.outcomes import Outcomes
 from tilewright.measure.records.measurement import Candidate, Job, Result
@@ -109,7 +109,7 @@ class RayExecutor:
         :class:`InputError` if no kernel of its workload can be verified."""
         if any(candidate.job.id != job.id for candidate in candidates):
             raise ValueError("candidates of several jobs in one batch")
-        check_telling(job.workload)
+        check_sensitivity(job.workload)
         with self._outcomes.changed:
             self._outcomes.expect(job, 0)  # it is not closed
             self._dispatcher.submit(job, candidates)

@@ -23,8 +23,8 @@ from tilewright.measure.cpu.problem import Problem, index_of
 from tilewright.measure.cpu.rival import Rivals
 from tilewright.measure.cpu.session import CandidateReport, ServerReports, lines
 from tilewright.measure.drawing.draw import are_for, fresh_inputs
+from tilewright.measure.drawing.further_draws import further_draws, has_further_draws
 from tilewright.measure.drawing.interfaces import Draw, FreshInputs
-from tilewright.measure.drawing.others import has_others, with_others
 from tilewright.measure.estimates import rivals_info
 from tilewright.measure.host.pressure import Pressure
 from tilewright.measure.interfaces import Built
@@ -112,7 +112,7 @@ class CRunner:
         """
         protocol = self._protocol or protocol_for(self._clock, job.final)
         records = self._serve(job, group, protocol)
-        if job.thorough and has_others(job.workload):
+        if job.thorough and has_further_draws(job.workload):
             kept = [b.candidate.numerics for b in group]
             for numerics in dict.fromkeys(kept):
                 own = [i for i, each in enumerate(kept) if each is numerics]
@@ -131,7 +131,7 @@ class CRunner:
         ``numerics``, what is wrong of them on other inputs. The memory of the first ones is free
         once the server has its inputs.
         """
-        draws = with_others(self._draw(job.workload, job.final), numerics=numerics)
+        draws = further_draws(self._draw(job.workload, job.final), numerics=numerics)
         for number, other in enumerate(draws, 1):
             right = [i for i in own if records[i].error_kind is None]
             if not right:

@@ -20,9 +20,9 @@ from tilewright.measure.cuda.trusted.evaluating import evaluate, hold_to_the_hos
 from tilewright.measure.cuda.trusted.products import expect
 from tilewright.measure.cuda.trusted.programs import fits
 from tilewright.measure.drawing.draw import are_for, fresh_inputs
+from tilewright.measure.drawing.further_draws import further_draws, has_further_draws
 from tilewright.measure.drawing.interfaces import Bounds, Draw
-from tilewright.measure.drawing.others import has_others, with_others
-from tilewright.measure.drawing.product_telling import is_telling, telling
+from tilewright.measure.drawing.product_sensitivity import is_sensitive, sensitivity
 from tilewright.measure.drawing.products import ATTEMPTS
 from tilewright.measure.drawing.programs import Points, ProgramDraw, ProgramInputs
 from tilewright.measure.drawing.tables import SHARE
@@ -63,7 +63,7 @@ class Problem:
         the place of the first one; that is back after the last. Inputs that the device has drawn
         are not held to copies meanwhile: kernels that write to their inputs failed before.
         """
-        if not has_others(self.workload):
+        if not has_further_draws(self.workload):
             return
         unchanged = self.unchanged
         before = first = self.draw or self._read()
@@ -148,10 +148,10 @@ def set_up(
 
 
 def _others(draw: Draw, numerics: Numerics) -> Iterator[Draw]:
-    """Return the same problem with other inputs, see :mod:`measure.drawing.others`."""
+    """Return the same problem with other inputs, see :mod:`measure.drawing.further_draws`."""
     if _is_evaluated_there(draw):
-        return with_others(draw, POINTS.final // SHARE, POINTS.one_axis, numerics)
-    return with_others(draw, numerics=numerics)
+        return further_draws(draw, POINTS.final // SHARE, POINTS.one_axis, numerics)
+    return further_draws(draw, numerics=numerics)
 
 
 def _is_evaluated_there(draw: Draw) -> TypeGuard[ProgramDraw]:
@@ -178,8 +178,8 @@ def _allow(buffers: Buffers, draw: Draw, host: HostDraws) -> None:
 
 
 def _drawn_there(buffers: Buffers, workload: Contraction, seed: int, host: HostDraws) -> Problem:
-    """Return the inputs of a seed from ``seed`` on that makes them telling."""
-    how, blocks = telling(workload), buffers.blocks
+    """Return the inputs of a seed from ``seed`` on that makes them sensitive."""
+    how, blocks = sensitivity(workload), buffers.blocks
     scales = {operand.name: 1.0 for operand in workload.inputs}
     scales[workload.inputs[0].name] = how.scale
     buffers.add(oracle.SEED)
@@ -192,7 +192,7 @@ def _drawn_there(buffers: Buffers, workload: Contraction, seed: int, host: HostD
         if how.is_sure(workload):
             break
         inputs = {operand.name: buffers.read(operand) for operand in workload.inputs}
-        if is_telling(workload, inputs, how.scale):
+        if is_sensitive(workload, inputs, how.scale):
             break
     calls = [*fills, buffers.bound(expect(workload, how.scale))]
     calls[-1]()

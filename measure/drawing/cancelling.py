@@ -37,7 +37,7 @@ def mistakes(program: Program) -> Iterator[tuple[str, Program]]:
         yield "exponents are too large", replace(program, stages=stages)
 
 
-def unseen(
+def undetected(
     program: Program,
     draws: Iterator[Mapping[str, np.ndarray]],
     rows: Rows | None = None,

@@ -20,7 +20,7 @@ from tilewright.spaces.workloads.workload import Workload
 def fresh_inputs(
     workload: Workload, seed: int, pause: Callable[[], None] = lambda: None
 ) -> FreshInputs:
-    """Random problems of ``workload``; :class:`InputError` if none would be telling.
+    """Random problems of ``workload``; :class:`InputError` if none would be sensitive.
 
     ``pause`` is called now and then in the work on them, and may raise to end it.
     """
@@ -54,16 +54,16 @@ def one_draw(workload: Workload, seed: int) -> Draw:
 
 
 @lru_cache(maxsize=64)
-def check_telling(workload: Workload) -> None:
-    """Raise :class:`InputError` if no inputs of ``workload`` are telling."""
+def check_sensitivity(workload: Workload) -> None:
+    """Raise :class:`InputError` if no inputs of ``workload`` are sensitive."""
     if isinstance(workload, Contraction):
-        from tilewright.measure.drawing import product_telling
+        from tilewright.measure.drawing import product_sensitivity
 
-        product_telling.telling(workload)
+        product_sensitivity.sensitivity(workload)
     elif isinstance(workload, Computation):
-        from tilewright.measure.drawing import program_telling
+        from tilewright.measure.drawing import program_sensitivity
 
-        program_telling.telling(workload.program)
+        program_sensitivity.sensitivity(workload.program)
     else:
         raise _unknown(workload)
 

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.measure.drawing.aiming import aimed
+from tilewright.measure.drawing.balanced_scores import balanced
 from tilewright.measure.drawing.hidden import hidden, hides
 from tilewright.measure.drawing.interfaces import Draw
 from tilewright.measure.drawing.masks import masked_operands
-from tilewright.measure.drawing.program_telling import telling
+from tilewright.measure.drawing.program_sensitivity import sensitivity
 from tilewright.measure.drawing.programs import ProgramDraw
 from tilewright.measure.drawing.sampling import sample
 from tilewright.measure.drawing.scores import scores_of
@@ -89,14 +89,14 @@ def edges(program: Program, numerics: Numerics = Numerics.STRICT) -> list[Edge]:
 def _shifted(program: Program) -> Iterator[Edge]:
     if scores_of(program) is None and not cancelling_operands(program):
         return
-    how = telling(program)
+    how = sensitivity(program)
     for shift in shifts(program, how.spread, how.steep):
         yield Edge(shift.name, partial(_with_shift, shift))
 
 
 def _with_shift(shift: Shift, draw: ProgramDraw, generator: np.random.Generator) -> Inputs:
     if shift.one is not None:
-        shift = aimed(shift, draw.program, draw.inputs, draw.rows)
+        shift = balanced(shift, draw.program, draw.inputs, draw.rows)
     return shift.applied(draw.inputs)
 
 

@@ -26,7 +26,7 @@ from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.numerics.adding import error_of_sum
 
-TOLD = 1 / 16
+LARGEST_ERROR = 1 / 16
 """The error that is allowed of a sum of few terms, at most: one term is about a half."""
 LEAST = 4
 """Places along an axis: its first and last, and random ones."""
@@ -44,14 +44,14 @@ def with_few_terms(
     if not isinstance(draw, ProgramDraw):
         return
     program = draw.program
-    if quiet := quiet_operands(program):
+    if sparse := sparse_operands(program):
         rows = sample(program, most, np.random.default_rng(0), one_axis)
-        given = {name: own.applied(program, draw.inputs[name]) for name, own in quiet.items()}
+        given = {name: own.applied(program, draw.inputs[name]) for name, own in sparse.items()}
         yield replace(draw, inputs={**draw.inputs, **given}, rows=rows)
 
 
 @dataclass(frozen=True)
-class Quiet:
+class SparseOperand:
     """An operand that is zero at all but ``count`` places along a dimension."""
 
     name: str
@@ -64,42 +64,42 @@ class Quiet:
         lost."""
         operand = program.operand[self.name]
         places = chosen(operand.shape[self.dimension], self.count, np.random.default_rng(0))
-        loud = np.moveaxis(values, self.dimension, -1)[..., places].astype(np.float64)
-        signs = loud[..., np.arange(len(places)) // NEIGHBOURS * NEIGHBOURS]
-        loud = np.copysign(np.maximum(abs(loud), abs(loud).mean()), signs)
+        nonzero = np.moveaxis(values, self.dimension, -1)[..., places].astype(np.float64)
+        signs = nonzero[..., np.arange(len(places)) // NEIGHBOURS * NEIGHBOURS]
+        nonzero = np.copysign(np.maximum(abs(nonzero), abs(nonzero).mean()), signs)
         found = np.zeros(values.shape, operand.element.numpy)
-        np.moveaxis(found, self.dimension, -1)[..., places] = loud
+        np.moveaxis(found, self.dimension, -1)[..., places] = nonzero
         return operand.array(found)
 
 
-def quiet_operands(program: Program) -> Mapping[str, Quiet]:
+def sparse_operands(program: Program) -> Mapping[str, SparseOperand]:
     """Return the factors that make terms of long sums zero. None if terms of another sum are made
     of them: where most of these are equal, their roundings are, and do not cancel out."""
     sums = [stage for stage in program.stages if stage.reducer == "sum"]
-    quiet = {own.name: own for stage in sums if (own := _quiet(program, stage))}
-    touched = set(quiet)
+    sparse = {own.name: own for stage in sums if (own := _sparse(program, stage))}
+    touched = set(sparse)
     for stage in program.stages:
         if touched.isdisjoint(read.name for read in reads(program, stage)):
             continue
         touched.add(stage.name)
-        if stage.reducer == "sum" and not _zero_where(stage, set(quiet)):
+        if stage.reducer == "sum" and not _zero_where(stage, set(sparse)):
             return {}
-    return quiet
+    return sparse
 
 
-def _quiet(program: Program, stage: Stage) -> Quiet | None:
+def _sparse(program: Program, stage: Stage) -> SparseOperand | None:
     """Return a factor of the stage's terms, and where it is not zero; None if the sum is short."""
     terms, axis = prod(program.shape(stage.over)), max(stage.over, key=program.extent.__getitem__)
     names = dtypes_of_factors(program, stage)
     _, error = error_of_sum(terms, program.computed_in, names, 1.0, 1.0)
     extent = program.extent[axis]
-    count = max(LEAST, int(2 * TOLD / error * extent / terms))
+    count = max(LEAST, int(2 * LARGEST_ERROR / error * extent / terms))
     if 2 * count >= extent:
         return None
     for read in _bare(stage.body):
         operand = program.operand.get(read.name)
         if operand and not operand.element.is_integer and AxisValue(axis) in read.indices:
-            return Quiet(read.name, read.indices.index(AxisValue(axis)), count)
+            return SparseOperand(read.name, read.indices.index(AxisValue(axis)), count)
     return None
 
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.measure.drawing.interfaces import Bounds
-from tilewright.measure.drawing.product_telling import is_telling, telling
+from tilewright.measure.drawing.product_sensitivity import is_sensitive, sensitivity
 from tilewright.spaces.numerics.allowance import allowed
 from tilewright.spaces.workloads.contraction import Contraction, Operand
 
 ATTEMPTS = 512
-"""Draws of a small problem, each telling with a probability of 1 in 32 or more."""
+"""Draws of a small problem, each sensitive with a probability of 1 in 32 or more."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,18 @@ class ProductDraw:
 
 
 def product_draw(workload: Contraction, seed: int) -> ProductDraw:
-    """Inputs of a seed from ``seed`` on that are telling, with the signs that they were drawn
+    """Inputs of a seed from ``seed`` on that are sensitive, with the signs that they were drawn
     with."""
-    how = telling(workload)
+    how = sensitivity(workload)
     for attempt in range(ATTEMPTS):
         inputs = workload.make_inputs(seed + attempt, how.scale)
-        if how.is_sure(workload) or is_telling(workload, inputs, how.scale):
+        if how.is_sure(workload) or is_sensitive(workload, inputs, how.scale):
             break
     return ProductDraw(workload, inputs, workload.contract(inputs), None, how.scale)
 
 
 class ProductInputs:
-    """Random problems of one workload: :class:`InputError` if none would be telling.
+    """Random problems of one workload: :class:`InputError` if none would be sensitive.
 
     Magnitudes are drawn here, signs in every draw. ``pause`` is called now and then in the work on
     them, and may raise to end it.
@@ -73,22 +73,22 @@ class ProductInputs:
     def __init__(
         self, workload: Contraction, seed: int, pause: Callable[[], None] = lambda: None
     ) -> None:
-        self.workload, self._telling, self._pause = workload, telling(workload), pause
+        self.workload, self._sensitivity, self._pause = workload, sensitivity(workload), pause
         self._seed: int | None = seed
 
     def draw(self, seed: int, final: bool = False) -> ProductDraw:
         """The same magnitudes with other signs; new ones too for a ``final`` comparison, and until
-        the draw is telling."""
+        the draw is sensitive."""
         generator = np.random.default_rng(seed)
         if self._seed is not None:
             self._draw_magnitudes(self._seed)
         elif final:
             self._draw_magnitudes(int(generator.integers(2**63)))
         draw = self._flipped(generator)
-        if self._telling.is_sure(self.workload):
+        if self._sensitivity.is_sure(self.workload):
             return draw
         for _ in range(ATTEMPTS):
-            if is_telling(self.workload, draw.inputs, draw.scale):
+            if is_sensitive(self.workload, draw.inputs, draw.scale):
                 break
             self._draw_magnitudes(int(generator.integers(2**63)))
             draw = self._flipped(generator)
@@ -96,7 +96,7 @@ class ProductInputs:
 
     def _draw_magnitudes(self, seed: int) -> None:
         self._seed, self._inputs, self._sums = None, {}, np.zeros(0)  # the old ones' memory first
-        self._inputs = self.workload.make_inputs(seed, self._telling.scale)
+        self._inputs = self.workload.make_inputs(seed, self._sensitivity.scale)
         self._sums = self.workload.contract(self._inputs, self._pause)
 
     def _flipped(self, generator: np.random.Generator) -> ProductDraw:
@@ -110,7 +110,9 @@ class ProductInputs:
         for operand in workload.epilogue_inputs:
             inputs[operand.name] = _flip(inputs[operand.name], operand, flips)
         signs = np.where(_mask(workload.output, flips), np.int8(-1), np.int8(1))
-        return ProductDraw(workload, inputs, self._sums, signs, self._telling.scale, self._pause)
+        return ProductDraw(
+            workload, inputs, self._sums, signs, self._sensitivity.scale, self._pause
+        )
 
 
 def _axes_flipped_in(operand: Operand, workload: Contraction) -> list[str]:

@@ -18,10 +18,10 @@ from math import prod
 import numpy as np
 
 from tilewright.measure.drawing.interfaces import Bounds
-from tilewright.measure.drawing.program_telling import (
+from tilewright.measure.drawing.program_sensitivity import (
+    mistakes_detected,
     mistakes_planted,
-    mistakes_shown,
-    telling,
+    sensitivity,
 )
 from tilewright.measure.drawing.sampling import points, sample, sizes_of_rows
 from tilewright.spaces.derivation.rounding.allowance import allowed
@@ -40,7 +40,7 @@ POINT_SECONDS = 0.25e-6
 PIECE = 1 << 16
 """Points evaluated at a time."""
 ATTEMPTS = 16
-"""Draws of a small program, of which the most telling is taken."""
+"""Draws of a small program, of which the most sensitive is taken."""
 
 
 WIDE = 25
@@ -110,7 +110,7 @@ class Points:
 
 
 class ProgramInputs:
-    """Random problems of one program: :class:`InputError` if none would be telling.
+    """Random problems of one program: :class:`InputError` if none would be sensitive.
 
     ``pause`` is called now and then in the work on them, and may raise to end it. ``most`` is what
     the host can evaluate, unless it is given.
@@ -123,7 +123,11 @@ class ProgramInputs:
         pause: Callable[[], None] = lambda: None,
         most: Points | None = None,
     ) -> None:
-        self.workload, self._telling, self._pause = workload, telling(workload.program), pause
+        self.workload, self._sensitivity, self._pause = (
+            workload,
+            sensitivity(workload.program),
+            pause,
+        )
         self._most = most or Points(SEARCH_POINTS, FINAL_POINTS)
         large = points(workload.program) > self._most.search
         self._kept = large and row_axis(workload.program) is None
@@ -139,16 +143,16 @@ class ProgramInputs:
         return self._drawn(generator, rows)
 
     def _drawn(self, generator: np.random.Generator, rows: Rows | None) -> ProgramDraw:
-        """Return the most telling of some draws; of one, where each is."""
-        program, spread = self.workload.program, self._telling.spread
-        if self._telling.is_sure(program):
+        """Return the most sensitive of some draws; of one, where each is."""
+        program, spread = self.workload.program, self._sensitivity.spread
+        if self._sensitivity.is_sure(program):
             inputs = draw(program, int(generator.integers(2**63)), spread)
             return ProgramDraw(self.workload, inputs, rows, self._pause)
         best: Mapping[str, np.ndarray] = {}
         most = -1
         for _ in range(ATTEMPTS):
             inputs = draw(program, int(generator.integers(2**63)), spread)
-            if (shown := mistakes_shown(program, inputs)) > most:
+            if (shown := mistakes_detected(program, inputs)) > most:
                 best, most = inputs, shown
             if most == mistakes_planted(program):
                 break

@@ -15,7 +15,7 @@ from math import isfinite, log, nan
 import numpy as np
 
 from tilewright.measure.drawing.interfaces import Bounds
-from tilewright.measure.drawing.product_telling import powers
+from tilewright.measure.drawing.product_sensitivity import powers
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.language.inputs import Spread
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
@@ -79,7 +79,9 @@ def is_exponential(node: Expression) -> bool:
     return isinstance(node, Call) and node.function in ("exp", "exp2")
 
 
-def apart(program: Program, wanted: float, judge: Judge, begin: Spread = ANY) -> Spread | None:
+def spread_of_scores(
+    program: Program, wanted: float, judge: Judge, begin: Spread = ANY
+) -> Spread | None:
     """Return a spread by which scores have about the ``wanted`` standard deviation; None if the
     program has no scores, or none that an operand sets so far apart. Scales are tried from the one
     on that is to ``begin`` with."""

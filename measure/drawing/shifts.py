@@ -26,7 +26,7 @@ WHOLE = 2
 
 
 @dataclass(frozen=True)
-class One:
+class SinglePlace:
     """A ``place`` along a ``dimension`` of an operand, which is read by an ``axis``."""
 
     dimension: int
@@ -46,7 +46,7 @@ class Shift:
     mean: float = 0.0
     rows: int | None = None
     grow: int | None = None
-    one: One | None = None
+    one: SinglePlace | None = None
 
     def applied(
         self, inputs: Mapping[str, np.ndarray], known: Mapping[str, Places] | None = None
@@ -123,7 +123,7 @@ def _apart(program: Program, operand: Operand) -> Iterator[Shift]:
     for dimension, axis in every[:1]:
         for place, name in ((0, "first"), (operand.shape[dimension] - 1, "last")):
             title = f"all but the {name} in {operand.name} equal"
-            yield Shift(title, operand, APART, one=One(dimension, place, axis))
+            yield Shift(title, operand, APART, one=SinglePlace(dimension, place, axis))
 
 
 def cancelling_operands(program: Program) -> set[str]:

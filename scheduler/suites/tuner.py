@@ -9,7 +9,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from tilewright.costmodel.interfaces import CostModel
-from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import new_job_id
 from tilewright.scheduler.defaults import default_pace
@@ -154,7 +154,7 @@ class SuiteTuner:
     def _space(self, place: int) -> Space:
         """The space of one workload; :class:`InputError` if its kernels cannot be verified."""
         workload = self.suite.members[place].workload
-        check_telling(workload)
+        check_sensitivity(workload)
         if self._given_spaces:
             return self._given_spaces[place]
         return space_for(workload, self.target, self._numerics)

@@ -136,7 +136,7 @@ class Pacing:
 def _on_cpu(workload: Workload, call: float) -> Expected:
     written = sum(output.size for output in workload.outputs)
     writing, check = SETUP_SECONDS * written, CHECK_SECONDS * written
-    from tilewright.measure.drawing.others import EDGE_SHARE, count
+    from tilewright.measure.drawing.further_draws import EDGE_SHARE, count_further_draws
     from tilewright.measure.drawing.programs import (
         FINAL_POINTS,
         POINT_SECONDS,
@@ -148,12 +148,14 @@ def _on_cpu(workload: Workload, call: float) -> Expected:
     if not isinstance(workload, Computation):
         other = POINT_SECONDS * FINAL_POINTS / SHARE / EDGE_SHARE
         product = SETUP_TERM_SECONDS * workload.work / 2
-        return Expected(call, writing + product, check, 0.0, count(workload), writing + other)
+        return Expected(
+            call, writing + product, check, 0.0, count_further_draws(workload), writing + other
+        )
     usual, last, other = (
         evaluation_seconds(workload.program, most)
         for most in (SEARCH_POINTS, FINAL_POINTS, FINAL_POINTS // SHARE)
     )
-    others = count(workload)
+    others = count_further_draws(workload)
     return Expected(call, writing + usual, check, last - usual, others, writing + other)
 
 
@@ -162,10 +164,10 @@ def _on_cuda(workload: Workload, call: float) -> Expected:
 
     Inputs are drawn on the host, once for all batches and once more at the end.
     """
-    from tilewright.measure.drawing.others import count
+    from tilewright.measure.drawing.further_draws import count_further_draws
 
     check = (CUDA_CALLS - CALLS) * call
-    drawn, others = sum(operand.size for operand in workload.inputs), count(workload)
+    drawn, others = sum(operand.size for operand in workload.inputs), count_further_draws(workload)
     if not isinstance(workload, Computation):
         moves = CUDA_MOVE_SECONDS * drawn
         return Expected(call, CUDA_SETUP_SECONDS, check, 0.0, others, moves)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.costmodel.interfaces import CostModel
-from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Measurement
 from tilewright.scheduler.defaults import (
@@ -84,7 +84,7 @@ class Tuner:
         self.workload = workload
         self.target = target
         self.space = space or space_for(workload, target, numerics)
-        check_telling(workload)  # or else refused before anything is measured
+        check_sensitivity(workload)  # or else refused before anything is measured
         self._database = database
         self._executor = executor
         self._search, self._model, self._seed = search, model, seed

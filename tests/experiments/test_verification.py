@@ -14,7 +14,7 @@ from experiments.verification.cases import CASES, LARGE
 from experiments.verification.judging import judge
 from experiments.verification.outcomes import table, totals
 from experiments.verification.plan import Plan
-from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.interfaces import Built
 from tilewright.measure.records.measurement import ErrorKind, Measurement, Status
 from tilewright.scheduler.verification import Verdict
@@ -33,7 +33,7 @@ def test_every_template_has_several_workloads_that_can_be_verified():
     for text in CASES.values():
         work = workload(text)
         if work.points <= QUICK:
-            check_telling(work)
+            check_sensitivity(work)
         served.update(t.name for t in templates_for(H200) if t.refuses(work, H200) is None)
     assert {t.name for t in templates_for(H200)} == served.keys()
     assert min(served.values()) >= 4
@@ -42,7 +42,7 @@ def test_every_template_has_several_workloads_that_can_be_verified():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if name not in LARGE])
 def test_every_workload_can_be_verified(name):
-    check_telling(workload(CASES[name]))
+    check_sensitivity(workload(CASES[name]))
 
 
 def test_templates_and_their_cases_take_turns_until_enough_were_judged():

@@ -13,8 +13,8 @@ from tilewright.measure.cuda.emulator.emulator import (
     Interleaving,
 )
 from tilewright.measure.drawing.draw import one_draw
+from tilewright.measure.drawing.further_draws import further_draws
 from tilewright.measure.drawing.interfaces import Bounds, Draw
-from tilewright.measure.drawing.others import with_others
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.numerics.allowance import agrees
@@ -30,18 +30,18 @@ def verify(
     seed: int = 0,
     numerics: Numerics = Numerics.STRICT,
 ) -> Emulated:
-    """Run ``kernel`` on telling random inputs in each interleaving and compare with the reference.
+    """Compare ``kernel`` with the reference on sensitive random inputs, in each interleaving.
 
-    It also runs with other inputs (:mod:`measure.drawing.others`), on which kernels of ``numerics``
-    are right, in the last interleaving. Returns the first fault, its text ending with the
-    interleaving that showed it, or the outputs of the random inputs if all are as
+    It also runs with further inputs (:mod:`measure.drawing.further_draws`), on which kernels of
+    ``numerics`` are right, in the last interleaving. Returns the first fault, its text ending with
+    the interleaving that showed it, or the outputs of the random inputs if all are as
     :mod:`measure.drawing.draw` allows.
     """
     draw = one_draw(workload, seed)
     usual = judged(emulator, kernel, draw, interleavings)
     if usual.error_kind is not None:
         return usual
-    for other in with_others(draw, numerics=numerics):
+    for other in further_draws(draw, numerics=numerics):
         result = judged(emulator, kernel, other, interleavings[-1:])
         if result.error_kind is not None:
             return result

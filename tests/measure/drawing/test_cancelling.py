@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.measure.drawing.cancelling import mistakes, unseen
+from tilewright.measure.drawing.cancelling import mistakes, undetected
 from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.edges import with_edges
 from tilewright.spaces.operators import workload
@@ -33,10 +33,10 @@ def test_mistakes_in_stages_that_cancel_show(name):
     planted = dict(mistakes(work.program))
     assert len(planted) >= 3
     draws = [draw, *with_edges(draw)]
-    assert not unseen(work.program, iter(own.inputs for own in draws))
+    assert not undetected(work.program, iter(own.inputs for own in draws))
 
 
 def test_a_softmax_shows_its_maximum_in_no_usual_draw():
     work = workload(CANCEL["softmax"])
-    hidden = unseen(work.program, iter([one_draw(work, 0).inputs]))
+    hidden = undetected(work.program, iter([one_draw(work, 0).inputs]))
     assert {"y_max is 0", "y_max is one element"} <= hidden.keys()

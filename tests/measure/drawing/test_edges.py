@@ -7,7 +7,7 @@ import pytest
 
 from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.edges import with_edges
-from tilewright.measure.drawing.others import count, with_others
+from tilewright.measure.drawing.further_draws import count_further_draws, further_draws
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import agrees
@@ -46,7 +46,7 @@ def test_what_is_right_of_an_edge_is_what_float64_makes_of_it(text):
     work = workload(text)
     draw = one_draw(work, 0)
     seen = set()
-    for edge in with_others(draw):
+    for edge in further_draws(draw):
         seen.add(edge.name)
         exact = evaluate(program_of(work), edge.inputs)
         for output in work.outputs:
@@ -57,7 +57,7 @@ def test_what_is_right_of_an_edge_is_what_float64_makes_of_it(text):
             anything = (low == -np.inf) & (high == np.inf)
             assert np.mean(anything) < 0.9, edge.name
     assert seen - {""}
-    assert len(list(with_others(draw))) == count(work)
+    assert len(list(further_draws(draw))) == count_further_draws(work)
 
 
 @pytest.mark.parametrize("text", [text for text in PRODUCTS if "int8" not in text])
@@ -65,7 +65,7 @@ def test_products_have_values_of_every_kind(text):
     """Of outputs some must be NaN, others infinite, and many finite."""
     work = workload(text)
     nan = infinite = finite = 0
-    for edge in with_others(one_draw(work, 0)):
+    for edge in further_draws(one_draw(work, 0)):
         for low, high in edge.allowed().values():
             nan += np.isnan(low).sum()
             infinite += (np.isinf(low) & (low == high)).sum()
@@ -77,7 +77,7 @@ def test_products_have_values_of_every_kind(text):
 
 def test_zero_times_infinity_is_drawn():
     work = workload(PRODUCTS[0])
-    (edge,) = with_others(one_draw(work, 0))
+    (edge,) = further_draws(one_draw(work, 0))
     left, right = (np.asarray(edge.inputs[name], np.float64) for name in "AB")
     with np.errstate(invalid="ignore"):
         terms = left[:, :, None] * right[None]
@@ -88,7 +88,7 @@ def test_zero_times_infinity_is_drawn():
 def test_fast_kernels_are_judged_by_what_their_bounds_are_written_for():
     """Winograd's error is relative to the largest element of a tile, so no row has an outlier."""
     work = workload("conv2d n=8 c=8 h=10 w=10 o=12 r=3 s=3 padding=1 layout=NHWC")
-    draws = list(with_others(one_draw(work, 0), numerics=Numerics.FAST))
+    draws = list(further_draws(one_draw(work, 0), numerics=Numerics.FAST))
     assert draws
     for draw in draws:
         for values in draw.inputs.values():
@@ -98,7 +98,10 @@ def test_fast_kernels_are_judged_by_what_their_bounds_are_written_for():
 
 
 def test_sums_in_float16_have_no_edges():
-    assert count(workload("matmul m=30 n=40 k=50 dtype=float16 accumulator=float16")) == 0
+    assert (
+        count_further_draws(workload("matmul m=30 n=40 k=50 dtype=float16 accumulator=float16"))
+        == 0
+    )
 
 
 def test_the_same_edges_come_of_the_same_draw():
@@ -114,6 +117,6 @@ def test_what_softmax_weighs_is_huge_but_stays_finite():
     work = workload("attention b=2 h=4 i=20 j=40 d=8")
     most = max(
         np.nanmax(np.where(np.isinf(v := edge.inputs["v"]), 0, abs(v)))
-        for edge in with_others(one_draw(work, 0))
+        for edge in further_draws(one_draw(work, 0))
     )
     assert 1e35 < most < np.finfo(np.float32).max / 40

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tilewright.measure.drawing.draw import one_draw
-from tilewright.measure.drawing.few_terms import quiet_operands, with_few_terms
-from tilewright.measure.drawing.others import with_others
+from tilewright.measure.drawing.few_terms import sparse_operands, with_few_terms
+from tilewright.measure.drawing.further_draws import further_draws
 from tilewright.measure.drawing.tables import tables_of
 from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import agrees
@@ -47,7 +47,7 @@ def test_factors_of_long_sums_are_mostly_zero(text, operands):
     work = made(text)
     first = one_draw(work, 0)
     (other,) = with_few_terms(first)
-    *_, last = islice(with_others(first), tables_of(work.program) + 1)
+    *_, last = islice(further_draws(first), tables_of(work.program) + 1)
     assert all(np.array_equal(last.inputs[name], other.inputs[name]) for name in operands)
     changed = {n for n in first.inputs if other.inputs[n] is not first.inputs[n]}
     assert changed == operands.keys()
@@ -61,20 +61,20 @@ def test_factors_of_long_sums_are_mostly_zero(text, operands):
 @pytest.mark.parametrize("text", UNTOLD.values(), ids=UNTOLD)
 def test_sums_that_would_be_no_better_are_left_alone(text):
     long_enough = 1 << 16
-    assert quiet_operands(made(TOLD["a sum"][0], long_enough).program)
+    assert sparse_operands(made(TOLD["a sum"][0], long_enough).program)
     work = made(text, long_enough)
-    assert not quiet_operands(work.program)
+    assert not sparse_operands(work.program)
     assert list(with_few_terms(one_draw(work, 0))) == []
 
 
 def test_short_sums_tell_by_themselves():
-    assert not quiet_operands(made(TOLD["a sum"][0], 1 << 13).program)
-    assert not quiet_operands(program_of(workload("matmul m=3 n=3 k=8192")))
+    assert not sparse_operands(made(TOLD["a sum"][0], 1 << 13).program)
+    assert not sparse_operands(program_of(workload("matmul m=3 n=3 k=8192")))
 
 
 def test_long_products_of_matrices_have_few_terms_too():
     first = one_draw(workload("matmul m=3 n=3 k=131072"), 0)
-    other = next(iter(with_others(first)))
+    other = next(iter(further_draws(first)))
     left, right = (other.inputs[name] for name in "AB")
     assert 0 < np.mean(left != 0) < 1 / 4
     low, high = other.allowed()["C"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright.measure.drawing import programs
-from tilewright.measure.drawing.draw import are_for, check_telling, fresh_inputs, one_draw
+from tilewright.measure.drawing.draw import are_for, check_sensitivity, fresh_inputs, one_draw
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.numerics.allowance import agrees
@@ -97,7 +97,7 @@ def test_arrays_may_be_handed_in():
 
 def test_what_cannot_be_verified_is_refused():
     with pytest.raises(InputError, match="cannot be verified"):
-        check_telling(workload("y[r] = x[r] - x[r]", r=16))
+        check_sensitivity(workload("y[r] = x[r] - x[r]", r=16))
 
 
 def test_equal_programs_of_other_names_have_inputs_of_their_own():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.measure.drawing.draw import one_draw
-from tilewright.measure.drawing.program_telling import telling
+from tilewright.measure.drawing.program_sensitivity import sensitivity
 from tilewright.measure.drawing.scores import scores_of
 from tilewright.measure.drawing.shifts import shifts
 from tilewright.spaces.derivation.rounding.allowance import allowed
@@ -37,7 +37,7 @@ def deviation(program, inputs) -> float:
 @pytest.mark.parametrize("name", SCORED)
 def test_scores_are_apart_and_once_far_apart(name):
     work = workload(SCORED[name])
-    draw, how = one_draw(work, 3), telling(work.program)
+    draw, how = one_draw(work, 3), sensitivity(work.program)
     assert 2 < deviation(work.program, draw.inputs) < 4
     far, *_ = shifts(work.program, how.spread, how.steep)
     assert 40 < deviation(work.program, {**draw.inputs, **far.applied(draw.inputs)}) < 90
@@ -48,10 +48,10 @@ def test_scores_are_apart_and_once_far_apart(name):
 )
 def test_other_programs_have_none(text):
     assert scores_of(workload(text).program) is None
-    assert telling(workload(text).program).steep is None
+    assert sensitivity(workload(text).program).steep is None
 
 
 def test_scores_that_no_operand_sets_far_apart_are_left_as_they_are():
     work = workload('"y[r,c] = softmax[c](5 * tanh(x[r,c]))" r=9 c=100')
-    assert telling(work.program).steep is None
+    assert sensitivity(work.program).steep is None
     assert np.isfinite(one_draw(work, 0).allowed()["y"]).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.spaces.c_program import run_c
-from tilewright.measure.drawing.product_telling import telling
+from tilewright.measure.drawing.product_sensitivity import sensitivity
 from tilewright.measure.drawing.products import ProductInputs
 from tilewright.spaces.algebra.index import index
 from tilewright.spaces.errors import InputError
@@ -126,4 +126,4 @@ def test_draws_tell_the_neighbours_matrices(epilogue) -> None:
     assert agrees(made.reference(draw.inputs), low, high).all()
     for name in ("A", "B", *(o.name for o in made.epilogue_inputs if "batch" in o.axes)):
         assert not agrees(shifted(made, draw.inputs, name), low, high).all(), name
-    assert (telling(made).scale == 1.0) == ("1000" not in epilogue)
+    assert (sensitivity(made).scale == 1.0) == ("1000" not in epilogue)

@@ -9,7 +9,7 @@ from tests import kernels
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator, verify
 from tilewright.measure.cuda.emulator.verify import judged
 from tilewright.measure.drawing.draw import one_draw
-from tilewright.measure.drawing.others import with_others
+from tilewright.measure.drawing.further_draws import further_draws
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.workloads.workload import Workload
 
@@ -31,7 +31,7 @@ def in_turn(emulator: Emulator, case: Case, turn: int, seed: int = 0) -> Emulate
     work, kernel = case
     draw = one_draw(work, seed)
     result = judged(emulator, kernel, draw, INTERLEAVINGS)
-    for other in islice(with_others(draw), turn % SHARE, None, SHARE):
+    for other in islice(further_draws(draw), turn % SHARE, None, SHARE):
         if result.error_kind is not None:
             break
         result = judged(emulator, kernel, other, INTERLEAVINGS[-1:])

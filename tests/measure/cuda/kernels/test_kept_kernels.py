@@ -10,7 +10,7 @@ from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.derivation.kept.random_windows import random_window
 from tilewright.measure.cuda.emulator import Emulator
-from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.spaces.cuda.kept.template import CudaKept
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.errors import InputError
@@ -115,7 +115,7 @@ class TestKeptKernels(KernelContract):
 def test_more_random_windows_agree_with_the_reference(seed):
     made = randomly(seed)
     try:
-        check_telling(made[0])
+        check_sensitivity(made[0])
     except InputError as reason:
         pytest.skip(str(reason))
     with Emulator() as running:

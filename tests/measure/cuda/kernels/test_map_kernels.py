@@ -11,7 +11,7 @@ from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.derivation.maps.random_maps import random_map
 from tilewright.measure.cuda.emulator import Emulator
 from tilewright.measure.cuda.emulator.emulator import INTERLEAVINGS
-from tilewright.measure.drawing.draw import check_telling
+from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.spaces.cuda.maps.template import CudaMap
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.errors import InputError
@@ -133,7 +133,7 @@ def test_lanes_meet_different_banks(emulator, name):
 def test_more_random_maps_agree_with_the_reference(seed):
     made = randomly(seed)
     try:
-        check_telling(made[0])
+        check_sensitivity(made[0])
     except InputError as reason:
         pytest.skip(str(reason))
     with Emulator() as running:

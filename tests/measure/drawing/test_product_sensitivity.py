@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright.measure.drawing.draw import fresh_inputs, one_draw
-from tilewright.measure.drawing.product_telling import Sums, _coarse, is_telling, telling
+from tilewright.measure.drawing.product_sensitivity import Sums, _coarse, is_sensitive, sensitivity
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.allowance import agrees, allowed
 from tilewright.spaces.operators import workload
@@ -34,13 +34,13 @@ def product(k=64, m=64, n=64, **parameters):
 @pytest.mark.parametrize("epilogue", ORDINARY)
 @pytest.mark.parametrize("k", [1, 8, 512])
 def test_ordinary_workloads_are_drawn_as_ever(epilogue, k):
-    assert telling(product(k, epilogue=epilogue)).scale == 1.0
+    assert sensitivity(product(k, epilogue=epilogue)).scale == 1.0
 
 
 @pytest.mark.parametrize("dtype", ["float64", "tfloat32", "float16", "bfloat16", "int8", "int32"])
 def test_ordinary_workloads_of_all_dtypes_are_drawn_as_ever(dtype):
-    assert telling(product(dtype=dtype, epilogue="relu(x)")).scale == 1.0
-    assert telling(product(dtype=dtype)).is_sure(product(dtype=dtype))
+    assert sensitivity(product(dtype=dtype, epilogue="relu(x)")).scale == 1.0
+    assert sensitivity(product(dtype=dtype)).is_sure(product(dtype=dtype))
 
 
 @pytest.mark.parametrize("epilogue", ["relu(x - 1000)", "max(x, 2000) - 2000", "x * 1e-38"])
@@ -71,20 +71,20 @@ def test_what_lacks_half_of_the_terms_is_the_sum_of_the_others():
 
 def test_float16_sums_are_drawn_as_large_as_they_have_room_for():
     work = product(16, dtype="float16", accumulator="float16", epilogue="relu(x - 2000)")
-    assert telling(work).scale == 2.0**14 / 16
+    assert sensitivity(work).scale == 2.0**14 / 16
 
 
 @pytest.mark.parametrize("epilogue", ["x * 0 + b[n]", "sigmoid(x * 0)", "relu(0 - x * x) + 1"])
 def test_a_workload_that_no_inputs_can_tell_of_is_refused_in_a_sentence(epilogue):
     with pytest.raises(InputError, match="cannot be verified: whatever its inputs, its output"):
-        telling(product(epilogue=epilogue))
+        sensitivity(product(epilogue=epilogue))
     with pytest.raises(InputError, match="cannot be verified"):
         fresh_inputs(product(epilogue=epilogue), 1)
 
 
 def test_an_output_that_can_hold_nothing_but_zeros_is_refused():
     with pytest.raises(InputError, match="cannot be verified"):
-        telling(product(dtype="float16", epilogue="x * 1e-30"))
+        sensitivity(product(dtype="float16", epilogue="x * 1e-30"))
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,6 @@ def test_every_draw_of_few_elements_tells(parameters):
     fresh = fresh_inputs(work, 1)
     for seed in range(20):
         draw = fresh.draw(seed)
-        assert is_telling(work, draw.inputs, draw.scale)
+        assert is_sensitive(work, draw.inputs, draw.scale)
         zeros = np.zeros(work.output.shape)
         assert not agrees(zeros, *draw.allowed()[work.output.name]).all()

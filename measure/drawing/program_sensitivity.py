@@ -1,4 +1,4 @@
-"""Tell whether the inputs of a program distinguish right kernels from wrong ones.
+"""Find inputs of a program that are sensitive: they distinguish right kernels from wrong ones.
 
 The greatest of 4,096 uniform bfloat16 values is the same in both halves of them, so that a kernel
 which reads one half would pass. Here mistakes are planted into the program, evaluated on a few rows
@@ -15,9 +15,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from tilewright.measure.drawing.interfaces import Bounds
-from tilewright.measure.drawing.product_telling import ENOUGH, SHARE, powers
+from tilewright.measure.drawing.product_sensitivity import ENOUGH, SHARE, powers
 from tilewright.measure.drawing.sampling import points, sample
-from tilewright.measure.drawing.scores import STEEP, USUAL, apart
+from tilewright.measure.drawing.scores import STEEP, USUAL, spread_of_scores
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.derivation.rounding.reached import reached
 from tilewright.spaces.derivation.rounding.reads import places_read
@@ -41,9 +41,9 @@ Inputs = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Telling:
-    """The drawing of a program's inputs, the least share of an output's elements that shows each of
-    the mistakes which must show, and the operand that sets scores far apart, if there is one.
+class Sensitivity:
+    """The way to draw a program's inputs, the least share of an output's elements that shows each
+    of the mistakes which must show, and the operand that sets scores far apart, if there is one.
     """
 
     spread: Spread
@@ -68,7 +68,7 @@ class Mistake:
 
 
 @lru_cache(maxsize=256)
-def telling(program: Program) -> Telling:
+def sensitivity(program: Program) -> Sensitivity:
     """Choose how to draw inputs of ``program``; :class:`InputError` if no inputs show mistakes.
 
     Zeros in an output, and half of a reduction left out, must show. Finer mistakes need not: a
@@ -77,14 +77,14 @@ def telling(program: Program) -> Telling:
     """
     looked_at = Sample.of(program)
     must = sum(1 for _ in looked_at.mistakes())
-    best, most = Telling(Spread(), 0.0), (-1, 0.0, 0)
-    usual = apart(program, USUAL, looked_at.judged)
+    best, most = Sensitivity(Spread(), 0.0), (-1, 0.0, 0)
+    usual = spread_of_scores(program, USUAL, looked_at.judged)
     for spread in _spreads(program, usual):
         coarse, fine = _shown(looked_at, spread)
         least = min(coarse, default=1.0)
         rank = (sum(share > 0 for share in coarse), min(least, SHARE), sum(fine))
         if rank > most:
-            best, most = Telling(spread, least), rank
+            best, most = Sensitivity(spread, least), rank
         if rank[0] == must and all(fine):
             break
     if most[0] < must or (must and program.operands and not most[2]):
@@ -95,10 +95,10 @@ def telling(program: Program) -> Telling:
     if usual is None:
         return best
     far = replace(usual, scale=usual.scale * STEEP / USUAL)
-    return replace(best, steep=apart(program, STEEP, looked_at.judged, far))
+    return replace(best, steep=spread_of_scores(program, STEEP, looked_at.judged, far))
 
 
-def mistakes_shown(program: Program, inputs: Inputs) -> int:
+def mistakes_detected(program: Program, inputs: Inputs) -> int:
     """Count the mistakes that must show and do so in a sample of these inputs."""
     whole = Sample(program, _rows(program), {}, inputs)
     return sum(share > 0 for share in whole.coarse())
@@ -153,7 +153,7 @@ def _before(extent: int, places: np.ndarray | None) -> np.ndarray:
 
 
 def _shown(looked_at: Sample, spread: Spread) -> tuple[list[float], list[bool]]:
-    """Return the share of each mistake that must show, in the least telling of the draws in which
+    """Return the share of each mistake that must show, in the least sensitive of the draws in which
     it does; and which operand's finer mistakes show in any."""
     program = looked_at.program
     few = sum(output.size for output in program.outputs) < FEW

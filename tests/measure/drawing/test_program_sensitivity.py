@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tilewright.measure.drawing.program_telling import (
+from tilewright.measure.drawing.program_sensitivity import (
     Sample,
+    mistakes_detected,
     mistakes_planted,
-    mistakes_shown,
-    telling,
+    sensitivity,
 )
 from tilewright.measure.drawing.sampling import points, sample
 from tilewright.spaces.errors import InputError
@@ -27,7 +27,7 @@ ORDINARY = {
 
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_programs_are_drawn_as_ever(name):
-    assert telling(operator(name, **ORDINARY[name])).spread == Spread()
+    assert sensitivity(operator(name, **ORDINARY[name])).spread == Spread()
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_ordinary_programs_are_drawn_as_ever(name):
 )
 def test_what_hides_in_the_usual_range_is_drawn_from_another(text, extents):
     work = program(text, **extents)
-    how = telling(work)
+    how = sensitivity(work)
     assert how.spread != Spread()
-    shown = [mistakes_shown(work, draw(work, seed, how.spread)) for seed in range(8)]
+    shown = [mistakes_detected(work, draw(work, seed, how.spread)) for seed in range(8)]
     assert max(shown) == mistakes_planted(work)
 
 
@@ -65,7 +65,7 @@ WEIGHED = "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d]) * 0.2) * v[j,e])"
 )
 def test_halves_are_of_what_conditions_leave(text, halves):
     work = program(text, i=40, j=128, **({"d": 8, "e": 8} if WEIGHED in text else {}))
-    how = telling(work)
+    how = sensitivity(work)
     assert mistakes_planted(work) == halves + 1
     assert how.share > 0
 
@@ -82,11 +82,11 @@ def test_halves_are_of_what_conditions_leave(text, halves):
 def test_what_no_inputs_can_tell_of_is_refused_in_a_sentence(text):
     extents = {"r": 16, "c": 8} if "[c]" in text else {"r": 16}
     with pytest.raises(InputError, match="cannot be verified: whatever its inputs, its outputs do"):
-        telling(program(text, **extents))
+        sensitivity(program(text, **extents))
 
 
 def test_a_program_without_inputs_shows_by_its_zeros():
-    assert telling(program("y[r] = r + 1", r=16)).share == 1.0
+    assert sensitivity(program("y[r] = r + 1", r=16)).share == 1.0
 
 
 def test_a_sample_has_the_corners_of_tiles_and_rows_of_all_parts():

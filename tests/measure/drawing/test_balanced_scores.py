@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tilewright.measure.drawing.aiming import ABOVE
+from tilewright.measure.drawing.balanced_scores import ABOVE
 from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.edges import with_edges
 from tilewright.spaces.language.evaluation import evaluate_stages

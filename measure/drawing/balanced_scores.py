@@ -1,4 +1,5 @@
-"""One score that is above many equal ones by just so much that they weigh about as much together.
+"""Balance scores: one is above many equal ones by just so much that they weigh about as much
+together.
 
 Kernels of attention correct what they have summed up when a later tile has a greater score; some
 let that wait until scores rose by eight powers of two (5.5). A mistake in the correction shows
@@ -14,7 +15,7 @@ import numpy as np
 
 from tilewright.measure.drawing.hidden import hidden, hides
 from tilewright.measure.drawing.scores import SCORES, scores_of
-from tilewright.measure.drawing.shifts import One, Shift
+from tilewright.measure.drawing.shifts import Shift, SinglePlace
 from tilewright.spaces.derivation.rounding.allowance import computed
 from tilewright.spaces.derivation.rounding.rows import Rows, row_axes
 from tilewright.spaces.language.program import Program
@@ -29,7 +30,7 @@ FARTHEST = 1e3
 """The most that elements are multiplied by."""
 
 
-def aimed(
+def balanced(
     shift: Shift, program: Program, inputs: Mapping[str, np.ndarray], rows: Rows | None
 ) -> Shift:
     """Return the shift of one element with a scale by which the greatest score of the ``rows`` has
@@ -61,8 +62,12 @@ def aimed(
 
 
 def _seen(
-    one: One, name: str, program: Program, inputs: Mapping[str, np.ndarray], rows: Rows | None
-) -> One:
+    one: SinglePlace,
+    name: str,
+    program: Program,
+    inputs: Mapping[str, np.ndarray],
+    rows: Rows | None,
+) -> SinglePlace:
     """Return the place, or the last one before it that is not hidden."""
     if one.place == 0 or not hides(program):
         return one

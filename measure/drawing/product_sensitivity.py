@@ -1,5 +1,4 @@
-"""Tell whether inputs distinguish right kernels from wrong ones, and how large they must be for
-that.
+"""Find inputs of a product that are sensitive: they distinguish right kernels from wrong ones.
 
 The output of ``relu(x - 1000)`` is zero wherever the sum ``x`` is small: any kernel that writes
 zeros would pass. Here mistakes are planted into a few elements, computed exactly, and compared with
@@ -28,9 +27,9 @@ SEEDS = range(20, 24)
 
 
 @dataclass(frozen=True)
-class Telling:
-    """The drawing of a workload: the first input's ``scale``, and the ``share`` of elements that
-    shows the least visible of the mistakes that must show, in the worst draw.
+class Sensitivity:
+    """The way to draw inputs of a workload: the first input's ``scale``, and the ``share`` of
+    elements that shows the least visible of the mistakes that must show, in the worst draw.
     """
 
     scale: float
@@ -85,7 +84,7 @@ class Mistake:
 
 
 @lru_cache(maxsize=256)
-def telling(workload: Contraction) -> Telling:
+def sensitivity(workload: Contraction) -> Sensitivity:
     """Choose how to draw inputs of ``workload``; :class:`InputError` if no inputs show mistakes.
 
     Kernels that leave out much of the product must show in all cases. Finer mistakes need not: a
@@ -94,7 +93,7 @@ def telling(workload: Contraction) -> Telling:
     sample = _sample(workload)
     draws = [sample.make_inputs(seed) for seed in SEEDS]
     sums = [Sums.of(sample, inputs) for inputs in draws]
-    best, most = Telling(1.0, 0.0), (0.0, 0.0, 0)
+    best, most = Sensitivity(1.0, 0.0), (0.0, 0.0, 0)
     for scale in _scales(workload):
         shares = []
         for inputs, unscaled in zip(draws, sums, strict=True):
@@ -106,7 +105,7 @@ def telling(workload: Contraction) -> Telling:
         largest, least = max(coarse for coarse, _ in shares), min(coarse for coarse, _ in shares)
         rank = (min(largest, SHARE), min(least, SHARE), sum(seen))
         if rank > most:
-            best, most = Telling(scale, least), rank
+            best, most = Sensitivity(scale, least), rank
         if rank == (SHARE, SHARE, len(seen)):
             break
     if most[0] == 0.0:
@@ -117,7 +116,7 @@ def telling(workload: Contraction) -> Telling:
     return best
 
 
-def is_telling(workload: Contraction, inputs: Mapping[str, np.ndarray], scale: float) -> bool:
+def is_sensitive(workload: Contraction, inputs: Mapping[str, np.ndarray], scale: float) -> bool:
     """Tell whether kernels that leave out much of the product fail on a sample of these inputs."""
     sample = _sample(workload, within=True)
     generator = np.random.default_rng(SEEDS[0])

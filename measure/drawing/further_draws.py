@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.measure.drawing.edges import edges, with_edges
-from tilewright.measure.drawing.few_terms import quiet_operands, with_few_terms
+from tilewright.measure.drawing.few_terms import sparse_operands, with_few_terms
 from tilewright.measure.drawing.interfaces import Draw
 from tilewright.measure.drawing.programs import FINAL_POINTS, ProgramDraw
 from tilewright.measure.drawing.tables import SHARE, tables_of, with_other_tables
@@ -17,7 +17,7 @@ EDGE_SHARE = 16
 """Times that fewer points are judged of an edge than of another table."""
 
 
-def with_others(
+def further_draws(
     draw: Draw,
     most: int = FINAL_POINTS // SHARE,
     one_axis: bool = False,
@@ -25,7 +25,7 @@ def with_others(
 ) -> Iterator[Draw]:
     """Yield the same problem with other tables, with few terms in its sums, and with edge inputs on
     which kernels of ``numerics`` are right."""
-    if not has_others(draw.workload):
+    if not has_further_draws(draw.workload):
         return
     if not isinstance(draw, ProgramDraw):
         draw = ProgramDraw(draw.workload, draw.inputs)
@@ -34,16 +34,16 @@ def with_others(
     yield from with_edges(draw, most // EDGE_SHARE, one_axis, numerics)
 
 
-def has_others(workload: Workload) -> bool:
+def has_further_draws(workload: Workload) -> bool:
     """Tell whether a workload has other problems than its first."""
-    return count(workload) > 0
+    return count_further_draws(workload) > 0
 
 
-def count(workload: Workload) -> int:
+def count_further_draws(workload: Workload) -> int:
     """Count the further problems of a workload. There are none where sums are in float16, whose
     errors on edge inputs are not known.
     """
     if workload.accumulator == "float16":
         return 0
     program = program_of(workload)
-    return tables_of(program) + bool(quiet_operands(program)) + len(edges(program))
+    return tables_of(program) + bool(sparse_operands(program)) + len(edges(program))
