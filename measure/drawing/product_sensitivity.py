@@ -68,7 +68,7 @@ class Sums:
         )
 
     def times(self, scale: float) -> Sums:
-        """The sums of inputs of which one is so much larger."""
+        """Return the sums of inputs of which one is so much larger."""
         half = None if self.half is None else self.half * scale
         return Sums(self.whole * scale, half, self.last * scale)
 
@@ -177,7 +177,7 @@ def _shares(
     scale: float,
     mistakes: Iterable[Mistake],
 ) -> Iterator[float]:
-    """The share of the output's elements in which each mistake shows."""
+    """Yield the share of the output's elements in which each mistake shows."""
     low, high = allowed(sample, sums.whole, inputs, scale)
     for mistake in mistakes:
         found = mistake.output
@@ -196,7 +196,8 @@ def _stored(values: np.ndarray, element: DType) -> np.ndarray:
 
 
 def _sample(workload: Contraction, within: bool = False) -> Contraction:
-    """One like it, with an output of a few elements each way; if ``within``, no more than its."""
+    """Return one like it, with an output of a few elements each way; if ``within``, no more than
+    its."""
     side = DEEP_SIDE if _terms(workload) > DEEP else SIDE
     *numbers, row, column = (axis for axis in workload.axes if not axis.reduction)
     sides = {row: side, column: side} | dict.fromkeys(numbers, PRODUCTS_PER_AXIS)
@@ -204,7 +205,7 @@ def _sample(workload: Contraction, within: bool = False) -> Contraction:
 
 
 def _resized(workload: Contraction, extents: Mapping[str, int]) -> Contraction:
-    """The same with other ``extents`` of some axes, and factors that are not packed."""
+    """Return the same with other ``extents`` of some axes, and factors that are not packed."""
     new = {**workload.extents, **extents}
 
     def cut(operand: Operand) -> Operand:
@@ -221,7 +222,8 @@ def _resized(workload: Contraction, extents: Mapping[str, int]) -> Contraction:
 
 
 def powers(dtype: str) -> tuple[int, int]:
-    """The least and the greatest power of two that inputs of a dtype may be multiplied by."""
+    """Return the least and the greatest power of two that inputs of a dtype may be multiplied
+    by."""
     return _POWERS.get(dtype, (-100, 100))
 
 
@@ -235,7 +237,8 @@ _POWERS = {
 
 
 def _scales(workload: Contraction) -> Iterator[float]:
-    """Powers of two that the first input's dtype and the sums have room for, from 1 outwards."""
+    """Yield the powers of two that the first input's dtype and the sums have room for, from 1
+    outwards."""
     least, most = powers(workload.factors[0].dtype)
     limit = 2.0**14 / _terms(workload) if workload.accumulator == "float16" else float("inf")
     for power in sorted(range(least, most + 1), key=abs):

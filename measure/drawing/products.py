@@ -38,7 +38,8 @@ class ProductDraw:
     name: str = ""
 
     def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
-        """The least and greatest values of the output, by its name; ``out`` may hold arrays."""
+        """Return the least and greatest values of the output, by its name; ``out`` may hold
+        arrays."""
         name = self.workload.output.name
         bounds = allowed(
             self.workload,
@@ -53,8 +54,8 @@ class ProductDraw:
 
 
 def product_draw(workload: Contraction, seed: int) -> ProductDraw:
-    """Inputs of a seed from ``seed`` on that are sensitive, with the signs that they were drawn
-    with."""
+    """Return the inputs of a seed from ``seed`` on that are sensitive, with the signs that they
+    were drawn with."""
     how = sensitivity(workload)
     for attempt in range(ATTEMPTS):
         inputs = workload.make_inputs(seed + attempt, how.scale)
@@ -77,8 +78,8 @@ class ProductInputs:
         self._seed: int | None = seed
 
     def draw(self, seed: int, final: bool = False) -> ProductDraw:
-        """The same magnitudes with other signs; new ones too for a ``final`` comparison, and until
-        the draw is sensitive."""
+        """Return the same magnitudes with other signs; new ones too for a ``final`` comparison, and
+        until the draw is sensitive."""
         generator = np.random.default_rng(seed)
         if self._seed is not None:
             self._draw_magnitudes(self._seed)
@@ -116,7 +117,8 @@ class ProductInputs:
 
 
 def _axes_flipped_in(operand: Operand, workload: Contraction) -> list[str]:
-    """An output's axis flips in the first operand that has it, a reduction's in the first two."""
+    """Return an output's axis flips in the first operand that has it, a reduction's in the first
+    two."""
     chosen = []
     for axis in workload.axes:
         owners = [o.name for o in workload.factors if axis.name in o.axes]
@@ -138,7 +140,8 @@ def _mask(operand: Operand, flips: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _flip(values: np.ndarray, operand: Operand, flips: Mapping[str, np.ndarray]) -> np.ndarray:
-    """``values`` with signs changed; of floating point by their sign bit, which is the first."""
+    """Return ``values`` with signs changed; of floating point by their sign bit, which is the
+    first."""
     mask = _mask(operand, flips)
     if operand.element.is_integer:
         return np.where(mask, -values, values)

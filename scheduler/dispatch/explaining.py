@@ -30,7 +30,7 @@ def facts(table: Table) -> list[tuple[str, str]]:
 
 
 def kernel_rows(table: Table) -> list[Cells]:
-    """A line for each kernel."""
+    """Return a line for each kernel."""
     return [
         (
             str(each.size),
@@ -43,7 +43,7 @@ def kernel_rows(table: Table) -> list[Cells]:
 
 
 def size_rows(table: Table) -> list[Cells]:
-    """A line for each range of sizes."""
+    """Return a line for each range of sizes."""
     return [
         (
             str(row.first) if row.first == row.last else f"{row.first}-{row.last}",
@@ -55,7 +55,7 @@ def size_rows(table: Table) -> list[Cells]:
 
 
 def _how(row: Row) -> str:
-    """The ways in which the kernel serves calls of a row's sizes."""
+    """Return the ways in which the kernel serves calls of a row's sizes."""
     ways = {
         "copied": row.first < row.size,
         "whole": row.first <= row.size <= row.last,
@@ -65,7 +65,7 @@ def _how(row: Row) -> str:
 
 
 def table_text(table: Table) -> str:
-    """The whole table in aligned lines."""
+    """Return the whole table in aligned lines."""
     lines = [f"{name:16} {value}" for name, value in facts(table)]
     for columns, rows in (
         (KERNEL_COLUMNS[:3], [row[:3] for row in kernel_rows(table)]),

@@ -45,7 +45,7 @@ class Family:
     _made: dict[int, Workload] = field(default_factory=dict, compare=False, repr=False)
 
     def at(self, size: int) -> Workload:
-        """The workload of so many points of the axis."""
+        """Return the workload of so many points of the axis."""
         if size not in self._made:
             named = dict(self.parameters) | {self.axis: size}
             self._made[size] = make_workload(self.operator, **named)
@@ -57,7 +57,7 @@ class Family:
         return " ".join((first, *words))
 
     def moved_bytes(self, size: int) -> int:
-        """Bytes of all arrays with the axis, of so many points."""
+        """Return the bytes of all arrays with the axis, of so many points."""
         calling = calling_of(self.at(size))
         pairs = [
             *zip(calling.inputs, self.inputs, strict=True),
@@ -71,8 +71,8 @@ Described = tuple[str, Mapping[str, Any]]
 
 
 def family_of(given: Workload | str | Described, axis: str, profile: Profile) -> Family:
-    """The family of a workload along ``axis``; the extent that it has there does not matter, and
-    text may leave it out.
+    """Return the family of a workload along ``axis``; the extent that it has there does not matter,
+    and text may leave it out.
 
     Raises :class:`InputError` for an unknown axis, and for one whose points depend on each other or
     lie apart in memory.
@@ -103,20 +103,20 @@ def family_of(given: Workload | str | Described, axis: str, profile: Profile) ->
 
 
 def _extents(workload: Workload) -> Mapping[str, int]:
-    """The extents of the axes as the author of the workload calls them."""
+    """Return the extents of the axes as the author of the workload calls them."""
     program: Program | None = getattr(workload, "program", None)
     return workload.extents if program is None else program.extent
 
 
 def _dimensions(one: Sequence[Array], many: Sequence[Array], axis: str) -> dict[str, int | None]:
-    """The dimension of each array that is the axis; None of arrays without it."""
+    """Return the dimension of each array that is the axis; None of arrays without it."""
     return {
         after.name: _dimension(before, after, axis) for before, after in zip(one, many, strict=True)
     }
 
 
 def described(given: Workload | str | Described) -> tuple[str, dict[str, Any]]:
-    """The operator and its parameters, from which workloads of other sizes can be made."""
+    """Return the operator and its parameters, from which workloads of other sizes can be made."""
     if isinstance(given, tuple):
         return _in_a_line(given[0]), dict(given[1])
     if isinstance(given, str):
@@ -142,15 +142,15 @@ def described(given: Workload | str | Described) -> tuple[str, dict[str, Any]]:
 
 
 def _in_a_line(operator: str) -> str:
-    """An operator's name as it is, and the text of a program in one line."""
+    """Return an operator's name as it is, and the text of a program in one line."""
     if "\n" not in operator:
         return operator
     return "; ".join(statement.text for statement in statements(operator))
 
 
 def _dimension(before: Array, after: Array, axis: str) -> int | None:
-    """The dimension of an array that grows with the axis; :class:`InputError` if its points do not
-    lie one after the other."""
+    """Return the dimension of an array that grows with the axis; :class:`InputError` if its points
+    do not lie one after the other."""
     if len(before.shape) != len(after.shape):
         raise InputError(
             f"{after.name} has no dimension {axis} where {axis}=1; allowed: other axes"
@@ -198,7 +198,7 @@ def _lines(workload: Workload) -> list[str]:
 
 
 def _is_plain(node: Expression, axis: str, dimensions: Mapping[str, int | None]) -> bool:
-    """True if the axis occurs only as the index of its own dimension of arrays."""
+    """Return True if the axis occurs only as the index of its own dimension of arrays."""
     if isinstance(node, AxisValue):
         return node.name != axis
     if not isinstance(node, Read):

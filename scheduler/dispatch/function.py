@@ -87,8 +87,8 @@ class Dispatch:
         target: Target | str = Default.TARGET,
         otherwise: Otherwise | None = None,
     ) -> Self:
-        """The function of a table in a file, as :meth:`save` and ``tilewright dispatch --out``
-        write it. A table of another machine causes a :class:`RuntimeWarning`."""
+        """Return the function of a table in a file, as :meth:`save` and ``tilewright dispatch
+        --out`` write it. A table of another machine causes a :class:`RuntimeWarning`."""
         table, here = read_table(path), as_target(target)
         if table.target != here:
             warnings.warn(
@@ -104,11 +104,11 @@ class Dispatch:
         self.table.save(path)
 
     def choose(self, size: int) -> Row | None:
-        """The row of the table for a call of ``size`` rows; None beyond the table."""
+        """Return the row of the table for a call of ``size`` rows; None beyond the table."""
         return self._rows[bisect_left(self._ends, size)]
 
     def explain(self) -> str:
-        """The table as text."""
+        """Return the table as text."""
         return table_text(self.table)
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class Dispatch:
         return f"<pre>{escape(self.explain())}</pre>"
 
     def __call__(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        """The result for the given arrays, written to ``out`` if that is given."""
+        """Return the result for the given arrays, written to ``out`` if that is given."""
         if named or len(arrays) != len(self._inputs):
             arrays = in_order([Port(each) for each in self._inputs], arrays, named)
         size = self._size(arrays)
@@ -157,8 +157,8 @@ class Dispatch:
 
 
 class _Plan:
-    """How a call of one size is served: whole arrays are checked, and pieces of them handed to
-    kernels."""
+    """The way in which a call of one size is served: whole arrays are checked, and pieces of them
+    handed to kernels."""
 
     def __init__(self, table: Table, size: int, kind: str) -> None:
         family = table.family
@@ -173,7 +173,7 @@ class _Plan:
         ]
 
     def _lies_right(self, piece: Piece) -> bool:
-        """True if the kernel can take its rows where they lie."""
+        """Return True if the kernel can take its rows where they lie."""
         if piece.rows < piece.size or self._kind == "cpu":
             return piece.rows == piece.size
         steps = zip(self._ports, self._places, strict=True)
@@ -249,7 +249,7 @@ class _Plan:
         )
 
     def _new(self, port: Port, arrays: Sequence[Any]) -> Any:
-        """An array that a port lets pass, of the kind of the first of ``arrays``."""
+        """Return an array that a port lets pass, of the kind of the first of ``arrays``."""
         if not is_tensor(arrays[0]):
             return port.empty_array()
         if self._kind == "cpu":
@@ -288,7 +288,7 @@ def dispatch(
 
 
 def _built(table: Table, target: Target, database: Any) -> dict[int, Any]:
-    """The functions of all kernels by size, built side by side."""
+    """Return the functions of all kernels by size, built side by side."""
     with ThreadPoolExecutor(BUILDERS) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nothing is known of some sizes: the table says so
         made = pool.map(lambda kernel: _function(table, kernel, target, database), table.kernels)
@@ -296,7 +296,7 @@ def _built(table: Table, target: Target, database: Any) -> dict[int, Any]:
 
 
 def _function(table: Table, kernel: TableKernel, target: Target, database: Any) -> Any:
-    """The function of a kernel. One without a record is verified before it is called."""
+    """Return the function of a kernel. One without a record is verified before it is called."""
     workload = table.family.at(kernel.size)
     if kernel.schedule is not None:
         space = space_for(workload, target)
@@ -308,7 +308,7 @@ def _function(table: Table, kernel: TableKernel, target: Target, database: Any) 
 
 
 def _ports(inputs: Sequence[Array], outputs: Sequence[Array], kind: str) -> list[Port]:
-    """A port for each array of a call."""
+    """Return a port for each array of a call."""
     of_kind: type[Port] = Port
     if kind != "cpu":
         from tilewright.scheduler.functions.cuda_arrays import DevicePort
@@ -323,7 +323,7 @@ def _ports_at(table: Table, size: int, kind: str) -> list[Port]:
 
 
 def _rows(place: int, first: int, end: int) -> tuple[slice, ...]:
-    """The index of some rows of an array."""
+    """Return the index of some rows of an array."""
     return (*[slice(None)] * place, slice(first, end))
 
 

@@ -65,7 +65,7 @@ class Profile:
 
     @property
     def weights(self) -> dict[int, float]:
-        """How likely each sampled size is; the weights add up to 1."""
+        """The probability of each sampled size; the weights add up to 1."""
         return dict(self._weighted())
 
     def _weighted(self) -> Iterator[tuple[int, float]]:
@@ -75,8 +75,8 @@ class Profile:
 
 
 def as_profile(given: Profile | str) -> Profile:
-    """``given`` itself, or the profile of a text like ``1:.3,2-8:.7``. Shares are divided by their
-    sum. Raises :class:`InputError` for malformed text and for ranges that overlap."""
+    """Return ``given`` itself, or the profile of a text like ``1:.3,2-8:.7``. Shares are divided by
+    their sum. Raises :class:`InputError` for malformed text and for ranges that overlap."""
     if isinstance(given, Profile):
         return given
     if not isinstance(given, str) or not given.strip():

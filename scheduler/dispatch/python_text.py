@@ -11,7 +11,7 @@ from tilewright.spaces.validation.files import output_file
 
 
 def python_text(table: Table) -> str:
-    """A module that needs Tilewright only where it makes functions of kernels."""
+    """Return a module that needs Tilewright only where it makes functions of kernels."""
     return "\n".join(_lines(table)) + "\n"
 
 

@@ -20,7 +20,8 @@ SECONDS = 60.0
 def select(
     regrets: np.ndarray, plans: Sequence[Sequence[int]], weights: np.ndarray, count: int
 ) -> list[int]:
-    """The numbers of at most ``count`` kernels; none if a plan without kernels serves all best.
+    """Return the numbers of at most ``count`` kernels; none if a plan without kernels serves all
+    best.
 
     ``regrets`` has a row for each plan and a column for each size, and ``plans`` the numbers of the
     kernels that each plan needs; a plan without kernels is always open. ``weights`` says how likely
@@ -63,7 +64,7 @@ def select(
 
 
 def _useful(regrets: np.ndarray, plans: Sequence[Sequence[int]]) -> np.ndarray:
-    """True where a plan serves a size better than each plan of fewer of its kernels does."""
+    """Return True where a plan serves a size better than each plan of fewer of its kernels does."""
     found = np.isfinite(regrets)
     for place, plan in enumerate(plans):
         parts = [n for n, other in enumerate(plans) if set(other) < set(plan)]

@@ -91,12 +91,13 @@ class Table:
         return (0, *(row.last for row in self.rows))
 
     def row(self, size: int) -> Row | None:
-        """The row of a call of ``size``; None beyond the table."""
+        """Return the row of a call of ``size``; None beyond the table."""
         place = bisect_left(self._ends, size) - 1
         return self.rows[place] if 0 <= place < len(self.rows) else None
 
     def pieces(self, size: int) -> tuple[Piece, ...]:
-        """The calls of kernels that serve a call of ``size`` rows, which must be in the table."""
+        """Return the calls of kernels that serve a call of ``size`` rows, which must be in the
+        table."""
         found: list[Piece] = []
         done = 0
         while done < size:
@@ -110,7 +111,7 @@ class Table:
     # -- as data -------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """The table as a JSON object; :func:`table_from_json` reads it back unchanged."""
+        """Return the table as a JSON object; :func:`table_from_json` reads it back unchanged."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -144,7 +145,7 @@ class Table:
 
 
 def read_table(path: str | Path) -> Table:
-    """The table in a file; :class:`InputError` if it holds none."""
+    """Return the table in a file; :class:`InputError` if it holds none."""
     try:
         with open_now(Path(path)) as file:
             text = file.read(LARGEST_FILE + 1)
@@ -161,7 +162,7 @@ def read_table(path: str | Path) -> Table:
 
 
 def table_from_json(data: object) -> Table:
-    """The table that :meth:`Table.to_json` described; :class:`InputError` if malformed."""
+    """Return the table that :meth:`Table.to_json` described; :class:`InputError` if malformed."""
     fields = Fields(data)
     if (kind := fields.take("format")) != FORMAT:
         raise InputError(f"format={shown(kind)} is not allowed; allowed: {FORMAT}")

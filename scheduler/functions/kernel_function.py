@@ -47,20 +47,20 @@ class KernelFunction:
         """Do what calls need once: build the kernel, for example."""
 
     def __copy__(self) -> Self:
-        """Itself, as of every function."""
+        """Return the function itself, as for every function."""
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what it is made of: the schedule, no code. Who unpickles it builds it anew."""
+        """Pickle what it is made of: the schedule, no code. Who unpickles it builds it anew."""
         parts = (self.workload, self.target, self.schedule, self.provenance, self.check_indices)
         return self.remade, parts
 
     @classmethod
     def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:
-        """A function like the one of these parts."""
+        """Return a function like the one of these parts."""
         return cls(space_for(workload, target), *parts)
 
     def __repr__(self) -> str:

@@ -35,7 +35,7 @@ class RegionReport:
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast as torch the kernel is."""
+        """The kernel's speed as a multiple of torch's."""
         if self.ours_seconds is None or self.torch_seconds is None:
             return None
         return self.torch_seconds / self.ours_seconds
@@ -130,7 +130,8 @@ def explain(compiled: Any) -> Explanation:
 
 
 def explanation_of_caller() -> Explanation:
-    """The explanation of the model that is being compiled: the one whose call is on the stack."""
+    """Return the explanation of the model that is being compiled: the one whose call is on the
+    stack."""
     owner = _caller()
     if owner is None:
         return Explanation()
@@ -138,7 +139,8 @@ def explanation_of_caller() -> Explanation:
 
 
 def _caller() -> Any:
-    """The outermost compiled object of the innermost call by Dynamo; None if there is none."""
+    """Return the outermost compiled object of the innermost call by Dynamo; None if there is
+    none."""
     from torch._dynamo.eval_frame import OptimizedModule
 
     frame, function = sys._getframe(), None

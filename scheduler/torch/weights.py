@@ -25,7 +25,7 @@ aten: Any = torch.ops.aten
 
 
 def with_packed_weight(region: Region) -> Region | None:
-    """The region with its constant weight packed; None if it has none that can be."""
+    """Return the region with its constant weight packed; None if it has none that can be."""
     arrays = calling_of(region.workload).inputs
     for node, array in zip(region.operands, arrays, strict=True):
         found = packed_twin(region.workload, array.name) if node.op == "get_attr" else None
@@ -38,14 +38,14 @@ def with_packed_weight(region: Region) -> Region | None:
 
 
 def packed_tensor(tensor: torch.Tensor, weight: Weight) -> torch.Tensor:
-    """The elements of a weight in the packed order."""
+    """Return the elements of a weight in the packed order."""
     matrix = tensor.reshape(weight.shape)
     made: torch.Tensor = pack(matrix.T if weight.turned else matrix)
     return made
 
 
 def packed_bytes(region: Region) -> int:
-    """Bytes of the packed weight of a region; 0 if it has none."""
+    """Return the bytes of the packed weight of a region; 0 if it has none."""
     arrays = calling_of(region.workload).inputs
     return sum(
         array.bytes
@@ -55,7 +55,7 @@ def packed_bytes(region: Region) -> int:
 
 
 def like_packed(region: Region) -> torch.Tensor:
-    """A tensor without values that is like the packed weight of a region."""
+    """Return a tensor without values that is like the packed weight of a region."""
     assert region.weight is not None
     place = region.operands.index(region.weight.node)
     shape = calling_of(region.workload).inputs[place].shape
@@ -63,8 +63,8 @@ def like_packed(region: Region) -> torch.Tensor:
 
 
 def packed_constant(graph: fx.Graph, region: Region) -> fx.Node:
-    """A constant of the graph's module that has the packed weight of a region: made by the first
-    region that reads it."""
+    """Return a constant of the graph's module that has the packed weight of a region: made by the
+    first region that reads it."""
     module, weight = graph.owning_module, region.weight
     assert module is not None
     assert weight is not None

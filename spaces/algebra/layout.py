@@ -28,10 +28,10 @@ class Layout(ABC):
 
     @abstractmethod
     def index(self, indices: Sequence[Index]) -> Index:
-        """The offset as an index expression of indices inside the shape."""
+        """Return the offset as an index expression of indices inside the shape."""
 
     def offset(self, *indices: int) -> int:
-        """The offset of one element, in elements."""
+        """Return the offset of one element, in elements."""
         self._check_point(indices)
         value = self.index([index(i) for i in indices]).value
         assert value is not None  # constants give a constant
@@ -67,7 +67,7 @@ class Strided(Layout):
     strides: tuple[int, ...]
 
     def index(self, indices: Sequence[Index]) -> Index:
-        """The sum of index times stride."""
+        """Return the sum of index times stride."""
         return sum((i * s for i, s in zip(indices, self.strides, strict=True)), Index())
 
     def offset(self, *indices: int) -> int:
@@ -77,8 +77,8 @@ class Strided(Layout):
         return sum(map(mul, indices, self.strides))
 
     def padded(self, rank: int, amount: int) -> Strided:
-        """``amount`` unused elements, each as far apart as those of ``rank``, after every run
-        along ``rank``: the ranks slower than it move apart. For dense layouts."""
+        """Return ``amount`` unused elements, each as far apart as those of ``rank``, after every
+        run along ``rank``: the ranks slower than it move apart. For dense layouts."""
         run = self.strides[rank] * self.shape[rank]
         longer = self.strides[rank] * (self.shape[rank] + amount)
         slower = [stride >= run for stride in self.strides]
@@ -97,7 +97,7 @@ class Tiled(Layout):
     inner: Layout
 
     def index(self, indices: Sequence[Index]) -> Index:
-        """The tile's place, and the place inside it."""
+        """Return the tile's place, and the place inside it."""
         pairs = list(zip(indices, self.inner.shape, strict=True))
         tile = self.outer.index([i // extent for i, extent in pairs])
         return tile * self.inner.size + self.inner.index([i % extent for i, extent in pairs])
@@ -116,7 +116,7 @@ class Panels(Layout):
         return self.shape[0] * self.width
 
     def index(self, indices: Sequence[Index]) -> Index:
-        """The panel's place, the row's, and that of the column in it."""
+        """Return the panel's place, the row's, and that of the column in it."""
         row, column = indices
         return column // self.width * self.panel + row * self.width + column % self.width
 
@@ -135,7 +135,7 @@ class Swizzled(Layout):
     shift: int
 
     def index(self, indices: Sequence[Index]) -> Index:
-        """The plain offset, its bits below the key XORed with it.
+        """Return the plain offset, its bits below the key XORed with it.
 
         The bits above stay outside, so that a compiler finds the XOR once for many offsets."""
         offset = self.plain.index(indices)
@@ -157,12 +157,12 @@ class Permuted(Layout):
     order: tuple[int, ...]
 
     def index(self, indices: Sequence[Index]) -> Index:
-        """The plain layout's offset of the indices put back in order."""
+        """Return the plain layout's offset of the indices put back in order."""
         return self.plain.index([indices[self.order.index(r)] for r in range(len(self.order))])
 
 
 def strided(shape: Sequence[int], strides: Sequence[int]) -> Strided:
-    """The layout with the given distances in elements; a stride of 0 repeats elements."""
+    """Return the layout with the given distances in elements; a stride of 0 repeats elements."""
     return _strided(tuple(shape), tuple(strides))
 
 
@@ -175,23 +175,23 @@ def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strided:
 
 
 def panels(rows: int, columns: int, width: int) -> Panels:
-    """The layout of ``columns`` columns, filled up to whole panels of ``width``."""
+    """Return the layout of ``columns`` columns, filled up to whole panels of ``width``."""
     whole = -(-columns // width) * width
     return Panels((rows, whole), rows * whole, width)
 
 
 def row_major(*shape: int) -> Strided:
-    """The dense layout whose last index runs fastest."""
+    """Return the dense layout whose last index runs fastest."""
     return strided(shape, [prod(shape[rank + 1 :]) for rank in range(len(shape))])
 
 
 def column_major(*shape: int) -> Strided:
-    """The dense layout whose first index runs fastest."""
+    """Return the dense layout whose first index runs fastest."""
     return strided(shape, [prod(shape[:rank]) for rank in range(len(shape))])
 
 
 def swizzled(plain: Layout, bits: int, base: int, shift: int) -> Swizzled:
-    """``plain`` with an XOR swizzle on its offsets, see :class:`Swizzled`."""
+    """Return ``plain`` with an XOR swizzle on its offsets, see :class:`Swizzled`."""
     if not 0 < bits <= shift or base < 0:
         raise ValueError(f"swizzle bits={bits} base={base} shift={shift}: needs 0 < bits <= shift")
     block = 2 ** (base + bits)

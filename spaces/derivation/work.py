@@ -46,7 +46,7 @@ class Work:
 
 
 def work(program: Program) -> Work:
-    """The work of a program."""
+    """Return the work of a program."""
     where = needed(program)
     counted = cache(partial(points, program))
     stages = [
@@ -60,8 +60,8 @@ def work(program: Program) -> Work:
 def _stage_work(
     stage: Stage, conditions: frozenset[Comparison], counted: Callable[..., int]
 ) -> tuple[int, int, int]:
-    """FLOPs, other operations and calls of a stage where the conditions hold. ``counted`` gives the
-    points of a set of axes at which they do."""
+    """Return the FLOPs, other operations and calls of a stage where the conditions hold.
+    ``counted`` gives the points of a set of axes at which they do."""
 
     def times(axes: frozenset[str]) -> int:
         return counted(axes, conditions)
@@ -82,8 +82,8 @@ def _stage_work(
 
 
 def least_bytes(program: Program) -> int:
-    """Bytes of all outputs and of what is read of all operands. Of a table that is gathered from,
-    no more is read than the points at which it is."""
+    """Return the bytes of all outputs and of what is read of all operands. Of a table that is
+    gathered from, no more is read than the points at which it is."""
     total = sum(output.bytes for output in program.outputs)
     for operand in program.operands:
         reads = {
@@ -106,7 +106,7 @@ def _factors_of_sum(stage: Stage) -> tuple[Expression, ...]:
 
 
 def _operations(expressions: tuple[Expression, ...]) -> Iterator[Expression]:
-    """All nodes that compute, those within indices left out; equal ones once."""
+    """Yield all nodes that compute, those within indices left out; equal ones once."""
     seen: set[Expression] = set()
     todo = list(expressions)
     while todo:

@@ -84,7 +84,7 @@ class Epilogue:
         return self.value.fold(meaning, lambda n: read[n.name] if isinstance(n, Read) else None)
 
     def evaluate(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The value in float64, of the shape that ``x`` and the operands broadcast to."""
+        """Return the value in float64, of the shape that ``x`` and the operands broadcast to."""
         given = {SUM: x, **{name: operands[name] for name in self.operands}}
         wide = {name: np.asarray(array, dtype=np.float64) for name, array in given.items()}
         with np.errstate(all="ignore"):
@@ -100,8 +100,9 @@ class Epilogue:
 
 
 def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Epilogue:
-    """The epilogue that ``text`` spells; operands are indexed by names among ``axes``. Scalars have
-    brackets around nothing, or none as in descriptions (:mod:`spaces.epilogue.scalars`).
+    """Return the epilogue that ``text`` spells; operands are indexed by names among ``axes``.
+    Scalars have brackets around nothing, or none as in descriptions
+    (:mod:`spaces.epilogue.scalars`).
 
     ``parse(str(e)) == e`` for every epilogue. Raises :class:`InputError` for anything that is none,
     and for an expression that never uses ``x``.
@@ -195,7 +196,7 @@ def _axes(read: Read) -> tuple[str, ...]:
 
 
 def _elements(node: Expression) -> list[Expression]:
-    """The nodes from left to right, without those in indices."""
+    """Return the nodes from left to right, without those in indices."""
     below = () if isinstance(node, Read) else node.children
     return [node, *(inner for child in below for inner in _elements(child))]
 

@@ -57,7 +57,7 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def _gelu(x: np.ndarray) -> np.ndarray:
-    """``x * Phi(x)``, Phi the normal distribution (Hendrycks and Gimpel 2016, section 2)."""
+    """Return ``x * Phi(x)``, Phi the normal distribution (Hendrycks and Gimpel 2016, section 2)."""
     from scipy.special import ndtr
 
     return np.asarray(np.maximum(x, -40.0) * ndtr(x))
@@ -75,7 +75,8 @@ def _silu(x: np.ndarray) -> np.ndarray:
 
 
 def _in_float64(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """The function on whole numbers too, as float64: NumPy has no negative powers of integers."""
+    """Return the function on whole numbers too, as float64: NumPy has no negative powers of
+    integers."""
 
     def converted(*arguments: np.ndarray) -> np.ndarray:
         return function(*(np.asarray(each, np.float64) for each in arguments))
@@ -137,7 +138,7 @@ FUNCTIONS = {
 
 
 def of_library() -> list[Function]:
-    """The functions that C's library has."""
+    """Return the functions that C's library has."""
     return [function for function in FUNCTIONS.values() if function.library]
 
 

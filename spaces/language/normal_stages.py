@@ -56,7 +56,7 @@ def normal_stages(program: Program) -> dict[str, NormalStage]:
 
 
 def _count(program: Program, stage: Stage, body: Form) -> Expression | None:
-    """The sum of a constant over all of some axes."""
+    """Return the sum of a constant over all of some axes."""
     if stage.reducer != "sum" or program.bounding(stage) or body.value is None:
         return None
     total = body.value * prod(program.shape(stage.over))
@@ -74,7 +74,7 @@ def array_text(array: Array) -> str:
 
 
 def _written_out(node: Expression, maps: Mapping[str, Stage]) -> Expression:
-    """``node`` without reads of ``maps``."""
+    """Return ``node`` without reads of ``maps``."""
     children = tuple(_written_out(child, maps) for child in node.children)
     match node:
         case Read(name, _, None) if name in maps:

@@ -94,11 +94,11 @@ class Program:
         return "float64" if any(array.dtype == "float64" for array in arrays) else "float32"
 
     def shape(self, axes: tuple[str, ...]) -> tuple[int, ...]:
-        """The extents of some axes."""
+        """Return the extents of some axes."""
         return tuple(self.extent[axis] for axis in axes)
 
     def bounding(self, stage: Stage) -> tuple[Comparison, ...]:
-        """The conditions that bound a stage: each names an axis that it reduces over."""
+        """Return the conditions that bound a stage: each names an axis that it reduces over."""
         return tuple(c for c in self.conditions if not c.axes.isdisjoint(stage.over))
 
     @cached_property

@@ -28,7 +28,7 @@ class Written:
         return self.text
 
     def nested(self, least: int) -> str:
-        """The text where something stands that has to bind so tightly."""
+        """Return the text where something stands that has to bind so tightly."""
         return self.text if self.binds >= least else f"({self.text})"
 
 
@@ -82,17 +82,17 @@ class _Writer(Infix):
 
 
 def expression_text(expression: Expression, comma: str = ", ") -> str:
-    """The expression as the language writes it."""
+    """Return the expression as the language writes it."""
     return expression.fold(_Writer(comma=comma)).text
 
 
 def number_text(value: float) -> str:
-    """The shortest text of a number; a whole one without a point."""
+    """Return the shortest text of a number; a whole one without a point."""
     return repr(float(value)).removesuffix(".0")
 
 
 def stage_text(stage: Stage) -> str:
-    """One line of a program."""
+    """Return one line of a program."""
     body = expression_text(stage.body)
     if stage.reducer:
         body = f"{stage.reducer}[{', '.join(stage.over)}]({body})"
@@ -100,12 +100,12 @@ def stage_text(stage: Stage) -> str:
 
 
 def entry_text(name: str, parts: Sequence[object], comma: str = ", ") -> str:
-    """``name[parts]``, or the name alone if there are none."""
+    """Return ``name[parts]``, or the name alone if there are none."""
     return f"{name}[{comma.join(map(str, parts))}]" if parts else name
 
 
 def program_text(program: Program) -> str:
-    """The whole program, a statement a line."""
+    """Return the whole program, a statement a line."""
     lines = []
     if program.extents:
         lines.append("axes " + ", ".join(f"{name}={extent}" for name, extent in program.extents))
@@ -118,7 +118,7 @@ def program_text(program: Program) -> str:
 
 
 def operand_text(operand: Operand) -> str:
-    """The line that declares an operand."""
+    """Return the line that declares an operand."""
     drawn = []
     if operand.drawn:
         kind = "sorted" if operand.drawn.sorted else "index"

@@ -49,7 +49,7 @@ def _of_contraction(workload: Contraction) -> Program:
 
 
 def _read(operand: Factor) -> Read:
-    """An element of a factor; of a packed one, where its stored array has it."""
+    """Return an element of a factor; of a packed one, where its stored array has it."""
     axes: list[Expression] = [AxisValue(axis) for axis in operand.axes]
     if operand.packed:
         column, term = axes
@@ -68,7 +68,7 @@ def _described(
 
 
 def _replaced(node: Expression, summed: Read) -> Expression:
-    """An epilogue's expression that reads the ``summed`` stage for the sum."""
+    """Return an epilogue's expression that reads the ``summed`` stage for the sum."""
     if isinstance(node, Read):
         return summed if node.name == SUM else node
     return node.with_children(tuple(_replaced(child, summed) for child in node.children))

@@ -1,4 +1,4 @@
-"""Where functions of two intervals are not bounded by the corners of these and by zero."""
+"""Bound functions of two intervals where the corners of these and zero do not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _remainder(numbers: Numbers, a: Interval, b: Interval) -> Any:
 
 
 def nearest_zero(numbers: Numbers, a: Interval) -> Any:
-    """The point of an interval that is nearest to zero."""
+    """Return the point of an interval that is nearest to zero."""
     return numbers.least(numbers.greatest(a.low, numbers.constant(0.0)), a.high)
 
 

@@ -33,7 +33,7 @@ def sums_of_products(
     pause: Callable[[], None],
     by_blas: bool = True,
 ) -> np.ndarray:
-    """The exact sums, in float64 or int64, of the output's shape.
+    """Return the exact sums, in float64 or int64, of the output's shape.
 
     ``pause`` is called before each block, and may raise to end the work.
     """
@@ -48,7 +48,8 @@ def sums_of_products(
 
 
 def blocks(workload: Contraction) -> Iterator[Block]:
-    """Blocks that cover all axes, made by halving the longest axis as often as it takes."""
+    """Return the blocks that cover all axes, made by halving the longest axis as often as it
+    takes."""
     return _halved(workload, {axis.name: slice(0, axis.extent) for axis in workload.axes})
 
 
@@ -71,7 +72,8 @@ def _within(block: Block, operand: Operand) -> tuple[slice, ...]:
 
 
 def _contract(workload: Contraction, terms: list[np.ndarray], by_blas: bool) -> np.ndarray:
-    """Sum of products over the reduction axes, by matrix product where that is what it is."""
+    """Return the sum of products over the reduction axes, by matrix product where that is what it
+    is."""
     if by_blas and len(workload.output.axes) > 2:
         return _batched(workload, terms)
     names = {axis.name: i for i, axis in enumerate(workload.axes)}
@@ -83,7 +85,7 @@ def _contract(workload: Contraction, terms: list[np.ndarray], by_blas: bool) -> 
 
 
 def _batched(workload: Contraction, terms: list[np.ndarray]) -> np.ndarray:
-    """A batch of products, each by a BLAS, which :func:`numpy.einsum` would not ask."""
+    """Return a batch of products, each by a BLAS, which :func:`numpy.einsum` would not ask."""
     from tilewright.spaces.workloads.product import orient  # which reads workloads
 
     product = orient(workload)
@@ -97,7 +99,7 @@ def _batched(workload: Contraction, terms: list[np.ndarray]) -> np.ndarray:
 
 
 def _arranged(array: np.ndarray, axes: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
-    """The array with its dimensions as ``wanted``; those that it lacks have one element."""
+    """Return the array with its dimensions as ``wanted``; those that it lacks have one element."""
     present = [axes.index(axis) for axis in wanted if axis in axes]
     missing = [place for place, axis in enumerate(wanted) if axis not in axes]
     return np.expand_dims(array.transpose(present), missing)

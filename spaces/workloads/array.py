@@ -74,7 +74,7 @@ class Array:
         return (1 + sum((extent - 1) * step for extent, step in steps)) * self.element.bytes
 
     def array(self, values: np.ndarray) -> np.ndarray:
-        """``values`` (of :attr:`shape`) in this array's dtype, memory order and leading
+        """Return ``values`` (of :attr:`shape`) in this array's dtype, memory order and leading
         dimension; those of a packed one as they are stored."""
         if self.packed:
             stored: np.ndarray = pack(self.element.cast(values))
@@ -87,5 +87,6 @@ class Array:
         return ordered.transpose(np.argsort(self.order))
 
     def plain(self, array: np.ndarray) -> np.ndarray:
-        """The elements of an ``array`` that lies as this one does, in the shape of this one."""
+        """Return the elements of an ``array`` that lies as this one does, in the shape of this
+        one."""
         return np.asarray(unpack(array, *self.shape) if self.packed else array)

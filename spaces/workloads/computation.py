@@ -60,7 +60,8 @@ class Computation(Workload):
         return self.program.text.split("\n")
 
     def to_json(self) -> dict[str, Any]:
-        """``{"operator": ..., "parameters": {...}, "program": [...]}``: its lines say all."""
+        """Return ``{"operator": ..., "parameters": {...}, "program": [...]}``: its lines say
+        all."""
         return {
             "operator": self.operator,
             "parameters": dict(self.parameters),
@@ -139,10 +140,10 @@ class Computation(Workload):
         return self._work.bytes
 
     def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
-        """Inputs as the program says that they are drawn; the same for a seed."""
+        """Return the inputs as the program says that they are drawn; the same for a seed."""
         return draw(self.program, seed)
 
 
 def _word(value: Parameter) -> str:
-    """A parameter as a word of a command line, quoted if it has blanks."""
+    """Return a parameter as a word of a command line, quoted if it has blanks."""
     return shlex.quote(str(value))

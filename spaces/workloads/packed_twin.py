@@ -13,7 +13,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def packed_twin(workload: Workload, name: str) -> tuple[Contraction, bool] | None:
-    """The product of ``workload``, which was written as a program, with its operand ``name``
+    """Return the product of ``workload``, which was written as a program, with its operand ``name``
     packed. Tell whether the matrix to be packed is the operand's transpose. None if there is no
     such product.
     """
@@ -31,7 +31,7 @@ def packed_twin(workload: Workload, name: str) -> tuple[Contraction, bool] | Non
 
 
 def _packed(program: Program, name: str, turned: bool) -> Program:
-    """The program with one operand packed, its dimensions ``turned`` or not."""
+    """Return the program with one operand packed, its dimensions ``turned`` or not."""
     order = (1, 0) if turned else (0, 1)
     operand = program.operand[name]
     shape = tuple(operand.shape[place] for place in order)

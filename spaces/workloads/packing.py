@@ -29,7 +29,8 @@ TERMS = {"float32": 1, "bfloat16": 2}
 
 
 def pack(weight: Any) -> Any:
-    """A copy of ``weight[columns, depth]``, a NumPy array or a torch tensor, in the packed order.
+    """Return a copy of ``weight[columns, depth]``, a NumPy array or a torch tensor, in the packed
+    order.
 
     That is the order of a torch ``Linear``'s weight; give the transpose of ``[depth, columns]``.
     Raises :class:`InputError` for other shapes, and dtypes other than float32 and bfloat16.
@@ -52,7 +53,7 @@ def pack(weight: Any) -> Any:
 
 
 def unpack(stored: Any, columns: int, depth: int) -> Any:
-    """The matrix of ``columns`` and ``depth`` that :func:`pack` stored, as a dense copy.
+    """Return the matrix of ``columns`` and ``depth`` that :func:`pack` stored, as a dense copy.
 
     Raises :class:`InputError` for an array that is not such a matrix's.
     """
@@ -70,7 +71,7 @@ def unpack(stored: Any, columns: int, depth: int) -> Any:
 
 
 def packed_shape(columns: int, depth: int, terms: int) -> tuple[int, ...]:
-    """The shape that a matrix is stored in, with so many ``terms`` a word."""
+    """Return the shape that a matrix is stored in, with so many ``terms`` a word."""
     shape = (ceil_div(columns, PANEL), ceil_div(depth, terms), PANEL)
     return shape if terms == 1 else (*shape, terms)
 
@@ -84,7 +85,7 @@ def check_packed(dtype: str, shape: tuple[int, ...]) -> None:
 
 
 def _dtype(array: Any) -> str:
-    """The name of an array's or a tensor's dtype."""
+    """Return the name of an array's or a tensor's dtype."""
     torch = sys.modules.get("torch")
     if not isinstance(array, np.ndarray) and (torch is None or not torch.is_tensor(array)):
         kind = type(array).__name__

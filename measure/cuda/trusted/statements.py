@@ -108,13 +108,13 @@ class Statements:
         self.lines: list[str] = []
 
     def variable(self, expression: str, kind: str = DOUBLE) -> Variable:
-        """A new variable that has the value of an expression in C."""
+        """Return a new variable that has the value of an expression in C."""
         name = f"t{len(self.lines)}"
         self.lines.append(f"const {kind} {name} = {expression};")
         return Variable(self, name, kind)
 
     def constant(self, value: float) -> Variable:
-        """A literal."""
+        """Return a literal."""
         return self.variable(text(value))
 
     def is_integer(self, value: Any) -> bool:
@@ -122,13 +122,13 @@ class Statements:
         return _kind(value) == WHOLE
 
     def wide(self, value: Any) -> Variable:
-        """A conversion, of what is no double."""
+        """Return a conversion, of what is no double."""
         if isinstance(value, Variable) and value.kind == DOUBLE:
             return value
         return self.variable(f"(double){text(value)}")
 
     def operation(self, operator: str, a: Any, b: Any) -> Variable:
-        """C's operators, but for ``//`` and ``%``, which round down."""
+        """Return C's operators, but for ``//`` and ``%``, which round down."""
         if operator in _WHOLE:
             return self.variable(f"{_WHOLE[operator]}({text(a)}, {text(b)})", WHOLE)
         if operator in _COMPARISONS:
@@ -147,13 +147,13 @@ class Statements:
         return self._call("max", a, b)
 
     def select(self, condition: Any, a: Any, b: Any) -> Variable:
-        """The conditional operator."""
+        """Return the conditional operator."""
         kinds = {_kind(a), _kind(b)}
         kind = kinds.pop() if len(kinds) == 1 else DOUBLE
         return self.variable(f"{text(condition)} ? {text(a)} : {text(b)}", kind)
 
     def call(self, function: str, arguments: Sequence[Any]) -> Variable:
-        """A function of :data:`MATHEMATICS`."""
+        """Return a function of :data:`MATHEMATICS`."""
         return self._call(function, *arguments)
 
     def cast(self, value: Any, name: str) -> Variable:

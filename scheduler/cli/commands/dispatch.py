@@ -110,7 +110,7 @@ def dispatch_command(
 def _described(
     operator: str | None, words: Sequence[str] | None, file: Path | None
 ) -> tuple[str, dict[str, object]]:
-    """The operator, or the text of a program, and its parameters."""
+    """Return the operator, or the text of a program, and its parameters."""
     from tilewright.spaces.operators import parameters_of  # with NumPy
 
     if file is not None:

@@ -34,7 +34,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Group:
-    """What stands in one pair of brackets: the indices of ``name``, or the axes of a reduction."""
+    """The content of one pair of brackets: the indices of ``name``, or the axes of a reduction."""
 
     name: str
     indices: tuple[str, ...]
@@ -51,7 +51,7 @@ def folded(lines: Lines) -> Lines:
 
 
 def _numbered(lines: Lines) -> Lines:
-    """The same program with axes that are called ``a0``, ``a1`` and so on."""
+    """Return the same program with axes that are called ``a0``, ``a1`` and so on."""
     words = (word for text in _texts(lines) for word in _WORD.findall(text))
     occurring = [word for word in dict.fromkeys(words) if word in lines.extents]
     names = {axis: f"a{number}" for number, axis in enumerate(occurring)}
@@ -71,7 +71,7 @@ def _numbered(lines: Lines) -> Lines:
 
 
 def _neighbours(groups: Iterable[Group]) -> list[Pair]:
-    """The pairs of axes that stand side by side somewhere."""
+    """Return the pairs of axes that stand side by side somewhere."""
     pairs = (
         pair for group in groups for pair in zip(group.indices, group.indices[1:], strict=False)
     )
@@ -117,7 +117,7 @@ def _is_dense(array: Described | None, fast: int, place: int | None) -> bool:
 
 
 def _joined(pair: Pair, lines: Lines) -> Lines:
-    """The program with one axis in the place of two, under the name of the slow one."""
+    """Return the program with one axis in the place of two, under the name of the slow one."""
     slow, fast = pair
     side_by_side = re.compile(rf"\b{slow}, {fast}\b")
     number = re.compile(rf"\b{re.escape(_number(pair, lines.extents))}\b")
@@ -142,7 +142,7 @@ def _joined(pair: Pair, lines: Lines) -> Lines:
 
 
 def _merged(array: Described, place: int) -> Described:
-    """The array with one dimension in the place of that at ``place`` and the next."""
+    """Return the array with one dimension in the place of that at ``place`` and the next."""
     extent = array.shape[place] * array.shape[place + 1]
     shape = (*array.shape[:place], extent, *array.shape[place + 2 :])
     order = tuple(d - (d > place) for d in array.order if d != place + 1)
@@ -150,12 +150,13 @@ def _merged(array: Described, place: int) -> Described:
 
 
 def _number(pair: Pair, extents: Mapping[str, int]) -> str:
-    """The index that counts the points of two axes row by row."""
+    """Return the index that counts the points of two axes row by row."""
     return f"{extents[pair[1]]} * {pair[0]} + {pair[1]}"
 
 
 def _place(pair: Pair, group: Group) -> int | None:
-    """The first of two dimensions that have the pair's axes as indices, if there are such."""
+    """Return the first of two dimensions that have the pair's axes as indices, if there are
+    such."""
     pairs = list(pairwise(group.indices))
     return pairs.index(pair) if pair in pairs else None
 
@@ -171,7 +172,7 @@ def _groups(lines: Lines) -> Iterator[Group]:
 
 
 def _brackets(text: str) -> Iterator[Group]:
-    """All pairs of brackets in a text, inner ones as well."""
+    """Yield all pairs of brackets in a text, inner ones as well."""
     begun: list[int] = []
     for place, letter in enumerate(text):
         if letter == "[":
@@ -183,7 +184,7 @@ def _brackets(text: str) -> Iterator[Group]:
 
 
 def _parted(text: str) -> list[str]:
-    """The parts between commas that stand in no brackets."""
+    """Return the parts between commas that stand in no brackets."""
     if "[" not in text and "(" not in text:
         return _SPLIT.split(text)
     parts, depth = [""], 0

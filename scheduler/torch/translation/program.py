@@ -57,7 +57,7 @@ class Placed:
 
 
 def _broadcast(given: Any, indices: Indices) -> list[Index]:
-    """The indices into an argument of those into what it is broadcast to."""
+    """Return the indices into an argument of those into what it is broadcast to."""
     if not isinstance(given, fx.Node):
         return []
     own = shape(given)
@@ -66,7 +66,8 @@ def _broadcast(given: Any, indices: Indices) -> list[Index]:
 
 
 def _entry(name: str, indices: Indices, extents: Sequence[int], fill: float | None) -> str:
-    """One element, dimensions of one element left out; ``fill`` beyond the borders, if given."""
+    """Return one element, dimensions of one element left out; ``fill`` beyond the borders, if
+    given."""
     long = [place for place, extent in enumerate(extents) if extent != 1]
     at = [indices[place] for place in long]
     text = entry(name, at)
@@ -107,7 +108,7 @@ class Translation:
     # What rules ask for
 
     def value(self, node: Any, indices: Indices) -> Value:
-        """The value of a node, or of a constant, at an element."""
+        """Return the value of a node, or of a constant, at an element."""
         if not isinstance(node, fx.Node):
             return self.constant(node)
         if node not in self.nodes:
@@ -117,26 +118,27 @@ class Translation:
         return self._computed(node, indices)
 
     def number(self, node: Any, indices: Indices) -> str:
-        """The value as a number."""
+        """Return the value as a number."""
         return number(self.value(node, indices))
 
     def argument(self, given: Any, indices: Indices) -> Value:
-        """The value of an argument that is broadcast to the shape that has the indices."""
+        """Return the value of an argument that is broadcast to the shape that has the indices."""
         return self.value(given, _broadcast(given, indices))
 
     def repeatable_argument(self, given: Any, indices: Indices) -> str:
-        """The same as text that may stand there twice."""
+        """Return the same as text that may stand there twice."""
         return self.repeatable(given, _broadcast(given, indices))
 
     def repeatable(self, node: Any, indices: Indices) -> str:
-        """The number as text that may stand there twice: one entry of an array, or a constant."""
+        """Return the number as text that may stand there twice: one entry of an array, or a
+        constant."""
         text = number(self.value(node, indices))
         if _ENTRY.fullmatch(text) or not isinstance(node, fx.Node) or node not in self.nodes:
             return text
         return number(self.element(self._named(node), indices))
 
     def constant(self, given: Any) -> Value:
-        """A number or a truth value."""
+        """Return a number or a truth value."""
         if isinstance(given, bool):
             return Known(given)
         if not isinstance(given, int | float):
@@ -146,7 +148,7 @@ class Translation:
         return repr(given) if given >= 0 else f"(-{-given!r})"
 
     def padded(self, node: fx.Node, indices: Indices, fill: float) -> str:
-        """The number at an element that may be beyond the borders, where it is ``fill``."""
+        """Return the number at an element that may be beyond the borders, where it is ``fill``."""
         conditions = borders(indices, shape(node))
         if not conditions:
             return self.number(node, indices)
@@ -169,11 +171,11 @@ class Translation:
         return made
 
     def known(self, key: Any) -> Stage | None:
-        """The stage with that key, if there is one."""
+        """Return the stage with that key, if there is one."""
         return self._stages.get(key)
 
     def element(self, stage: Stage, indices: Indices) -> str:
-        """An element of a stage."""
+        """Return an element of a stage."""
         return self._entry_of(stage, indices, 0.0 if self._guarded else None)
 
     @contextmanager
@@ -186,15 +188,15 @@ class Translation:
             self._guarded = before
 
     def whole(self, node: fx.Node) -> tuple[list[str | None], list[Index]]:
-        """An axis for each dimension of a node, and the same as indices."""
+        """Return an axis for each dimension of a node, and the same as indices."""
         taken: list[str] = []
         at = [self.axes.index((node, place), taken) for place in range(len(shape(node)))]
         return [index.atom.text if index.atom else None for index in at], at
 
     def placed(self, node: fx.Node, indices: Indices) -> Placed:
-        """Where a product is computed that is read at ``indices``: at these, if each dimension of
-        the node is all of its own axes there, whatever views are between; else at each element of
-        the node."""
+        """Return where a product is computed that is read at ``indices``: at these, if each
+        dimension of the node is all of its own axes there, whatever views are between; else at each
+        element of the node."""
         if axes := self._regular(node, indices):
             key = (node, *map(str, indices))
             return Placed(key, axes, list(indices), [self.axes.value(a) for a in axes if a])
@@ -202,13 +204,13 @@ class Translation:
         return Placed((node, "sum"), whole, at, list(indices))
 
     def table_entry(self, node: fx.Node, indices: Indices, below: int) -> Index:
-        """An entry of a table, or a sum of axes, as an index of ``below`` elements."""
+        """Return an entry of a table, or a sum of axes, as an index of ``below`` elements."""
         from tilewright.scheduler.torch.translation.tables import as_index
 
         return as_index(self, node, indices, below)
 
     def operand_index(self, node: fx.Node, indices: Indices, below: int) -> Index:
-        """An entry of an operand as an index of ``below`` elements."""
+        """Return an entry of an operand as an index of ``below`` elements."""
         if fake(node).dtype not in (torch.int32, torch.int64):
             raise Gap(f"indices of {fake(node).dtype}")
         if self._guarded:
@@ -220,7 +222,7 @@ class Translation:
     # What it consists of
 
     def _regular(self, node: fx.Node, indices: Indices) -> list[str | None] | None:
-        """The axes that regular indices are made of, the slowest first."""
+        """Return the axes that regular indices are made of, the slowest first."""
         found: list[str | None] = []
         for index, extent in zip(indices, shape(node), strict=True):
             step = 1
@@ -253,7 +255,7 @@ class Translation:
         self.operands = {n: self._made.arrays[a.name] for n, a in self.operands.items()}
 
     def _read_often(self) -> frozenset[fx.Node]:
-        """The pointwise nodes that become stages because several nodes read them."""
+        """Return the pointwise nodes that become stages because several nodes read them."""
         uses = Counter(source for node in self.nodes for source in node.all_input_nodes)
         return frozenset(node for node in self.nodes if uses[node] > 1 and self._is_dear(node))
 
@@ -287,7 +289,7 @@ class Translation:
         return rule.result(self, producer, indices, part)
 
     def _named(self, node: fx.Node) -> Stage:
-        """The node as a stage."""
+        """Return the node as a stage."""
         if node not in self._stages:
             axes, at = self.whole(node)
             with self.guarded(False):
@@ -296,7 +298,7 @@ class Translation:
         return self._stages[node]
 
     def _result(self, node: fx.Node) -> str:
-        """The name of the stage that is the output for a node."""
+        """Return the name of the stage that is the output for a node."""
         if node not in self.nodes:
             raise Gap("an output from outside")
         return self._named(node).name
@@ -308,7 +310,7 @@ class Translation:
         return Compared(f"{text} != 0") if fake(node).dtype is torch.bool else text
 
     def _read(self, node: fx.Node, indices: Indices, fill: float | None) -> str:
-        """An entry of an operand or of a stage, with a value beyond its borders."""
+        """Return an entry of an operand or of a stage, with a value beyond its borders."""
         if node in self.nodes:
             return self._entry_of(self._named(node), indices, fill)
         if node not in self.operands:

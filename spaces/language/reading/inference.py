@@ -99,7 +99,7 @@ class Arrays:
         return Output(stage.name, dtype, shape, *_layout(known, shape))
 
     def _result(self, stage: Stage) -> str:
-        """The dtype of an output that none is declared for."""
+        """Return the dtype of an output that none is declared for."""
         if stage.name in self._whole:
             return "int32"
         return "float32" if element_type(self.dtype).is_integer else result_dtype(self.dtype)
@@ -111,14 +111,15 @@ class Arrays:
 
 
 def result_dtype(dtype: str) -> str:
-    """The dtype of sums of products of a dtype as they are written, unless one is asked for."""
+    """Return the dtype of sums of products of a dtype as they are written, unless one is asked
+    for."""
     element = element_type(dtype)
     same = element.bytes > 1 and element.name != "tfloat32"
     return element.name if same else element.accumulator
 
 
 def whole_stages(stages: Sequence[Stage], operands: set[str]) -> set[str]:
-    """The stages of whole numbers, if those of ``operands`` are."""
+    """Return the stages of whole numbers, if those of ``operands`` are."""
     whole = set(operands)
     for stage in stages:
         place = stage.reducer is not None and REDUCERS[stage.reducer].argument
@@ -128,20 +129,20 @@ def whole_stages(stages: Sequence[Stage], operands: set[str]) -> set[str]:
 
 
 def places(stages: Sequence[Stage], extents: Mapping[str, int]) -> Iterator[tuple[str, Range]]:
-    """The ranges of stages that give places along the axes they reduce over."""
+    """Yield the ranges of stages that give places along the axes they reduce over."""
     for stage in stages:
         if stage.reducer and REDUCERS[stage.reducer].argument:
             yield stage.name, (0, prod(extents[axis] for axis in stage.over) - 1)
 
 
 def entry_ranges(program: Program) -> dict[str, Range]:
-    """The ranges of all arrays whose entries may be indices."""
+    """Return the ranges of all arrays whose entries may be indices."""
     operands = {o.name: (0, o.drawn.below - 1) for o in program.operands if o.drawn}
     return operands | dict(places(program.stages, program.extent))
 
 
 def _packed(known: Declaration, operand: Operand) -> Operand:
-    """The operand in the packed order, if its dtype and shape have one."""
+    """Return the operand in the packed order, if its dtype and shape have one."""
     try:
         check_packed(operand.dtype, operand.shape)
     except InputError as error:

@@ -85,7 +85,7 @@ def unknown(name: str, known: Collection[str], spelt: dict[str, str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """As many names as a message has room for."""
+    """Return as many names as a message has room for."""
     ends = accumulate(len(name) + 2 for name in names)
     count = sum(end <= MOST_LISTED for end in ends)
     more = f" and {len(names) - count} more" if count < len(names) else ""

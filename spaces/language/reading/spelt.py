@@ -59,7 +59,7 @@ def _logarithm(base: float) -> Callable[[Expression], Expression]:
 
 
 def _distance(x: Expression) -> Expression:
-    """Zero of numbers; NaN of infinities and of NaN."""
+    """Return the zero of numbers; NaN of infinities and of NaN."""
     return Binary("-", x, x)
 
 
@@ -98,7 +98,7 @@ def repeatable(argument: Expression) -> bool:
 
 
 def power(arguments: Sequence[Expression]) -> Expression | None:
-    """A small whole power as a product; None of others."""
+    """Return a small whole power as a product; None of others."""
     match arguments:
         case [x, Number(value)] if value in range(1, MAX_POWER + 1) and repeatable(x):
             found = x
