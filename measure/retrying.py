@@ -2,7 +2,7 @@
 
 A batch whose measuring process died is divided until the culprit stands alone. A candidate that is
 lost alone, and once more on a machine that was well in between, is itself to blame. Pure: any
-executor, of threads or of a cluster, can follow :func:`settle`.
+executor, of threads or of a cluster, can follow :func:`resolve`.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def run(runner: Run, job: Job, built: Sequence[Built]) -> Iterator[list[Result]]
     attempts = deque([Attempt(job, built)])
     while attempts:
         attempt = attempts.popleft()
-        results, again = settle(attempt, runner(attempt.job, attempt.built))
+        results, again = resolve(attempt, runner(attempt.job, attempt.built))
         attempts.extend(again)
         yield results
 
 
-def settle(
+def resolve(
     attempt: Attempt, measurements: Sequence[Measurement], losses_alone: int = LOSSES_ALONE
 ) -> tuple[list[Result], list[Attempt]]:
     """Split an attempt's ``measurements`` into final results and attempts to make again, later.

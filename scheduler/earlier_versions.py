@@ -19,7 +19,7 @@ STARTS = 4
 """Schedules of earlier records that are measured first, at most."""
 
 
-def starts(space: Space, records: Sequence[Record]) -> list[Schedule]:
+def starting_schedules(space: Space, records: Sequence[Record]) -> list[Schedule]:
     """Return the fastest schedules of earlier ``records`` that ``space`` still has, each once."""
     best: dict[Schedule, float] = {}
     for record in records:
@@ -35,7 +35,7 @@ def count_earlier(versions: Mapping[str, int], is_earlier: Callable[[str], bool]
     return sum(count for version, count in versions.items() if is_earlier(version))
 
 
-def remark(count: int) -> str:
+def note_on_earlier(count: int) -> str:
     """Return a sentence on ``count`` records of earlier template versions."""
     records = "1 record is" if count == 1 else f"{count} records are"
     them = "its template and does" if count == 1 else "their templates and do"

@@ -26,7 +26,7 @@ from tilewright.costmodel.shortlist import shortlisted
 from tilewright.measure.busy import why_busy
 from tilewright.measure.estimates import Estimate, latency
 from tilewright.measure.tables.file import EmptyDatabaseError
-from tilewright.scheduler.earlier_versions import count_earlier, remark
+from tilewright.scheduler.earlier_versions import count_earlier, note_on_earlier
 from tilewright.scheduler.machine import roofline
 from tilewright.scheduler.opening import as_model, opened
 from tilewright.scheduler.predictions import PREDICTED, least_estimate, ranked
@@ -206,7 +206,7 @@ def answers(
             trials = known.trials(space.workload, space.target)
             measured = list(_measured(space, known, trials)) if trials else []
             if trials and not measured and (count := _earlier(space, known)):
-                warnings.warn(remark(count), RuntimeWarning, stacklevel=3)
+                warnings.warn(note_on_earlier(count), RuntimeWarning, stacklevel=3)
             yield from measured
             others = () if measured else _other_threads(space, known)
             if others:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tilewright.measure.cpu.compilation import SHARED, Compilation, Compilations, divided
+from tilewright.measure.cpu.compilation import SHARED, Compilation, Compilations, in_groups
 from tilewright.measure.failures import compile_failure
 from tilewright.measure.host.directories import RunDirectory
 from tilewright.measure.interfaces import Built
@@ -79,7 +79,7 @@ class CBuilder:
     def _divide(self, kernels: list[Kernel]) -> list[list[Kernel]]:
         """Return the groups of about equal size, enough of them to keep all jobs busy."""
         size = min(self._unit_size, max(1, -(-len(kernels) // self._jobs)))
-        return divided(kernels, size)
+        return in_groups(kernels, size)
 
     def _build_unit(self, kernels: list[Kernel]) -> _Unit:
         path = self._directory.path / f"unit{next(self._numbers)}.so"

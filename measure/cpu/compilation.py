@@ -22,7 +22,7 @@ ERROR_LINES = 5
 ERROR_CHARACTERS = 1000
 
 
-def divided(kernels: Iterable[Kernel], size: int) -> list[list[Kernel]]:
+def in_groups(kernels: Iterable[Kernel], size: int) -> list[list[Kernel]]:
     """Return the groups of at most ``size`` for one library each, in which an entry occurs once."""
     groups: list[list[Kernel]] = []
     for kernel in kernels:

@@ -34,7 +34,7 @@ SECONDS = {"cpu": 0.25, "wall": 0.75}  # repetition time of one kernel, by the c
 
 
 @dataclass(frozen=True)
-class Peaks:
+class MachinePeaks:
     """Peak rates of all threads of a target together.
 
     ``gflops`` is GFLOP/s of multiply-adds in registers by dtype (of bfloat16 by its dot product
@@ -52,20 +52,20 @@ class Peaks:
         return self.gflops["float32"]
 
 
-def measure_peaks(target: CpuTarget) -> Peaks:
+def measure_peaks(target: CpuTarget) -> MachinePeaks:
     """Return the peaks of ``target``, which must be this machine: measured in some seconds, once.
 
     A busy machine shows less than it has: each number is the best of many short trials.
     """
 
     def measure() -> bytes:
-        peaks = Peaks(
+        peaks = MachinePeaks(
             {dtype: _fma_gflops(target, dtype) for dtype in DTYPES},
             {level: _read_gbs(target, size) for level, size in _buffer_bytes(target).items()},
         )
         return json.dumps(asdict(peaks)).encode()
 
-    return Peaks(**json.loads(_file(target).content(measure)))
+    return MachinePeaks(**json.loads(_file(target).content(measure)))
 
 
 def readers(target: CpuTarget, size: int) -> dict[str, Callable[[], None]]:
@@ -80,13 +80,13 @@ def readers(target: CpuTarget, size: int) -> dict[str, Callable[[], None]]:
     }
 
 
-def known_peaks(target: CpuTarget) -> Peaks | None:
+def known_peaks(target: CpuTarget) -> MachinePeaks | None:
     """Return the peaks of ``target`` if they were measured before, at no cost; else None."""
     try:
         content = _file(target).read()
     except InputError:  # no cache to be used
         return None
-    return None if content is None else Peaks(**json.loads(content))
+    return None if content is None else MachinePeaks(**json.loads(content))
 
 
 def _file(target: CpuTarget) -> CachedFile:

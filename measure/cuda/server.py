@@ -27,7 +27,7 @@ from typing import Any
 from tilewright.measure.calls import call_from_json, call_to_json
 from tilewright.measure.cuda.device import Device, DeviceError
 from tilewright.measure.cuda.problems import HostDraws
-from tilewright.measure.cuda.session import Session, Trial, check_oracle
+from tilewright.measure.cuda.session import MeasuringSession, Trial, check_oracle
 from tilewright.measure.interfaces import Built
 from tilewright.measure.records.measurement import Job
 from tilewright.measure.timing import TimingProtocol
@@ -86,7 +86,7 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
     best = float("inf") if asked["best"] is None else asked["best"]
     trials = [_trial(fields, workload) for fields in asked["candidates"]]
     final = asked["final"]
-    with Session(device, workload, asked["seed"], final=final, host=host) as session:
+    with MeasuringSession(device, workload, asked["seed"], final=final, host=host) as session:
         for i, trial in enumerate(trials):
             _say(event="load", index=i)
             session.load(trial)
@@ -113,7 +113,7 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
                 return
 
 
-def _right_on_other_inputs(session: Session, trials: Sequence[Trial]) -> bool:
+def _right_on_other_inputs(session: MeasuringSession, trials: Sequence[Trial]) -> bool:
     """Tell whether all candidates that are right so far are right on other inputs, too. The first
     that is not is reported.
     """

@@ -62,7 +62,7 @@ class Trial:
         self.error_kind = ErrorKind.MEMORY if is_short else ErrorKind.REJECTED
 
 
-class Session:
+class MeasuringSession:
     """The problem of one workload in device memory (:mod:`measure.cuda.problems`), random by
     ``seed``; all elements of outputs are judged if it is ``final``. A context manager: its memory
     lives within it. ``host`` keeps problems that are drawn there.
@@ -90,7 +90,7 @@ class Session:
         self._pulse()
         self._buffers.report()  # waits, so that later faults are others'
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> MeasuringSession:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -265,7 +265,7 @@ def _is_done(trial: Trial, protocol: TimingProtocol) -> bool:
 def check_oracle(device: Device) -> None:
     """Hold the kernels that judge to NumPy on this device; DeviceError if they disagree."""
     workload = CHECKED
-    with Session(device, workload, seed=1, pulse_steps=1) as session:
+    with MeasuringSession(device, workload, seed=1, pulse_steps=1) as session:
         inputs = {o.name: session.array(o) for o in workload.inputs}
         found = session.array(oracle.allowed_operand(workload.output))
     drawn = all(np.std(array) > 0.5 for array in inputs.values())

@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.measure.drawing.interfaces import Draw
 from tilewright.measure.drawing.programs import FINAL_POINTS, ProgramDraw
-from tilewright.measure.drawing.sampling import chosen, sample
+from tilewright.measure.drawing.sampling import choose_places, sample
 from tilewright.measure.drawing.tables import SHARE
 from tilewright.spaces.derivation.algebra import factors
 from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
@@ -63,7 +63,7 @@ class SparseOperand:
         and neighbours have one sign, so that a lost term is seen, and so are several that are
         lost."""
         operand = program.operand[self.name]
-        places = chosen(operand.shape[self.dimension], self.count, np.random.default_rng(0))
+        places = choose_places(operand.shape[self.dimension], self.count, np.random.default_rng(0))
         nonzero = np.moveaxis(values, self.dimension, -1)[..., places].astype(np.float64)
         signs = nonzero[..., np.arange(len(places)) // NEIGHBOURS * NEIGHBOURS]
         nonzero = np.copysign(np.maximum(abs(nonzero), abs(nonzero).mean()), signs)

@@ -80,10 +80,12 @@ def sample(
         return None
     sizes, extents = sizes_of_rows(program, most, axes), program.extent
     fewer = [axis for axis in axes if sizes[axis] < extents[axis]]
-    return Rows({a: chosen(extents[a], sizes[a], generator) for a in fewer}) if fewer else None
+    return (
+        Rows({a: choose_places(extents[a], sizes[a], generator) for a in fewer}) if fewer else None
+    )
 
 
-def chosen(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
+def choose_places(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
     """Choose ``count`` places along an axis, in rising order. The first and the last place and
     those beside powers of two, from both ends, come first, because tiles begin and end there; then
     random ones.

@@ -4,8 +4,8 @@ one.
 A kernel has separate code for partial tiles, often for each possible number of remaining rows. One
 draw has segments or lengths of a few sizes, and most of that code does not run. So candidates for
 the best are checked on more tables, the same ones each time: all entries the least, or the
-greatest; rising and falling entries; segments and lengths of each of :func:`corners`, with empty
-ones between them. Tables that choose the terms of a sum only rise and fall: if most terms are
+greatest; rising and falling entries; segments and lengths of each of :func:`critical_sizes`, with
+empty ones between them. Tables that choose the terms of a sum only rise and fall: if most terms are
 equal, they round alike, and the error may exceed the bounds.
 """
 
@@ -28,7 +28,7 @@ from tilewright.spaces.language.program import Entries, Operand, Program
 from tilewright.spaces.language.tree import AxisValue
 
 MOST = 12
-"""Tables with sizes of :func:`corners`, beside the four plain ones."""
+"""Tables with sizes of :func:`critical_sizes`, beside the four plain ones."""
 SHORT = 34
 """Smaller sizes are all corners: two tiles of 16 rows and each number of rows beyond."""
 ENDS = 16
@@ -72,7 +72,7 @@ def _most(kinds: Sequence[tuple[Operand, list[Kind]]]) -> int:
     return max((len(own) for _, own in kinds), default=0)
 
 
-def corners(most: int) -> list[int]:
+def critical_sizes(most: int) -> list[int]:
     """Return the sizes from 0 to ``most`` at which code for tiles changes, those first that matter
     most: none and all, small ones, and those about powers of two, which are the sizes of large
     tiles."""
@@ -125,7 +125,7 @@ def _packed(rows: int, segments: int) -> list[list[int]]:
     """Return the lengths of segments that hold so many rows together, in several tables: first
     those that fall, next those that rise, and so on."""
     packed: list[list[int]] = []
-    for length in corners(rows):
+    for length in critical_sizes(rows):
         room = (own for own in packed if len(own) < segments - 1 and sum(own) + length <= rows)
         own = next(room, None)
         if own is not None:
@@ -152,7 +152,7 @@ def _steady_kinds(table: Operand, entries: Entries) -> list[Kind]:
 def _unsorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
     """Return all the least, or the greatest; entries that rise, that fall, and of many sizes."""
     row, last = np.arange(table.size), entries.below - 1
-    sizes = np.array(corners(last))
+    sizes = np.array(critical_sizes(last))
     tables = min(MOST, ceil(len(sizes) / table.size))
     return [
         lambda: 0 * row,

@@ -112,7 +112,7 @@ class CachedFile:
 
 
 @dataclass(frozen=True)
-class Held:
+class CachedKind:
     """The cached files of one kind: their number and their bytes."""
 
     kind: str
@@ -121,12 +121,12 @@ class Held:
     bytes: int
 
 
-def held() -> list[Held]:
+def cached_kinds() -> list[CachedKind]:
     """List the cached files by kind; :class:`InputError` where there can be no cache."""
     folders = [(kind, cache_directory(kind)) for kind in KINDS]
     found = [(kind, path, _files(path)) for kind, path in folders]
     return [
-        Held(kind, path, len(files), sum(size for _, size, _ in files))
+        CachedKind(kind, path, len(files), sum(size for _, size, _ in files))
         for kind, path, files in found
     ]
 

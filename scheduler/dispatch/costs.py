@@ -114,7 +114,7 @@ def with_estimates(
 
 @dataclass(frozen=True)
 class Torch:
-    """How many times as long as our kernel torch took, at the sizes at which both were timed in
+    """The times of torch, as multiples of our kernel's, at the sizes at which both were timed in
     turns."""
 
     sizes: tuple[int, ...] = ()

@@ -14,7 +14,7 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from tilewright.measure.cpu.peak import Peaks
+    from tilewright.measure.cpu.peak import MachinePeaks
 
 SHARE = 0.2  # largest share of a run that measuring the baseline may take
 PEAK_SECONDS = 5.0  # duration of measuring the peaks of a machine for the first time
@@ -84,7 +84,7 @@ def measure_baseline(workload: Workload, target: Target, seconds: float = inf) -
     return Baseline(workload, peak, numpy_seconds(workload, target.threads, left))
 
 
-def _peaks(target: CpuTarget, seconds: float) -> Peaks | None:
+def _peaks(target: CpuTarget, seconds: float) -> MachinePeaks | None:
     """Return the peaks of this machine, measured now if they are not known and time allows."""
     from tilewright.measure.cpu.peak import known_peaks, measure_peaks
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Measurement
 from tilewright.measure.tables.retries import UnavailableError, waiting
-from tilewright.scheduler.earlier_versions import remark
+from tilewright.scheduler.earlier_versions import note_on_earlier
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.interrupt import Interrupt
 from tilewright.scheduler.tuning.progress import Ledger, Stop
@@ -102,7 +102,7 @@ class Tuning:
                     break
                 task.begin()
             if earlier := sum(task.earlier for task in self._tasks):
-                warnings.warn(remark(earlier), RuntimeWarning, stacklevel=2)
+                warnings.warn(note_on_earlier(earlier), RuntimeWarning, stacklevel=2)
             self._explore()
             self._compare()
         except KeyboardInterrupt:

@@ -11,7 +11,7 @@ from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Candidate, Job, Measurement
 from tilewright.measure.records.ranking import FINAL, SEARCH
 from tilewright.measure.records.run import CHECKED, Run
-from tilewright.scheduler.earlier_versions import starts
+from tilewright.scheduler.earlier_versions import starting_schedules
 from tilewright.scheduler.query import untuned
 from tilewright.scheduler.strategies.search import Proposed, Search
 from tilewright.scheduler.tuning.estimates import Estimates
@@ -197,7 +197,7 @@ class Task:
         versions, is_earlier = self.space.versions, self.space.is_earlier
         records = [record for record in known if record.template_version in versions]
         earlier = [record for record in known if is_earlier(record.template_version)]
-        self.earlier, self._starts = len(earlier), starts(self.space, earlier)
+        self.earlier, self._starts = len(earlier), starting_schedules(self.space, earlier)
         self._unconfirmed = UnconfirmedRecords(records)
         sound = [
             replace(record.measurement, schedule=self.space.ordered(record.schedule))

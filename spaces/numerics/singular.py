@@ -1,4 +1,4 @@
-"""Bound functions of two intervals where the corners of these and zero do not."""
+"""Find where functions of two intervals are not bounded by their corners and by zero."""
 
 from __future__ import annotations
 

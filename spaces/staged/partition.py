@@ -67,7 +67,7 @@ def partition(
     return reasons[0] if reasons else "there is nothing to cut"
 
 
-def eased(
+def simplified(
     program: Program,
     serving: Serving,
     spare: type[Template],
@@ -90,17 +90,19 @@ def eased(
     if found is None:
         return "no part of it has a fast kernel that is worth the arrays between"
     left = most - len(found) + 1
-    return tuple(part for each in found for part in _eased_part(each, serving, spare, narrow, left))
+    return tuple(
+        part for each in found for part in _simplified_part(each, serving, spare, narrow, left)
+    )
 
 
-def _eased_part(
+def _simplified_part(
     program: Program, serving: Serving, spare: type[Template], narrow: bool, most: int
 ) -> tuple[Part, ...]:
     """Return a part with a fast kernel; or what it is cut into in turn, or else a slow one."""
     whole = _served(program, serving)
     if isinstance(whole, Part):
         return (whole,)
-    again = eased(program, serving, spare, narrow, most)
+    again = simplified(program, serving, spare, narrow, most)
     return (Part(program, workload_of(program), spare),) if isinstance(again, str) else again
 
 

@@ -22,7 +22,7 @@ from tilewright.measure.cluster.wire import Stored
 from tilewright.measure.executor import RUN_TOGETHER
 from tilewright.measure.interfaces import Built
 from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result
-from tilewright.measure.retrying import Attempt, settle
+from tilewright.measure.retrying import Attempt, resolve
 from tilewright.measure.timing import call_limit
 from tilewright.spaces.target import Target
 
@@ -133,7 +133,7 @@ class Backlog:
         task = self._end(number)
         if task is None:
             return []
-        results, again = settle(task.attempt, measurements)
+        results, again = resolve(task.attempt, measurements)
         return self._settled(task, results, again)
 
     def lost(self, number: int, why: str, now: float) -> list[Result]:
@@ -143,7 +143,7 @@ class Backlog:
         if task is None:
             return []
         measurements = losses(task, ErrorKind.WORKER_LOST, why, now)
-        results, again = settle(task.attempt, measurements, LOSSES_ALONE)
+        results, again = resolve(task.attempt, measurements, LOSSES_ALONE)
         killers = [
             replace(r, measurement=replace(r.measurement, error_kind=ErrorKind.WORKER_LOST))
             for r in results
@@ -155,7 +155,7 @@ class Backlog:
         task = self._end(number)
         if task is None:
             return []
-        results, again = settle(task.attempt, losses(task, ErrorKind.DEVICE, why, now))
+        results, again = resolve(task.attempt, losses(task, ErrorKind.DEVICE, why, now))
         return self._settled(task, results, again)
 
     def missing(self, number: int, why: str, now: float) -> list[Result]:
@@ -163,7 +163,7 @@ class Backlog:
         task = self._end(number)
         if task is None:
             return []
-        results, again = settle(task.attempt, losses(task, ErrorKind.DEVICE, why, now))
+        results, again = resolve(task.attempt, losses(task, ErrorKind.DEVICE, why, now))
         unbuilt = [replace(a, built=[Built(b.candidate) for b in a.built]) for a in again]
         return self._settled(task, results, unbuilt)
 

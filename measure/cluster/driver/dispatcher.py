@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright.measure.cluster.driver.backlog import Backlog
 from tilewright.measure.cluster.driver.drift import Drift
-from tilewright.measure.cluster.driver.fleet import Fleet, Member
+from tilewright.measure.cluster.driver.fleet import Fleet, FleetWorker
 from tilewright.measure.cluster.driver.plan import Needs, Node
 from tilewright.measure.cluster.driver.progress import job_status, lacking, worker_status
 from tilewright.measure.cluster.driver.ready_workers import Worker
@@ -278,7 +278,7 @@ class Dispatcher:
         return self._backlog.leave(worker, why, now)
 
 
-def _served_by(member: Member) -> Callable[[Target], bool]:
+def _served_by(member: FleetWorker) -> Callable[[Target], bool]:
     """Say for which targets a worker is; asked often, so each answer is kept."""
     known: dict[str, bool] = {}
 

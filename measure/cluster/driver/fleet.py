@@ -53,7 +53,7 @@ class Peer:
 
 
 @dataclass(eq=False)
-class Member(Peer):
+class FleetWorker(Peer):
     """A worker of the fleet: ``id`` is that of its present life, ``target`` a run worker's
     device."""
 
@@ -73,7 +73,7 @@ class _Host(Peer):
 
     node: Node = field(default_factory=lambda: Node("", "", 0, 0, 0))
     facts: Facts | None = None
-    members: list[Member] = field(default_factory=list)
+    members: list[FleetWorker] = field(default_factory=list)
 
 
 class Fleet:
@@ -109,10 +109,10 @@ class Fleet:
         if host is not None:
             host.facts = facts = read_facts(text)
             plans = workers_of(host.node, facts, self._needs)
-            host.members = [Member(plan=plan, facts=facts) for plan in plans]
+            host.members = [FleetWorker(plan=plan, facts=facts) for plan in plans]
             host.answer()
 
-    def greet(self, id: str, text: str) -> Member | None:
+    def greet(self, id: str, text: str) -> FleetWorker | None:
         """Note that a worker began, and return it; None if it is none of ours any more."""
         member = self.member(id)
         if member is None:
@@ -143,11 +143,11 @@ class Fleet:
         if asked is not None:
             asked.fail(why, now)
 
-    def member(self, id: str) -> Member | None:
+    def member(self, id: str) -> FleetWorker | None:
         """Return the worker of that id, if it lives."""
         return next((m for m in self.members() if m.id == id and m.asked), None)
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[FleetWorker]:
         """List all workers that there should be."""
         return (member for host in self._hosts.values() for member in host.members)
 
@@ -170,7 +170,7 @@ class Fleet:
         cpus, gpus = sum(node.cpus for node in nodes), sum(node.gpus for node in nodes)
         return f"{cpus} CPU{'s' * (cpus != 1)} and {gpus or 'no'} GPU{'s' * (gpus > 1)}"
 
-    def _start(self, member: Member) -> dict[str, Any]:
+    def _start(self, member: FleetWorker) -> dict[str, Any]:
         member.ask()
         member.done = 0
         self._lives += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright.measure.cluster.driver.backlog import Backlog
-from tilewright.measure.cluster.driver.fleet import Member
+from tilewright.measure.cluster.driver.fleet import FleetWorker
 from tilewright.measure.cluster.driver.tasks import Assignment
 from tilewright.measure.cluster.status import JobStatus, Tally, WorkerStatus
 from tilewright.measure.records.measurement import Job
@@ -30,7 +30,7 @@ def job_status(job: Job, backlog: Backlog, tally: Tally) -> JobStatus:
     )
 
 
-def worker_status(member: Member, task: Assignment | None, rests: bool) -> WorkerStatus:
+def worker_status(member: FleetWorker, task: Assignment | None, rests: bool) -> WorkerStatus:
     """Describe the state of a worker and the job of its task, if it has one."""
     state = "resting" if rests else "busy" if task else "idle"
     if not member.ready:

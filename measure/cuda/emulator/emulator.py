@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tilewright.measure.cpu.compilation import Compilations, divided
+from tilewright.measure.cpu.compilation import Compilations, in_groups
 from tilewright.measure.cpu.keeper import supervised
 from tilewright.measure.cuda.emulator.memory import Memory
 from tilewright.measure.cuda.emulator.toolchain import CompileError, compile_library, process
@@ -104,7 +104,7 @@ class Emulator:
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Compile ``kernels`` ahead of :meth:`run`; a faulty one shows when it is run."""
         new = {_key(kernel): kernel for kernel in kernels if not self._known(_key(kernel))}
-        for group in divided(new.values(), self._batch):
+        for group in in_groups(new.values(), self._batch):
             self._compile(group)
 
     def run(

@@ -31,7 +31,7 @@ def cache_command(
 
     if clear:
         cache.clear()
-    found = cache.held()
+    found = cache.cached_kinds()
     if format is Format.JSON:
         kinds = [
             {"kind": h.kind, "path": str(h.path), "files": h.files, "bytes": h.bytes} for h in found

@@ -280,7 +280,7 @@ def _text_for_people(text: str) -> str:
 
 def _warn_of_earlier(database: Database, summaries: Sequence[Summary]) -> None:
     """Say how many records are of earlier versions of their templates."""
-    from tilewright.scheduler.earlier_versions import count_earlier, remark
+    from tilewright.scheduler.earlier_versions import count_earlier, note_on_earlier
     from tilewright.spaces.declared_versions import is_of_earlier_version
 
     targets = {summary.target.fingerprint: summary.target for summary in summaries}
@@ -290,4 +290,4 @@ def _warn_of_earlier(database: Database, summaries: Sequence[Summary]) -> None:
         for name, target in targets.items()
     )
     if earlier:
-        say(remark(earlier))
+        say(note_on_earlier(earlier))

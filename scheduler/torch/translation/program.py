@@ -237,8 +237,7 @@ class Translation:
         return None if self._guarded else found
 
     def _check_conditions(self) -> None:
-        """A condition bounds every reduction over one of its axes: that of its own axis alone is
-        meant."""
+        """Check that each condition bounds the reduction of its own axis alone."""
         reduced = {axis for line in self._lines for axis in line.over}
         for text, own in self.conditions.items():
             if (set(_NAME.findall(text)) - {own}) & reduced:

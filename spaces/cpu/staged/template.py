@@ -15,7 +15,7 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.staged.arrays import named
-from tilewright.spaces.staged.partition import Part, Serving, eased, first_of, partition
+from tilewright.spaces.staged.partition import Part, Serving, first_of, partition, simplified
 from tilewright.spaces.staged.template import Staged, WithLoops
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.computation import Computation
@@ -75,7 +75,7 @@ def _parts(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
 
 @lru_cache(maxsize=64)
 def _eased(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
-    return eased(program, _serving(target), CpuLoops)
+    return simplified(program, _serving(target), CpuLoops)
 
 
 def _serving(target: CpuTarget) -> Serving:

@@ -14,7 +14,7 @@ from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.thin.template import CudaThin
 from tilewright.spaces.derivation.rows.served import why_product
 from tilewright.spaces.language.program import Program
-from tilewright.spaces.staged.partition import Part, Serving, eased, first_of, partition
+from tilewright.spaces.staged.partition import Part, Serving, first_of, partition, simplified
 from tilewright.spaces.staged.template import Staged
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.computation import Computation
@@ -31,7 +31,7 @@ def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
 @lru_cache(maxsize=64)
 def parts_with_loops(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     """The parts, of which one has a plain kernel of loops; or why there are none."""
-    return eased(program, _serving(target), CudaLoops, narrow=True)
+    return simplified(program, _serving(target), CudaLoops, narrow=True)
 
 
 def _serving(target: CudaTarget) -> Serving:

@@ -2,7 +2,7 @@ import pytest
 
 from tests.measure.cpu.c_kernels import target
 from tilewright.measure.cpu import peak
-from tilewright.measure.cpu.peak import Peaks, known_peaks, measure_peaks
+from tilewright.measure.cpu.peak import MachinePeaks, known_peaks, measure_peaks
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_memory_is_slower_the_farther_it_is(peaks):
 
 
 def test_what_was_measured_is_read_back(peaks):
-    assert isinstance(peaks, Peaks)
+    assert isinstance(peaks, MachinePeaks)
     assert measure_peaks(target()) == peaks
 
 

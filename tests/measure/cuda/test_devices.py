@@ -12,7 +12,7 @@ from tests.measure.cuda.runs.small_runs import BODY, OPENER, QUICK, TARGET, cand
 from tilewright.measure.cuda import problems
 from tilewright.measure.cuda.device import DeviceError
 from tilewright.measure.cuda.runner import CudaRunner
-from tilewright.measure.cuda.session import Session, check_oracle
+from tilewright.measure.cuda.session import MeasuringSession, check_oracle
 from tilewright.measure.cuda.trusted import oracle, products
 from tilewright.measure.cuda.trusted.evaluating import evaluate
 from tilewright.measure.records.measurement import ErrorKind, Status
@@ -74,11 +74,11 @@ def test_a_device_that_bounds_programs_otherwise_than_the_host_is_not_believed(m
         bounds = oracle.allowed_operand(softmax.outputs[0])
         buffers.write(bounds, 1.001 * buffers.read(bounds))
 
-    with Session(device, softmax, seed=3, pulse_steps=1):
+    with MeasuringSession(device, softmax, seed=3, pulse_steps=1):
         pass
     monkeypatch.setattr(problems, "evaluate", evaluated)
     with (
         pytest.raises(DeviceError, match="otherwise than the host"),
-        Session(device, softmax, seed=3, pulse_steps=1),
+        MeasuringSession(device, softmax, seed=3, pulse_steps=1),
     ):
         pass

@@ -14,7 +14,7 @@ from tilewright.measure.cuda.emulator import Emulator, verify
 from tilewright.measure.cuda.nvrtc import NvrtcBuilder
 from tilewright.measure.cuda.problems import HostDraws
 from tilewright.measure.cuda.runner import CudaRunner
-from tilewright.measure.cuda.session import Session
+from tilewright.measure.cuda.session import MeasuringSession
 from tilewright.measure.cuda.trusted import oracle
 from tilewright.measure.records.measurement import Candidate, ErrorKind, Job
 from tilewright.measure.timing import TimingProtocol
@@ -125,7 +125,7 @@ def test_one_problem_serves_a_search_and_a_final_has_its_own():
     device = EmulatedDevice()
 
     def inputs(seed: int, final: bool) -> np.ndarray:
-        with Session(device, WORK, seed, pulse_steps=1, final=final, host=host) as session:
+        with MeasuringSession(device, WORK, seed, pulse_steps=1, final=final, host=host) as session:
             return session.array(WORK.inputs[0])
 
     first, again, final = inputs(1, False), inputs(2, False), inputs(3, True)

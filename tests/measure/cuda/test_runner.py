@@ -14,7 +14,7 @@ from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder, p
 from tests.measure.cuda.runs.small_runs import BODY, OPENER, QUICK, TARGET, WORK, candidate, measure
 from tilewright.measure.cuda.nvrtc import NvrtcBuilder
 from tilewright.measure.cuda.runner import CudaRunner
-from tilewright.measure.cuda.session import Session, Trial
+from tilewright.measure.cuda.session import MeasuringSession, Trial
 from tilewright.measure.records.measurement import Candidate, ErrorKind, Job, Status
 from tilewright.measure.testing.runner import RunnerContract
 from tilewright.scheduler.verification import draw
@@ -150,7 +150,7 @@ def test_a_workspace_is_zero_where_asked_and_must_stay_so(tmp_path):
         path = tmp_path / "w"
         path.write_bytes(pack(kernel))
         trial = Trial(kernel.call, path)
-        with Session(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
+        with MeasuringSession(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
             session.load(trial)
             session.judge(trial, QUICK, np.inf)
         assert trial.error_kind is kind, trial.error_text

@@ -12,7 +12,7 @@ from tests.measure.cuda.runs.small_runs import OPENER, QUICK, TARGET, candidate
 from tilewright.measure.cuda.emulator import Emulator, verify
 from tilewright.measure.cuda.nvrtc import NvrtcBuilder
 from tilewright.measure.cuda.runner import CudaRunner
-from tilewright.measure.cuda.session import Session
+from tilewright.measure.cuda.session import MeasuringSession
 from tilewright.measure.cuda.trusted import oracle
 from tilewright.measure.drawing.few_terms import TOLD
 from tilewright.measure.drawing.programs import ProgramDraw
@@ -81,7 +81,7 @@ def test_the_emulator_finds_them_too():
 def test_the_first_problem_is_back_in_the_end():
     names = ("e", "l")
     operands = [o for o in WORK.inputs if o.name in names]
-    with Session(EmulatedDevice(), WORK, 1, pulse_steps=1) as session:
+    with MeasuringSession(EmulatedDevice(), WORK, 1, pulse_steps=1) as session:
         before = [session.array(o).tolist() for o in operands]
         seen = [[session.array(o).tolist() for o in operands] for _ in session.other_inputs()]
         assert len(seen) > 8
@@ -97,7 +97,7 @@ def test_long_sums_have_other_inputs_too():
     They are uploaded, and what is allowed of them is worked out."""
     (x,), (y,) = LONG.inputs, LONG.outputs
     bounds = oracle.allowed_operand(y)
-    with Session(EmulatedDevice(), LONG, 1, pulse_steps=1) as session:
+    with MeasuringSession(EmulatedDevice(), LONG, 1, pulse_steps=1) as session:
         before = session.array(x), session.array(bounds)
         for name in session.other_inputs():
             if name != "other inputs 1":
@@ -120,7 +120,7 @@ def test_products_that_the_device_draws_have_edges():
     """They are made on the host from what the device has drawn, which is back in the end."""
     work = workload("matmul m=45 n=33 k=20 dtype=float16 b=col epilogue=relu(x)")
     bounds = oracle.allowed_operand(work.output)
-    with Session(EmulatedDevice(), work, 1, pulse_steps=1) as session:
+    with MeasuringSession(EmulatedDevice(), work, 1, pulse_steps=1) as session:
         arrays = (*work.inputs, bounds)
         before = [session.array(array) for array in arrays]
         names = []

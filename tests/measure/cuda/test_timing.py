@@ -7,7 +7,7 @@ import pytest
 
 from tests.measure.cuda.emulated_device import EmulatedDevice, pack
 from tests.measure.cuda.runs.small_runs import QUICK, WORK, candidate
-from tilewright.measure.cuda.session import Session, Trial
+from tilewright.measure.cuda.session import MeasuringSession, Trial
 from tilewright.measure.timing import TimingProtocol
 
 pytestmark = pytest.mark.usefixtures("libraries")
@@ -35,7 +35,7 @@ def test_rounds_in_which_the_clock_drifts_are_repeated(tmp_path, slow, rounds):
     device = _Scripted(slow)
     trials = [Trial(good.call, path), Trial(good.call, path)]
     started = []
-    with Session(device, WORK, seed=3, pulse_steps=1) as session:
+    with MeasuringSession(device, WORK, seed=3, pulse_steps=1) as session:
         for trial in trials:
             session.load(trial)
             session.judge(trial, QUICK, np.inf)
@@ -54,7 +54,7 @@ def test_long_calls_are_run_for_a_while_before_they_are_timed(tmp_path, judged, 
     path.write_bytes(pack(good))
     trials = [Trial(good.call, path), Trial(good.call, path)]
     counts, started = [0, 0], []
-    with Session(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
+    with MeasuringSession(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
         for i, trial in enumerate(trials):
             session.load(trial)
             trial.judged = judged
@@ -78,7 +78,7 @@ def test_a_long_call_is_timed_right_after_another(tmp_path, judged, before):
     good = candidate("good").kernel
     path.write_bytes(pack(good))
     trial = Trial(good.call, path)
-    with Session(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
+    with MeasuringSession(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
         session.load(trial)
 
         def counted():

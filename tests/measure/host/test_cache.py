@@ -177,9 +177,9 @@ def test_what_is_held_is_counted_and_cleared(folder):
     other = CachedFile("cluster", "known")
     other.write(CONTENT)
     (folder / "binaries" / "link").symlink_to(other.path)
-    found = {held.kind: (held.files, held.bytes) for held in cache.held()}
+    found = {held.kind: (held.files, held.bytes) for held in cache.cached_kinds()}
     one = (1, len(CONTENT) + SEAL_BYTES)
     assert found == {"binaries": one, "cubins": one, "emulator": (0, 0), "peaks": (0, 0)}
     cache.clear()
-    assert {held.files for held in cache.held()} == {0}
+    assert {held.files for held in cache.cached_kinds()} == {0}
     assert other.read() == CONTENT

@@ -25,12 +25,12 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of what is measured, which takes no time."""
     import tilewright.measure.baseline
     import tilewright.measure.cpu.peak
-    from tilewright.measure.cpu.peak import Peaks
+    from tilewright.measure.cpu.peak import MachinePeaks
 
     names: list[str] = []
-    peaks = Peaks({"float32": 50.0}, {})
+    peaks = MachinePeaks({"float32": 50.0}, {})
 
-    def measure_peaks(target: object) -> Peaks:
+    def measure_peaks(target: object) -> MachinePeaks:
         names.append("peaks")
         return peaks
 

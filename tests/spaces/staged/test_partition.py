@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.spaces.language import Program, program
-from tilewright.spaces.staged.partition import MOST, eased, partition
+from tilewright.spaces.staged.partition import MOST, partition, simplified
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
@@ -51,7 +51,7 @@ def summing(workload: Workload) -> type[Template] | str:
 
 def test_one_part_that_nothing_serves_has_the_spare_template():
     made = program("s[i] = sum[j,k](x[i,j,k]); y = prod[i](s[i] + s[i // 2])", i=4, j=5, k=6)
-    parts = eased(made, summing, Spare)
+    parts = simplified(made, summing, Spare)
     assert [(part.template, str(part.program.stages[-1])) for part in parts] == [
         (Template, "s[i] = sum[j, k](x[i, j, k])"),
         (Spare, "y = prod[i](s[i] + s[i // 2])"),
@@ -60,6 +60,6 @@ def test_one_part_that_nothing_serves_has_the_spare_template():
 
 def test_a_cut_that_leaves_nearly_all_to_the_spare_template_is_none():
     made = program("s = sum[j](x[j]); y = prod[i,k](z[i,k] + s)", i=40, j=5, k=6)
-    assert eased(made, summing, Spare) == (
+    assert simplified(made, summing, Spare) == (
         "no part of it has a fast kernel that is worth the arrays between"
     )
