@@ -30,8 +30,8 @@ COMPARED_WITH_TORCH = "torch.compile"
 
 
 def usual_sizes(profile: Profile) -> list[int]:
-    """Return the sizes of kernels that are worth a search: the ends of ranges, the powers of two,
-    and the numbers halfway between two of these, in the order of the sizes."""
+    """The sizes of kernels that are worth a search: the ends of ranges, the powers of two, and the
+    numbers halfway between two of these, in the order of the sizes."""
     found = {end for each in profile.ranges for end in (each.first, each.last)}
     power = 1
     while power <= profile.last:
@@ -43,7 +43,7 @@ def usual_sizes(profile: Profile) -> list[int]:
 def known_kernels(
     family: Family, profile: Profile, target: Target, database: Database | None
 ) -> list[TableKernel]:
-    """Return the kernels of which the database has records, by size."""
+    """The kernels of which the database has records, by size."""
     found: dict[int, TableKernel] = {}
     for size in _recorded_sizes(family, profile, target, database):
         assert database is not None
@@ -61,7 +61,7 @@ def known_kernels(
 def _recorded_sizes(
     family: Family, profile: Profile, target: Target, database: Database | None
 ) -> list[int]:
-    """Return the sizes up to the profile's last one of which there are attempts on this target."""
+    """The sizes up to the profile's last one of which there are attempts on this target."""
     if database is None:
         return []
     pairs = (workload for workload, where in database.pairs() if where == target)
@@ -69,7 +69,7 @@ def _recorded_sizes(
 
 
 def _sizes_of(workload: Workload, family: Family, profile: Profile) -> list[int]:
-    """Return the size at which a workload is of the family; none if it is of another one."""
+    """The size at which a workload is of the family; none if it is of another one."""
     found = []
     for size in {each for each in workload.extents.values() if each <= profile.last}:
         with suppress(InputError):  # a size that only others have
@@ -79,7 +79,7 @@ def _sizes_of(workload: Workload, family: Family, profile: Profile) -> list[int]
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """Return ``count`` places of a list, from its first to its last."""
+    """So many places of a list, from its first to its last."""
     if count <= most:
         return list(range(count))
     return sorted(set(np.linspace(0, count - 1, most).round().astype(int).tolist()))
@@ -88,7 +88,7 @@ def _spread(count: int, most: int) -> list[int]:
 def with_estimates(
     family: Family, target: Target, known: Sequence[TableKernel], sizes: Iterable[int]
 ) -> list[TableKernel]:
-    """Return the known kernels and those of other ``sizes``, by size.
+    """The known kernels and those of other ``sizes``, by size.
 
     The latter's latencies are the roofline's least, times what measured ones differ from it at the
     nearest sizes.
@@ -114,15 +114,15 @@ def with_estimates(
 
 @dataclass(frozen=True)
 class Torch:
-    """The times of torch, as multiples of our kernel's, at the sizes at which both were timed in
+    """How many times as long as our kernel torch took, at the sizes at which both were timed in
     turns."""
 
     sizes: tuple[int, ...] = ()
     ratios: tuple[float, ...] = ()
 
     def seconds(self, own: np.ndarray) -> np.ndarray:
-        """Return the time of torch by size, where ``own`` is that of a kernel of this size;
-        infinite outside of the sizes at which torch was timed."""
+        """The time of torch by size, where ``own`` is that of a kernel of this size; infinite
+        outside of the sizes at which torch was timed."""
         at = np.arange(len(own))
         if not self.sizes:
             return np.full(len(own), np.inf)
@@ -134,7 +134,7 @@ class Torch:
 def known_torch(
     family: Family, profile: Profile, target: Target, database: Database | None
 ) -> Torch:
-    """Return the comparisons with torch on record, the latest of each size."""
+    """The comparisons with torch on record, the latest of each size."""
     if database is None:
         return Torch()
     found: dict[int, float] = {}

@@ -115,7 +115,7 @@ class Rules(Operations[Interval]):
         return turns[0] < turns[1]
 
     def _off(self, interval: Interval, function: str) -> Interval:
-        """What code may give whose result is off by a function's error."""
+        """The values that code may give whose result is off by a function's error."""
         relative, absolute = (SLACK * error for error in FUNCTIONS[function].error)
         return self._widened(interval, relative, absolute) if relative else interval
 

@@ -34,7 +34,7 @@ from tilewright.spaces.language.tree import (
 )
 
 LARGEST = 1e30
-"""What is subtracted is no larger, so that no other element overflows, and no infinite one is
+"""The subtrahend is no larger, so that no other element overflows, and no infinite one is
 subtracted from itself."""
 
 

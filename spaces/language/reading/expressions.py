@@ -220,7 +220,7 @@ class ExpressionReader:
         return (spelt.power(found) if name == "pow" else None) or Call(name, found)
 
     def _spelt(self, node: ast.Call, name: str, known: spelt.Spelt, depth: int) -> Any:
-        """What a call of one argument is spelt by."""
+        """The text by which a call of one argument is spelt."""
         argument = self.read(node.args[0], depth + 1)
         if known.repeats and not spelt.repeatable(argument):
             problem = f"the argument of {name} has more than {spelt.MAX_REPEATED} parts"
