@@ -70,6 +70,17 @@ def suites(context: typer.Context, arguments: list[str], incomplete: str) -> lis
     return shipped_suites()
 
 
+def sections(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
+    """The names of the sections of the suite that was named."""
+    from tilewright.scheduler.suites.suite import read_suite
+
+    named = context.params.get("suite")
+    try:
+        return list(read_suite(str(named)).sections) if named else []
+    except InputError:
+        return []
+
+
 def _parameters(operator: str) -> Mapping[str, Parameter]:
     """The parameters of an operator; none of an unknown one."""
     from tilewright.spaces.named import named

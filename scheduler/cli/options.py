@@ -80,6 +80,15 @@ SuiteFile = Annotated[
         autocompletion=completing.suites,
     ),
 ]
+SectionName = Annotated[
+    str | None,
+    typer.Option(
+        "--section",
+        metavar="NAME",
+        help="Tune one section of the suite, such as decode.",
+        autocompletion=completing.sections,
+    ),
+]
 EffortOption = Annotated[
     Effort,
     typer.Option(

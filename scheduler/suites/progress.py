@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tilewright.measure.estimates import over_rival, rival_seconds
 from tilewright.measure.records.measurement import NUMPY, Measurement
 from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.sections import value_of, values_of
 from tilewright.scheduler.suites.suite import Member
 from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.progress import Stop
@@ -75,13 +76,20 @@ class SuiteStates:
 
     @property
     def value(self) -> float | None:
-        """See :meth:`scheduler.suites.objective.Objective.evaluate`."""
-        return self._value_of([task.latency for task in self.tasks])
+        """See :func:`scheduler.suites.sections.value_of`."""
+        return value_of(self.objective, self._members, self._latencies, self._library)
 
     @property
     def library_value(self) -> float | None:
         """The objective's value for the library."""
-        return self._value_of([task.numpy_seconds for task in self.tasks])
+        return value_of(self.objective, self._members, self._library, self._library)
+
+    @property
+    def sections(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """The value of each section, and that for the library; empty for a plain suite."""
+        ours = values_of(self.objective, self._members, self._latencies, self._library)
+        theirs = values_of(self.objective, self._members, self._library, self._library)
+        return {name: (value, theirs[name]) for name, value in ours.items() if name}
 
     @property
     def trials(self) -> int:
@@ -108,10 +116,17 @@ class SuiteStates:
         """Count failures by kind, over all tasks."""
         return sum((Counter(task.failures) for task in self.tasks), Counter())
 
-    def _value_of(self, latencies: Sequence[float | None]) -> float | None:
-        weights = [task.member.weight for task in self.tasks]
-        library = [task.numpy_seconds for task in self.tasks]
-        return self.objective.evaluate(weights, latencies, library)
+    @property
+    def _members(self) -> Sequence[Member]:
+        return [task.member for task in self.tasks]
+
+    @property
+    def _latencies(self) -> Sequence[float | None]:
+        return [task.latency for task in self.tasks]
+
+    @property
+    def _library(self) -> Sequence[float | None]:
+        return [task.numpy_seconds for task in self.tasks]
 
 
 @dataclass(frozen=True)

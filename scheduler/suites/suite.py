@@ -11,14 +11,17 @@ A suite is a TOML file::
     weight = 36
 
 ``operator`` is a name or a program's text, as in :func:`spaces.operators.workload`. ``title``,
-``name`` and ``weight`` (1) may be left out. Some suites are shipped, by name.
+``name`` and ``weight`` (1) may be left out. Weights by section, such as
+``weight = { decode = 32, prefill = 64 }``, make a suite of several sections, each with an objective
+of its own (:mod:`scheduler.suites.sections`). Some suites are shipped, by name.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +36,24 @@ SHIPPED = Path(__file__).parent
 MOST_BYTES = 1 << 20
 KEYS = ("title", "workloads")
 MEMBER_KEYS = ("name", "operator", "parameters", "weight")
+SECTION = re.compile(r"[\w.-]{1,40}", re.ASCII)
+"""The name of a section."""
 
 
 @dataclass(frozen=True)
 class Member:
     """A workload of a suite; ``weight`` says how much its latency counts, such as how often it
-    occurs."""
+    occurs. In a suite of ``sections`` it is the sum of the weights in them."""
 
     workload: Workload
     weight: float = 1.0
     name: str = ""
+    sections: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of_sections(cls, workload: Workload, sections: Mapping[str, float], name: str) -> Member:
+        """A member with a weight in each of some sections."""
+        return cls(workload, sum(sections.values()), name, dict(sections))
 
     @property
     def label(self) -> str:
@@ -52,7 +63,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Suite:
-    """Distinct workloads with weights above 0; at least one. :class:`InputError` otherwise."""
+    """Distinct workloads with weights above 0; at least one. Either all of them are in sections, or
+    none is. :class:`InputError` otherwise."""
 
     title: str
     members: tuple[Member, ...]
@@ -66,6 +78,26 @@ class Suite:
             if member.workload.key in seen:
                 raise InputError(f"{member.workload} is in it twice; allowed: once, and a weight")
             seen.add(member.workload.key)
+            if bool(member.sections) != bool(self.sections):
+                named = ", ".join(self.sections)
+                raise InputError(f"{member.workload} is in no section; allowed: {named}")
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The names of the sections, in the order in which they are met; none of a plain suite."""
+        return tuple(dict.fromkeys(name for member in self.members for name in member.sections))
+
+    def section(self, name: str) -> Suite:
+        """The workloads of one section as a suite; :class:`InputError` if there is no such one."""
+        if name not in self.sections:
+            allowed = ", ".join(self.sections) or "none, for the suite has no sections"
+            raise InputError(f"the suite has no section {shown(name)}; allowed: {allowed}")
+        members = (
+            replace(member, weight=member.sections[name], sections={})
+            for member in self.members
+            if name in member.sections
+        )
+        return Suite(f"{self.title}, {name}", tuple(members))
 
 
 def as_suite(given: Suite | str | Path) -> Suite:
@@ -133,8 +165,21 @@ def _member(entry: object) -> Member:
         raise InputError(f"operator={shown(operator)} is no text; allowed: a name or a program")
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters={shown(parameters)} are no table, such as {{ m = 512 }}")
-    weight = positive("weight", entry.get("weight", 1.0))
-    return Member(workload(operator, **parameters), weight, _text(entry, "name", ""))
+    made, name = workload(operator, **parameters), _text(entry, "name", "")
+    weight = entry.get("weight", 1.0)
+    if isinstance(weight, Mapping):
+        return Member.of_sections(made, section_weights(weight), name)
+    return Member(made, positive("weight", weight), name)
+
+
+def section_weights(given: Mapping[str, Any]) -> dict[str, float]:
+    """The weights by section; :class:`InputError` for a name or a weight that is not allowed."""
+    if not given:
+        raise InputError("weight={} is empty; allowed: a weight for each section")
+    for name in given:
+        if not SECTION.fullmatch(name):
+            raise InputError(f"section {shown(name)}; allowed: letters, digits, dots and dashes")
+    return {name: positive(f"weight of {name}", weight) for name, weight in given.items()}
 
 
 def _check_keys(table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:

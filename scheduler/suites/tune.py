@@ -55,6 +55,7 @@ def tune_suite(
     numerics: Numerics | str = Numerics.STRICT,
     effort: Effort | str = Effort.DEFAULT,
     progress: bool = False,
+    section: str | None = None,
 ) -> SuiteResult:
     """Tune the workloads of ``suite`` on this machine and keep every result in ``database``.
 
@@ -67,11 +68,13 @@ def tune_suite(
     (:mod:`scheduler.suites.suite`). ``target``, ``database``, ``executor``, ``model``, ``search``,
     ``numerics``, ``effort`` and ``progress`` are as for :func:`scheduler.tuning.tuner.tune`.
     ``trials`` and ``seconds`` are for all workloads together, by default 128 and a minute for each.
-    ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.suites.objective`). Raises
-    :class:`InputError` for bad input.
+    ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.suites.objective`). ``section``
+    names the one to tune of a suite of several, such as ``decode``. Raises :class:`InputError` for
+    bad input.
     """
     began = time.monotonic()
     suite, target, goal = as_suite(suite), as_target(target), as_objective(objective)
+    suite = suite if section is None else suite.section(section)
     budget = budget_for(len(suite.members), effort, trials, seconds, patience)
     options = search_options(search, seed, model, numerics)
     check_suite(suite, target, goal, options["numerics"], began + budget.seconds)

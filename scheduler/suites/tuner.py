@@ -25,6 +25,7 @@ from tilewright.scheduler.suites.allocation import (
 )
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.progress import OnSuiteProgress, SuiteResult
+from tilewright.scheduler.suites.sections import slopes_of
 from tilewright.scheduler.suites.shared_model import SharedModel, sharing_search
 from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.suites.watch import Watch
@@ -110,7 +111,7 @@ class SuiteTuner:
         )
 
         def worth(place: int) -> Worth:
-            return self._worths(list(map(self._part, self.suite.members, tasks)))[place]
+            return self._worths(self._parts(tasks))[place]
 
         tasks: list[Task] = []
         for place in range(len(self.suite.members)):
@@ -164,6 +165,8 @@ class SuiteTuner:
         :func:`scheduler.tuning.runs.sessions.suite_of`."""
         member = self.suite.members[place]
         own: dict[str, object] = {"name": member.name, "weight": member.weight}
+        if member.sections:
+            own["sections"] = dict(member.sections)
         return own | {"suite": self.suite.title, "objective": str(self._objective)}
 
     def _strategic_search(self, space: Space) -> Search:
@@ -173,23 +176,29 @@ class SuiteTuner:
 
     def _ordered(self, tasks: Sequence[Task], going_on: Sequence[Task]) -> list[Task]:
         """The tasks that continue, in the order in which they are served."""
-        standings = list(map(self._standing, self.suite.members, tasks))
+        slopes = self._slopes(tasks)
+        standings = list(map(self._standing, self.suite.members, tasks, slopes))
         return [tasks[i] for i in self._allocation(standings) if tasks[i] in going_on]
 
-    def _part(self, member: Member, task: Task) -> float | None:
-        """The part of the objective that the task's latency makes up."""
-        latency = task.latency
-        return None if latency is None else latency * self._objective.slope(member.weight, latency)
+    def _slopes(self, tasks: Sequence[Task]) -> list[float]:
+        members = self.suite.members[: len(tasks)]
+        return slopes_of(self._objective, members, [task.latency for task in tasks])
 
-    def _standing(self, member: Member, task: Task) -> TaskStats:
-        latency = task.latency
+    def _parts(self, tasks: Sequence[Task]) -> list[float | None]:
+        """The part of the objective that each task's latency makes up."""
+        return [
+            None if task.latency is None else task.latency * slope
+            for task, slope in zip(tasks, self._slopes(tasks), strict=True)
+        ]
+
+    def _standing(self, member: Member, task: Task, slope: float) -> TaskStats:
         return TaskStats(
-            slope=0.0 if latency is None else self._objective.slope(member.weight, latency),
+            slope=slope,
             flops=member.workload.flops,
             kind=_kind(member.workload),
             units=task.units,
             seconds=task.estimates.batch_seconds,
-            latencies=(*task.levels[-WINDOW:], latency),
+            latencies=(*task.levels[-WINDOW:], task.latency),
         )
 
 

@@ -27,6 +27,7 @@ from tilewright.scheduler.cli.options import (
     Quiet,
     SearchName,
     Seconds,
+    SectionName,
     Seed,
     SuiteFile,
     Threads,
@@ -63,6 +64,7 @@ def tune_command(
     parameters: Parameters = None,
     file: ProgramFile = None,
     suite: SuiteFile = None,
+    section: SectionName = None,
     objective: ObjectiveOption = Objective.LATENCY,
     target: TargetNames = None,
     threads: Threads = None,
@@ -99,7 +101,7 @@ def tune_command(
       tilewright tune --suite bert-base --seconds 600
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
-    what = _what(operator, parameters, file, suite, objective)
+    what = _what(operator, parameters, file, suite, section, objective)
     budget = _budget(what, effort, trials, seconds, patience)
     session = secrets.token_hex(4)
     with open_executors(
@@ -131,6 +133,7 @@ def _what(
     parameters: list[str] | None,
     file: Path | None,
     suite: str | None,
+    section: str | None,
     objective: Objective,
 ) -> Workload | Suite:
     """The workload or suite to tune. Raises :class:`InputError` if none is named, or two are."""
@@ -138,9 +141,12 @@ def _what(
         if operator is not None or file is not None:
             other = f"the operator {shown(operator)}" if file is None else "--file"
             raise InputError(f"--suite and {other}; allowed: one of them")
-        return read_suite(suite)
+        found = read_suite(suite)
+        return found if section is None else found.section(section)
     if operator is None and file is None:
         raise InputError("Missing argument 'OPERATOR', or --file, or --suite")
+    if section is not None:
+        raise InputError(f"--section {shown(section)} is one of a suite; give --suite, too")
     if objective is not Objective.LATENCY:
         raise InputError(f"--objective {objective} is for a suite; allowed here: latency")
     return workload_from_arguments(operator, parameters, file)

@@ -23,6 +23,7 @@ from tilewright.scheduler.cli.display.suite_progress import (
 from tilewright.scheduler.cli.output import facts, seconds
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
+from tilewright.scheduler.suites.sections import values_of
 from tilewright.scheduler.suites.suite import Suite
 from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.spaces.target import Target
@@ -47,10 +48,10 @@ class SuiteCourse:
     def comparison(self, baselines: Sequence[Baseline]) -> str:
         """NumPy's weighted sum, if all of it is known."""
         self._begun = True
-        weights = [member.weight for member in self._suite.members]
         theirs = [baseline.numpy_seconds for baseline in baselines]
-        total = Objective.LATENCY.evaluate(weights, theirs, theirs)
-        return "" if total is None else f"NumPy's products: weighted sum {seconds(total)}"
+        found = values_of(Objective.LATENCY, self._suite.members, theirs, theirs)
+        sums = [f"{name} {seconds(v)}".strip() for name, v in found.items() if v is not None]
+        return f"NumPy's products: weighted sum {', '.join(sums)}" if sums else ""
 
     def news(self, progress: SuiteProgress) -> str:
         """A gain of the objective, and the start of the comparison."""

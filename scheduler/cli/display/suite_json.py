@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from tilewright.scheduler.cli.display.json_lines import print_line, trial
 from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult, TaskState
-from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.spaces.target import Target
 
@@ -32,7 +32,7 @@ class SuiteJson:
             target_key=self._target.fingerprint,
             session=self._session,
             tasks=[
-                {"name": m.name, "workload": m.workload.to_json(), "weight": m.weight}
+                {"name": m.name, "workload": m.workload.to_json(), **_weight(m)}
                 for m in self._suite.members
             ],
         )
@@ -64,6 +64,10 @@ class SuiteJson:
             objective=str(result.objective),
             value=result.value,
             library_value=result.library_value,
+            sections={
+                name: {"value": value, "library_value": library}
+                for name, (value, library) in result.sections.items()
+            },
             stopped=str(result.stopped),
             trials=result.trials,
             resumed=result.resumed,
@@ -76,12 +80,18 @@ class SuiteJson:
         )
 
 
+def _weight(member: Member) -> dict[str, Any]:
+    """The weight, and that in each section of a suite that has some."""
+    found: dict[str, Any] = {"weight": member.weight}
+    return found | ({"sections": dict(member.sections)} if member.sections else {})
+
+
 def _task(task: TaskState) -> dict[str, Any]:
     best = task.best
     return {
         "name": task.member.name,
         "workload": task.member.workload.to_json(),
-        "weight": task.member.weight,
+        **_weight(task.member),
         "schedule": None if best is None else best.schedule.to_json(),
         "latency_s": task.latency,
         "numpy_s": task.numpy_seconds,

@@ -22,8 +22,17 @@ def title_of(suite: Suite, target: Target) -> str:
 
 def objective_of(states: SuiteStates) -> str:
     """The value of the objective, in words."""
-    value, library = states.value, states.library_value
-    if states.objective is Objective.SPEEDUP:
+    sections = states.sections
+    if sections and states.value is not None:
+        return "; ".join(
+            f"{name} {_value(states.objective, *values)}" for name, values in sections.items()
+        )
+    return _value(states.objective, states.value, states.library_value)
+
+
+def _value(objective: Objective, value: float | None, library: float | None) -> str:
+    """The value of an objective, in words."""
+    if objective is Objective.SPEEDUP:
         return f"geometric mean of speed-ups {times(value)}"
     if value is None:
         return "no right kernel yet of some workloads"
@@ -40,12 +49,23 @@ def outcome(result: SuiteResult, session: str) -> list[RenderableType]:
     """The outcome of a suite's run: a list of facts, then a table of its workloads."""
     pairs = [
         ("target", result.target.summary),
-        ("objective", objective_of(result)),
+        *_objectives(result),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
         *([("session", session)] if session else []),
         ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
     ]
     return [tasks_table(result), facts(pairs)]
+
+
+def _objectives(result: SuiteResult) -> list[tuple[str, str]]:
+    """The objective, or that of each section, as facts."""
+    sections = result.sections
+    if not sections:
+        return [("objective", objective_of(result))]
+    return [
+        (name, _value(result.objective, value, library))
+        for name, (value, library) in sections.items()
+    ]
 
 
 def _row(task: TaskState, trials: int) -> list[str]:

@@ -8,13 +8,13 @@ recorded of it. The command that was typed is shown to people, and never run aga
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from tilewright.scheduler.suites.objective import Objective, as_objective
-from tilewright.scheduler.suites.suite import Member, Suite
+from tilewright.scheduler.suites.suite import Member, Suite, section_weights
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.progress import Stop
 from tilewright.scheduler.tuning.runs.process import is_gone
@@ -147,10 +147,7 @@ def suite_of(unfinished: UnfinishedRun) -> tuple[Suite, Objective] | None:
     if "suite" not in options:
         return None
     try:
-        members = tuple(
-            Member(run.workload, positive("weight", run.configuration.get("weight")), _name(run))
-            for run in unfinished.runs
-        )
+        members = tuple(map(_member, unfinished.runs))
         return Suite(str(options["suite"]), members), as_objective(str(options.get("objective")))
     except InputError as error:
         raise InputError(f"run {unfinished.run.key} cannot be resumed: {error}") from None
@@ -178,8 +175,13 @@ def _session(name: str, runs: Iterable[Run]) -> Session:
     return Session(name, tuple(latest.values()))
 
 
-def _name(run: Run) -> str:
-    return str(run.configuration.get("name", ""))
+def _member(run: Run) -> Member:
+    """The member of a suite that a run tuned; :class:`InputError` if it is malformed."""
+    told = run.configuration
+    name, sections = str(told.get("name", "")), told.get("sections")
+    if isinstance(sections, Mapping):
+        return Member.of_sections(run.workload, section_weights(sections), name)
+    return Member(run.workload, positive("weight", told.get("weight")), name)
 
 
 def _sharing(runs: Sequence[Run]) -> list[tuple[Run, ...]]:

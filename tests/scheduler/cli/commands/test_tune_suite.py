@@ -180,3 +180,31 @@ def test_bad_input(here, capsys, arguments, says):
     assert says in one_line(said.err)
     assert said.out == ""
     assert sorted(here.iterdir()) == before
+
+
+def test_one_section_of_a_suite_is_tuned_and_all_are_told_of(here, capsys):
+    text = SUITE.replace("weight = 10", "weight = { decode = 3, prefill = 7 }")
+    (here / "phases.toml").write_text(text + "weight = { prefill = 1 }\n")
+    budget = ("--trials", "2", "--seconds", "100", "--db", "tuning.db")
+    words = ("tune", "--suite", "phases.toml", *budget)
+    begin, *_, result = map(
+        json.loads, ask(capsys, *words, "--section", "decode", "--format=json").splitlines()
+    )
+    assert [(task["name"], task["weight"]) for task in begin["tasks"]] == [("often", 3)]
+    assert (begin["title"], result["sections"]) == ("two products, decode", {})
+    out = ask(capsys, *words, "-q")
+    assert re.search(r"^decode +weighted sum of latencies", out, re.MULTILINE)
+    assert re.search(r"^prefill +weighted sum of latencies", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--suite", "two.toml", "--section", "decode"), "the suite has no section 'decode'"),
+        ((*SMALL, "--section", "decode"), "--section 'decode' is one of a suite"),
+    ],
+)
+def test_a_section_that_is_none_is_refused(words, says, here, capsys):
+    (here / "two.toml").write_text(SUITE)
+    assert run(("tune", *words)) == 2
+    assert says in one_line(capsys.readouterr().err)

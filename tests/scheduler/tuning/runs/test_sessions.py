@@ -166,6 +166,15 @@ def test_a_workload_of_a_suite_that_stopped_alone_has_used_of_its_budget(databas
     assert rest.budget.trials == 40 - 3
 
 
+def test_the_sections_of_a_suite_are_known_when_it_is_resumed(database):
+    run, sections = of_suite("one", 3.0), {"decode": 1.0, "prefill": 2.0}
+    told = {**run.configuration, "sections": sections}
+    database.begin_run(replace(run, configuration=told))
+    (unfinished,) = unfinished_runs(database, "nightly")
+    suite, _ = suite_of(unfinished)
+    assert suite.members == (Member.of_sections(WORKLOAD, sections, "one"),)
+
+
 def test_a_suite_that_is_malformed_is_said_in_a_sentence(database):
     database.begin_run(of_suite("one", -1.0))
     (rest,) = unfinished_runs(database, "nightly")
