@@ -38,6 +38,7 @@ COMMANDS = {
     "targets": "show.targets_command",
     "extract": "extract.extract_command",
     "dispatch": "dispatch.dispatch_command",
+    "suite": "suite.app",
     "export": "data.export_command",
     "import": "data.import_command",
     "list": "data.list_command",
@@ -152,7 +153,7 @@ def _settings() -> dict[str, Any]:
     usual = dict.fromkeys(COMMANDS, one)
     several = {"tune": one | {"target": lambda: [default_target()]}}
     own_rule = {"explain": {"target": default_target}}  # its database depends on what it explains
-    groups = {"db": {"stats": one, "vacuum": one}}
+    groups = {"db": {"stats": one, "vacuum": one}, "suite": {"seal": one, "match": one}}
     return usual | several | own_rule | groups
 
 
