@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 def extract(
     model: Callable[..., Any],
     args: Sequence[Any] = (),
-    rows: Mapping[str, Sequence[int]] | None = None,
+    rows: Mapping[str, Sequence[int] | Mapping[int, float]] | None = None,
     dtype: str | None = None,
     target: Target | str = Default.TARGET,
+    training: bool = False,
+    tp: Sequence[int] | None = None,
+    draft: Sequence[int] | Mapping[int, float] | None = None,
 ) -> Extraction:
     """Find the workloads of a PyTorch model: the regions that the backend hands to kernels.
 
@@ -29,8 +32,15 @@ def extract(
 
     ``model`` is a module that is called with ``args``, or a function that returns both; with
     ``rows``, such as ``{"decode": [1, 8], "prefill": [2048]}``, one that takes the number of
-    ``rows``. Weights and inputs may be on ``meta``; those of floating point are taken for
-    ``dtype``, such as ``"bfloat16"``. No kernel is built, and none runs.
+    ``rows`` (or ``tokens``), and ``phase`` if it wants to know it. Each phase is a section of the
+    suite. ``{"decode": {1: 0.3, 8: 0.7}}`` weighs numbers of rows, and ``draft``, such as
+    ``{3: 0.5, 7: 0.5}``, lengths of speculative decoding: a step then has as many rows as the batch
+    times one more than the draft. ``tp``, such as ``[1, 8]``, calls a function that takes ``tp`` in
+    a process group of so many ranks, which stands for them and communicates nothing.
+
+    Weights and inputs may be on ``meta``; those of floating point are taken for ``dtype``, such as
+    ``"bfloat16"``. ``training`` asks for forward and backward in training mode. No kernel is built,
+    and none runs.
 
     Raises :class:`InputError` for a model that cannot be captured, with the line of its code, for
     an unknown phase, and for a model that no kernel computes any part of.
@@ -38,4 +48,4 @@ def extract(
     extra("torch", "torch", "extract")
     from tilewright.scheduler.torch.extraction import extraction_of
 
-    return extraction_of(model, args, rows, dtype, target)
+    return extraction_of(model, args, rows, dtype, target, training, tp, draft)

@@ -1,107 +1,133 @@
 """The workloads of a model: the regions that the backend hands to kernels, to be tuned beforehand.
 
 A model is captured for each number of rows that it will serve. Equal regions are one workload,
-whose weight is the number of their places.
+whose weight is the number of their places. Phases of serving and numbers of shards are sections.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import fx
 
 from tilewright.scheduler.suites.suite import Member, Suite
-from tilewright.scheduler.torch.blame import failed, shortened
-from tilewright.scheduler.torch.capture import captured
+from tilewright.scheduler.torch.blame import shortened
+from tilewright.scheduler.torch.calls import Call, Model, Numbers, Rows, calls, title_of
+from tilewright.scheduler.torch.capture import Captured, captured_parts
 from tilewright.scheduler.torch.nodes import name_of
 from tilewright.scheduler.torch.partition import Region, partition
 from tilewright.scheduler.torch.places import place_of
 from tilewright.scheduler.torch.work import bytes_of, flops_of
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.target import Target, as_target
-from tilewright.spaces.validation.checks import whole
 from tilewright.spaces.workloads.workload import Workload
 
-PHASES = ("decode", "prefill")
-"""The phases of serving a model, which have numbers of rows of their own."""
-MOST_ROWS = 1 << 24
 
-Rows = Mapping[str, Sequence[int]]
-Model = Callable[..., Any]
-"""A module, or a function that returns one and its arguments."""
+@dataclass(frozen=True)
+class Work:
+    """Floating-point operations, and bytes that must move, each call weighed as it counts."""
+
+    flops: float = 0
+    bytes: float = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.flops + other.flops, self.bytes + other.bytes)
+
+    def __mul__(self, weight: float) -> Work:
+        return Work(self.flops * weight, self.bytes * weight)
 
 
 @dataclass
 class Extracted:
-    """A workload, and where it occurs: ``places`` counts the modules by phase and path."""
+    """A workload, and where it occurs: ``places`` counts the modules by phase and path;
+    ``sections`` has its weight and ``work`` its work in each section of the suite."""
 
     workload: Workload
-    flops: int = 0
-    bytes: int = 0
     places: Counter[str] = field(default_factory=Counter)
+    sections: dict[str, float] = field(default_factory=dict)
+    work: dict[str, Work] = field(default_factory=dict)
 
     @property
-    def weight(self) -> int:
-        """How often it occurs."""
-        return sum(self.places.values())
+    def weight(self) -> float:
+        """How often it occurs, calls weighed as they count."""
+        return sum(self.sections.values())
 
     @property
     def name(self) -> str:
         """The first place, and how many more there are."""
-        first, others = next(iter(self.places)), self.weight - 1
+        first, others = next(iter(self.places)), sum(self.places.values()) - 1
         return f"{first} and {others} more" if others else first
+
+    def member(self) -> Member:
+        """The member of a suite."""
+        if set(self.sections) == {""}:
+            return Member(self.workload, self.weight, self.name)
+        return Member.of_sections(self.workload, self.sections, self.name)
 
 
 @dataclass(frozen=True)
 class Extraction:
     """The workloads of a model, the largest first. ``left`` counts what torch computes, by
-    operator and reason; ``flops`` and ``bytes`` are those of all nodes."""
+    operator and reason; ``work`` is that of all nodes, by section of the suite. An extraction
+    without phases and shards is one section without a name."""
 
     title: str
     found: tuple[Extracted, ...]
     left: Mapping[tuple[str, str], int]
-    flops: int
-    bytes: int
+    work: Mapping[str, Work]
 
     @property
     def covered(self) -> float:
         """The share of all FLOPs that is in workloads."""
-        return sum(each.flops for each in self.found) / self.flops if self.flops else 1.0
+        whole = sum(work.flops for work in self.work.values())
+        parts = (work.flops for each in self.found for work in each.work.values())
+        return sum(parts) / whole if whole else 1.0
 
-    def shares(self, each: Extracted) -> tuple[float, float]:
-        """A workload's share of the FLOPs and of the bytes."""
-        return each.flops / max(self.flops, 1), each.bytes / max(self.bytes, 1)
+    def shares(self, each: Extracted, section: str | None = None) -> tuple[float, float]:
+        """A workload's share of the FLOPs and of the bytes of a section; without one, the largest
+        that it has of any."""
+        shares = [
+            (work.flops / max(self.work[name].flops, 1), work.bytes / max(self.work[name].bytes, 1))
+            for name, work in each.work.items()
+            if section is None or name == section
+        ]
+        return max(flops for flops, _ in shares), max(moved for _, moved in shares)
 
     def to_json(self) -> dict[str, Any]:
         """The extraction as a JSON object."""
         return {
             "title": self.title,
             "covered": self.covered,
-            "workloads": [
-                {
-                    "workload": each.workload.to_json(),
-                    "weight": each.weight,
-                    "places": dict(each.places),
-                    "flops": self.shares(each)[0],
-                    "bytes": self.shares(each)[1],
-                }
-                for each in self.found
-            ],
+            "workloads": [self._json_of(each) for each in self.found],
             "left": [
                 {"operator": name, "reason": reason, "count": count}
                 for (name, reason), count in self.left.items()
             ],
         }
 
+    def _json_of(self, each: Extracted) -> dict[str, Any]:
+        flops, moved = self.shares(each)
+        names = ("weight", "flops", "bytes")
+        sections = {
+            name: dict(zip(names, (weight, *self.shares(each, name)), strict=True))
+            for name, weight in each.sections.items()
+            if name
+        }
+        return {
+            "workload": each.workload.to_json(),
+            "weight": each.weight,
+            "places": dict(each.places),
+            "flops": flops,
+            "bytes": moved,
+        } | ({"sections": sections} if sections else {})
+
     def suite(self) -> Suite:
         """The suite that tunes all of them."""
-        members = (Member(each.workload, each.weight, each.name) for each in self.found)
-        return Suite(self.title, tuple(members))
+        return Suite(self.title, tuple(each.member() for each in self.found))
 
 
 def extraction_of(
@@ -110,14 +136,20 @@ def extraction_of(
     rows: Rows | None,
     dtype: str | None,
     target: Target | str,
+    training: bool = False,
+    tp: Sequence[int] | None = None,
+    draft: Numbers | None = None,
+    title: str | None = None,
 ) -> Extraction:
     """See :func:`tilewright.scheduler.extracting.extract`."""
     machine, kind = as_target(target), None if dtype is None else _dtype(dtype)
     made = _Extraction(machine)
-    for phase, module, given in _calls(model, args, rows):
-        for graph in captured(module, given, machine, dtype=kind):
-            made.add(graph, phase)
-    return made.finished(_title(model))
+    with closing(calls(model, args, rows, tp, draft)) as every:
+        for call in every:
+            given = (call.module, call.args, machine)
+            for part in captured_parts(*given, dtype=kind, training=training):
+                made.add(part, call)
+    return made.finished(title or title_of(model))
 
 
 class _Extraction:
@@ -127,71 +159,40 @@ class _Extraction:
         self._target = target
         self._found: dict[str, Extracted] = {}
         self._left: Counter[tuple[str, str]] = Counter()
-        self._flops = self._bytes = 0
+        self._work: dict[str, Work] = {}
 
-    def add(self, graph: fx.Graph, phase: str) -> None:
+    def add(self, part: Captured, call: Call) -> None:
         """Count the regions of a graph, and what is left of it."""
-        parted = partition(graph, self._target)
-        self._flops += sum(map(flops_of, graph.nodes))
+        parted = partition(part.graph, self._target)
         for region in parted.regions:
-            self._bytes += region.workload.least_bytes
-            self._count(region, phase)
+            self._count(region, part, call)
         for node, reason in parted.left.items():
-            self._bytes += bytes_of(node)
+            _add(self._work, call, Work(flops_of(node), bytes_of(node)))
             self._left[name_of(node), reason] += 1
 
-    def _count(self, region: Region, phase: str) -> None:
+    def _count(self, region: Region, part: Captured, call: Call) -> None:
         workload = region.workload
+        work = Work(sum(map(flops_of, region.nodes)), workload.least_bytes)
         known = self._found.setdefault(workload.key, Extracted(workload))
-        known.flops += sum(map(flops_of, region.nodes))
-        known.bytes += workload.least_bytes
-        known.places[" ".join(filter(None, (phase, place_of(region))))] += 1
+        known.places[" ".join(filter(None, (call.label, part.part, place_of(region))))] += 1
+        known.sections[call.section] = known.sections.get(call.section, 0) + call.weight
+        _add(known.work, call, work)
+        _add(self._work, call, work)
 
     def finished(self, title: str) -> Extraction:
         """The extraction; :class:`InputError` if there is nothing in it."""
         if not self._found:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self._left) or "it is empty"
             raise InputError(f"no kernel computes any part of the model: {shortened(reasons)}")
-        order = sorted(self._found.values(), key=lambda each: (-each.flops, -each.bytes))
-        left = dict(self._left.most_common())
-        return Extraction(title, tuple(order), left, self._flops, self._bytes)
+        made = Extraction(
+            title, tuple(self._found.values()), dict(self._left.most_common()), self._work
+        )
+        order = sorted(made.found, key=made.shares, reverse=True)
+        return replace(made, found=tuple(order))
 
 
-def _calls(
-    model: Model, args: Sequence[Any], rows: Rows | None
-) -> Iterator[tuple[str, torch.nn.Module, Sequence[Any]]]:
-    """The modules that are captured, and their arguments, with the phase of each."""
-    if isinstance(model, torch.nn.Module):
-        if rows:
-            raise InputError("rows are for a function that takes rows; a module was given")
-        yield "", model, args
-        return
-    takes = "rows" in inspect.signature(model).parameters
-    if takes != bool(rows):
-        says = "takes rows; give their numbers, such as decode=1,8" if takes else "takes no rows"
-        raise InputError(f"the function {_title(model)} {says}")
-    for phase, counts in (rows or {"": [0]}).items():
-        if rows and phase not in PHASES:
-            raise InputError(f"unknown phase {shown(phase)}; allowed: {', '.join(PHASES)}")
-        for count in counts:
-            if rows:
-                whole(f"rows of {phase}", count, 1, MOST_ROWS)
-            named = {"rows": count} if rows else {}
-            yield f"{phase} {count}" if rows else "", *_call(model, named)
-
-
-def _call(model: Model, named: Mapping[str, int]) -> tuple[torch.nn.Module, Sequence[Any]]:
-    """Call a function of the user's; :class:`InputError` with its line if it fails."""
-    try:
-        found = model(**named)
-    except Exception as error:  # anything that the function may raise
-        raise failed(error) from error
-    match found:
-        case (torch.nn.Module() as module, tuple() | list() as args):
-            return module, args
-    raise InputError(
-        f"the function returns a {type(found).__name__}; allowed: a module and a tuple of arguments"
-    )
+def _add(known: dict[str, Work], call: Call, work: Work) -> None:
+    known[call.section] = known.get(call.section, Work()) + work * call.weight
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -199,7 +200,3 @@ def _dtype(name: str) -> torch.dtype:
     if not isinstance(found, torch.dtype) or not found.is_floating_point:
         raise InputError(f"dtype={shown(name)} is none of floating point, such as bfloat16")
     return found
-
-
-def _title(model: Model) -> str:
-    return str(getattr(model, "__name__", type(model).__name__))

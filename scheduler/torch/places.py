@@ -22,7 +22,8 @@ def place_of(region: Region) -> str:
 
 def path_of(node: fx.Node) -> str:
     """The path of the innermost module whose call a node is of, such as ``layers.0.mlp.up``."""
-    stack = node.meta.get("nn_module_stack") or {}
+    meta = node.meta
+    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
     paths = [path for path, _ in stack.values()]
     return _plain(paths[-1]) if paths else ""
 

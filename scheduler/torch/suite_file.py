@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from tilewright.scheduler.suites.writing import member_lines
 from tilewright.scheduler.torch.extraction import Extracted, Extraction
-from tilewright.spaces.workloads.computation import Computation
-from tilewright.spaces.workloads.workload import Workload
 
 MOST_PLACES = 4
 """Places that a comment names."""
@@ -31,26 +30,19 @@ def _lines(found: Extraction) -> Iterator[str]:
 
 
 def _member(found: Extraction, each: Extracted) -> Iterator[str]:
-    flops, moved = found.shares(each)
     yield ""
-    yield f"# {flops:.1%} of the FLOPs, {moved:.1%} of the bytes; {_places(each)}"
-    yield "[[workloads]]"
-    yield f"name = {json.dumps(each.name)}"
-    yield f"operator = {_operator(each.workload)}"
-    yield f"weight = {each.weight}"
+    for section in each.sections:
+        flops, moved = found.shares(each, section)
+        of = f" of {section}" if section else ""
+        yield f"# {flops:.1%} of the FLOPs, {moved:.1%} of the bytes{of}"
+    yield f"# {_places(each)}"
+    yield from member_lines(each.member())
 
 
 def _places(each: Extracted) -> str:
     named = [f"{count} x {place}" for place, count in each.places.most_common(MOST_PLACES)]
     more = ["..."] if len(each.places) > MOST_PLACES else []
     return _plain(", ".join([*named, *more]))
-
-
-def _operator(workload: Workload) -> str:
-    """A program by its lines, any other workload by its words."""
-    if isinstance(workload, Computation):
-        return f'"""\n{workload.program.text}\n"""'
-    return json.dumps(str(workload))
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,7 @@ from tests.scheduler.torch import blocks  # noqa: E402
 from tilewright import InputError, extract, workload  # noqa: E402
 from tilewright.scheduler.cli.app import run  # noqa: E402
 from tilewright.scheduler.suites.suite import read_suite  # noqa: E402
+from tilewright.scheduler.torch.model_file import model_function  # noqa: E402
 from tilewright.scheduler.torch.suite_file import suite_text  # noqa: E402
 
 FILE = """
@@ -50,6 +51,15 @@ def alone():
 
 def nothing():
     return nn.Identity(), (torch.empty(2),)
+
+
+def phased(tokens, phase, draft=0):
+    assert (phase == "decode") or not draft
+    return nn.Linear(32, 64 if phase == "decode" else 96), (torch.empty(tokens, 32),)
+
+
+def sharded(tp):
+    return nn.Linear(32, 96 // tp), (torch.empty(8, 32),)
 """
 
 
@@ -99,8 +109,13 @@ def test_a_suite_has_what_was_extracted(model, capsys) -> None:
     text = ask(capsys, "extract", f"{model}:twice", *words)
     assert "left to PyTorch: 3 x sort: no rule translates it" in text
     suite = read_suite("suite.toml")
-    assert [member.weight for member in suite.members] == [1] * 6
-    assert suite.members[0].name == "prefill 16 first"
+    assert suite.sections == ("decode", "prefill")
+    assert [member.weight for member in suite.section("prefill").members] == [1] * 4
+    assert [member.weight for member in suite.section("decode").members] == [1] * 2
+    assert {member.name for member in suite.section("decode").members} == {
+        "decode 1 first",
+        "decode 1 second",
+    }
     with open("suite.toml") as file:
         assert "# 100.0% of the FLOPs" in file.readline()
 
@@ -123,6 +138,39 @@ def test_the_answer_as_json(model, capsys) -> None:
     ]
 
 
+def test_phases_weigh_their_rows_and_drafts(model) -> None:
+    function = model_function(f"{model}:phased")
+    rows = {"decode": {2: 0.25, 8: 0.75}, "prefill": [8]}
+    found = extract(function, rows=rows, draft={0: 0.5, 3: 0.5})
+    weights = {each.workload.key: each.sections for each in found.found}
+    epilogue = "x + bias[n]"
+    wanted = {(2, 64): 0.125, (8, 64): 0.5, (32, 64): 0.375}
+    keys = {
+        workload("matmul", m=m, n=n, k=32, b="col", epilogue=epilogue).key: {"decode": weight}
+        for (m, n), weight in wanted.items()
+    }
+    one = workload("matmul", m=8, n=96, k=32, b="col", epilogue=epilogue).key
+    assert weights == keys | {one: {"prefill": 1}}
+    decode = found.suite().section("decode")
+    assert sum(member.weight for member in decode.members) == 1
+
+
+def test_shards_are_sections_of_a_group_that_is_not_there(model) -> None:
+    found = extract(model_function(f"{model}:sharded"), tp=[1, 3])
+    assert [set(each.sections) for each in found.found] == [{"tp1"}, {"tp3"}]
+    assert [each.workload.outputs[0].shape[-1] for each in found.found] == [96, 32]
+    assert not torch.distributed.is_initialized()
+
+
+def test_training_has_the_regions_of_forward_and_backward() -> None:
+    module = nn.Sequential(nn.Linear(48, 96), nn.Tanh(), nn.Linear(96, 64))
+    found = extract(module, (torch.empty(20, 48),), training=True)
+    places = [place.split()[0] for each in found.found for place in each.places]
+    assert found.covered == 1
+    assert places.count("forward") == 2
+    assert places.count("backward") >= 3  # two weights and the inner activation
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -136,6 +184,13 @@ def test_the_answer_as_json(model, capsys) -> None:
             "unknown phase 'draft'; allowed: decode",
         ),
         (["model.py:twice", "--rows", "decode"], "--rows 'decode'; allowed: such as decode=1,8,64"),
+        (["model.py:twice", "--rows", "decode=1:x"], "--rows 'decode=1:x'; allowed: such as"),
+        (["model.py:twice", "--rows", "decode=1:0"], "weight of rows of decode=0.0 is out"),
+        (["model.py:twice", "--rows", "prefill=1", "--draft", "3"], "a draft is for decoding"),
+        (["model.py:twice", "--rows", "decode=1", "--draft", "x"], "--draft 'x'; allowed: such"),
+        (["model.py:twice", "--rows", "decode=1", "--tp", "2"], "the function twice takes no tp"),
+        (["model.py:sharded", "--tp", "2:1"], "--tp '2:1'; allowed: such as 1,2,8"),
+        (["model.py:sharded", "--tp", "0"], "tp=0 is out of range"),
         (["model.py:twice", "--rows", "decode=0"], "rows of decode=0 is out of range"),
         (["model.py:twice", "--rows", "decode=1", "--dtype", "int8"], "dtype='int8' is none of"),
         (["model.py:uneven"], "RuntimeError at model.py:17: a and b must have same reduction dim"),
