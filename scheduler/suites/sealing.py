@@ -53,9 +53,8 @@ def plain(work: Workload) -> Workload:
     """The same workload with numbers in its names, in the order in which they stand."""
     if isinstance(work, Computation):
         program = work.program
-        arrays = (*program.operands, *program.stages, *program.outputs)
-        text = program.text
-        made = workload(_renamed(text, program.extent, [array.name for array in arrays]))
+        arrays = [*program.operand, *program.stage, *(array.name for array in program.outputs)]
+        made = workload(_renamed(program.text, program.extent, arrays))
     else:
         given = dict(work.parameters)
         fused = [array.name for array in work.inputs]

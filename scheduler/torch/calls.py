@@ -7,7 +7,7 @@ names of ``rows`` (or ``tokens``), ``phase``, ``draft`` and ``tp``.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ def calls(
     rows: Rows | None = None,
     shards: Sequence[int] | None = None,
     draft: Numbers | None = None,
-) -> Iterator[Call]:
+) -> Generator[Call, None, None]:
     """The calls of ``model``; a process group of as many ranks as a call has shards is there until
     the next one is asked for.
 
@@ -59,8 +59,8 @@ def calls(
     what the model does not take.
     """
     if isinstance(model, torch.nn.Module):
-        for what, given in (("rows", rows), ("tp", shards)):
-            if given:
+        for what, asked in (("rows", rows), ("tp", shards)):
+            if asked:
                 raise InputError(f"{what} are for a function that takes {what}; a module was given")
         yield Call("", "", 1, model, args)
         return

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 
-class Served(nn.Module):
+class Served(nn.Module):  # type: ignore[misc]  # torch is not typed here
     """A module that calls a ``model`` of ``transformers``."""
 
     def __init__(self, model: Any) -> None:
@@ -57,7 +57,7 @@ class Decoding(Served):
 
     def __init__(self, model: Any, sequences: int, context: int, tp: int) -> None:
         super().__init__(model)
-        from transformers import StaticCache  # type: ignore[import-not-found]
+        from transformers import StaticCache
 
         known = model.config.get_text_config(decoder=True)
         heads = getattr(known, "num_key_value_heads", None) or known.num_attention_heads

@@ -62,7 +62,7 @@ def _divided(module: nn.Linear, style: str, shards: int, path: str) -> nn.Module
     return made if style == COLUMNS[0] else _Gathered(made)
 
 
-class _Added(nn.Module):
+class _Added(nn.Module):  # type: ignore[misc]  # torch is not typed here
     """A layer of rows: the products of all ranks are added up, and then the bias."""
 
     def __init__(self, layer: nn.Linear) -> None:
@@ -76,7 +76,7 @@ class _Added(nn.Module):
         return made if self.bias is None else made + self.bias
 
 
-class _Gathered(nn.Module):
+class _Gathered(nn.Module):  # type: ignore[misc]
     """A layer of columns whose results all ranks get whole."""
 
     def __init__(self, layer: nn.Linear) -> None:
