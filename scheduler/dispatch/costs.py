@@ -12,7 +12,9 @@ import numpy as np
 
 from tilewright.scheduler.dispatch.family import Family
 from tilewright.scheduler.dispatch.profile import Profile
+from tilewright.scheduler.dispatch.serving import Extra, extra_for
 from tilewright.scheduler.dispatch.table import TableKernel
+from tilewright.scheduler.dispatch.timing import FEW, times_from_memory
 from tilewright.scheduler.predictions import ranked
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics
@@ -43,27 +45,40 @@ def usual_sizes(profile: Profile) -> list[int]:
 def known_kernels(
     family: Family, profile: Profile, target: Target, database: Database | None
 ) -> list[TableKernel]:
-    """The kernels of which the database has records, by size."""
-    found: dict[int, TableKernel] = {}
-    for size in _recorded_sizes(family, profile, target, database):
-        assert database is not None
-        space = space_for(family.at(size), target, Numerics.STRICT)
-        record = database.best(space.workload, target, space.versions)
-        score = None if record is None else record.measurement.score
-        if record is not None and score is not None:
-            schedule = space.ordered(record.schedule)
-            if schedule in space and not record.doubted:
-                found[size] = TableKernel(size, score, schedule)
-    kernels = [found[size] for size in sorted(found)]
+    """The best kernels of which the database has records, by size."""
+    if database is None:
+        return []
+    extra = extra_for(family, profile.last, target)
+    sizes = _recorded_sizes(family, profile, target, database)
+    found = [_best_kernel(family, size, target, database, extra) for size in sizes]
+    kernels = [kernel for kernel in found if kernel is not None]
     return [kernels[place] for place in _spread(len(kernels), MOST_MEASURED)]
 
 
+def _best_kernel(
+    family: Family, size: int, target: Target, database: Database, extra: Extra
+) -> TableKernel | None:
+    """The best kernel of a size: of those timed from memory, and of the best record if it is
+    not among them."""
+    space = space_for(family.at(size), target, Numerics.STRICT)
+    records = database.best_few(space.workload, target, FEW, space.versions)
+    timed = times_from_memory(space.workload, target, database)
+    found: list[TableKernel] = []
+    for record in records:
+        schedule, score = space.ordered(record.schedule), record.measurement.score
+        if record.doubted or score is None or schedule not in space:
+            continue
+        if schedule.key in timed:
+            found.append(TableKernel(size, timed[schedule.key], schedule))
+        elif record is records[0]:
+            found.append(TableKernel(size, extra.seconds(score), schedule))
+    return min(found, key=lambda kernel: kernel.seconds, default=None)
+
+
 def _recorded_sizes(
-    family: Family, profile: Profile, target: Target, database: Database | None
+    family: Family, profile: Profile, target: Target, database: Database
 ) -> list[int]:
     """The sizes up to the profile's last one of which there are attempts on this target."""
-    if database is None:
-        return []
     pairs = (workload for workload, where in database.pairs() if where == target)
     return sorted({size for each in pairs for size in _sizes_of(each, family, profile)})
 
@@ -86,18 +101,23 @@ def _spread(count: int, most: int) -> list[int]:
 
 
 def with_estimates(
-    family: Family, target: Target, known: Sequence[TableKernel], sizes: Iterable[int]
+    family: Family,
+    profile: Profile,
+    target: Target,
+    known: Sequence[TableKernel],
+    sizes: Iterable[int],
 ) -> list[TableKernel]:
     """The known kernels and those of other ``sizes``, by size.
 
     The latter's latencies are the roofline's least, times what measured ones differ from it at the
     nearest sizes.
     """
+    extra = extra_for(family, profile.last, target)
     estimates: dict[int, float] = {}
     for size in {*sizes, *(each.size for each in known)}:
         best = ranked(space_for(family.at(size), target, Numerics.STRICT))
         if best and isfinite(best[0][1]):
-            estimates[size] = best[0][1]
+            estimates[size] = extra.seconds(best[0][1])
     both = [each for each in known if each.size in estimates]
     at = np.log([each.size for each in both] or [1])
     ratios = np.log([each.seconds / estimates[each.size] for each in both] or [1.0])

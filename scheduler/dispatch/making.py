@@ -23,7 +23,9 @@ from tilewright.scheduler.dispatch.profile import Profile, as_profile
 from tilewright.scheduler.dispatch.selecting import select
 from tilewright.scheduler.dispatch.serving import choices, extra_for, serving_seconds
 from tilewright.scheduler.dispatch.table import MOST_KERNELS, Row, Table, TableKernel
+from tilewright.scheduler.dispatch.timing import time_from_memory
 from tilewright.scheduler.opening import opened
+from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.settings import Default
 from tilewright.spaces.target import Target, as_target
@@ -87,7 +89,8 @@ def tuned_table(
     seconds: float | None = None,
     progress: bool = False,
 ) -> Table:
-    """As :func:`dispatch_table`, where the kernels that it selects are tuned first.
+    """As :func:`dispatch_table`, where the kernels that it selects are tuned first, and the best
+    of each size are timed in turns from memory.
 
     There are at most ``kernels + FURTHER`` searches, which share the ``seconds`` (by default
     ``SECONDS_EACH`` for each kernel). With ``progress`` their course is shown.
@@ -99,17 +102,23 @@ def tuned_table(
     left = request.kernels + FURTHER
     seconds = SECONDS_EACH * request.kernels if seconds is None else seconds
     each = positive("seconds", seconds) / left
+    timed: set[int] = set()
     with opened(database) as known:
-        while left > 0:
-            table = _made(request, known)
+        while True:
+            table = _made(request, known, of_records=not left)
             new = [kernel.size for kernel in table.kernels if kernel.schedule is None][:left]
             if not new:
-                return table
+                remaining = {kernel.size for kernel in table.kernels} - timed
+                if not remaining or not isinstance(request.target, CpuTarget):
+                    break
+                for size in sorted(remaining):
+                    time_from_memory(request.family.at(size), request.target, known)
+                timed |= remaining
+                continue
             suite = Suite("dispatch", tuple(Member(request.family.at(size)) for size in new))
             share = each * len(new)
             tune_suite(suite, request.target, known, seconds=share, progress=progress)
             left -= len(new)
-        table = _made(request, known, of_records=True)
     if all(kernel.schedule is None for kernel in table.kernels):
         raise InputError(f"no kernel was measured in {seconds:g} s; allowed: more seconds")
     return table
@@ -132,7 +141,7 @@ def _made(request: Request, database: Database | None, of_records: bool = False)
     about = (request.family, request.profile, request.target, database)
     known = known_kernels(*about)
     usual = () if of_records and known else usual_sizes(request.profile)
-    offered = with_estimates(request.family, request.target, known, usual)
+    offered = with_estimates(request.family, request.profile, request.target, known, usual)
     return selected(request, offered, known_torch(*about))
 
 
@@ -140,7 +149,7 @@ def selected(request: Request, offered: Sequence[TableKernel], torch: Torch) -> 
     """The table of the best of the offered kernels."""
     family, profile, last = request.family, request.profile, request.profile.last
     extra = extra_for(family, last, request.target)
-    seconds = {each.size: extra.seconds(each.seconds) for each in offered}
+    seconds = {each.size: each.seconds for each in offered}
     sizes = sorted(seconds)
     sets = [(size,) for size in sizes] + list(combinations(sizes, 2))
     serving = serving_seconds(sets, seconds, last, extra)

@@ -42,6 +42,8 @@ class Extra:
         return hypot(latency, self.shared)
 
 
+REACHED = 2 / 3
+"""Share of a core's bandwidth that kernels of few rows reach, in ``experiments/dispatch``."""
 MAIN_BANDWIDTH = 2e10
 """Bytes a second that one core reads from memory, where nobody measured it."""
 CPU_PIECE, CPU_COPY, CPU_BANDWIDTH = 3e-6, 10e-6, 5e9
@@ -56,7 +58,7 @@ def extra_for(family: Family, size: int, target: Target) -> Extra:
     if target.kind != "cpu":
         return Extra(GPU_PIECE, GPU_COPY, moved / size / GPU_BANDWIDTH)
     peaks = measured_peaks(target)
-    bandwidth = (peaks and peaks.main_bandwidth) or MAIN_BANDWIDTH
+    bandwidth = REACHED * ((peaks and peaks.main_bandwidth) or MAIN_BANDWIDTH)
     in_cache = flush_bytes(work) == 0  # where records are made
     shared = max(0, work.least_bytes - moved) / bandwidth if in_cache else 0.0
     return Extra(CPU_PIECE, CPU_COPY, moved / size / CPU_BANDWIDTH, shared)

