@@ -7,8 +7,8 @@ Algorithms for computing the sample variance, American Statistician 37, 1983):
 
     x - sum(x) / n = (x - p) - sum(x - p) / n        sum(x) = sum(x - p) + n p
 
-An element that is far from all others would take the digits of all differences: ``p`` is the median
-of the first, the middle and the last one.
+An element that is far from all others would take the digits of all differences: ``p`` is the first
+or the middle one, whichever is nearer to the last.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from tilewright.spaces.language.tree import (
     AxisValue,
     Binary,
     Call,
+    Comparison,
     Expression,
     Negation,
     Number,
     Read,
+    Select,
 )
 
 LARGEST = 1e30
@@ -92,10 +94,9 @@ class _Shift:
         """Write the term of a sum that is subtracted from all others."""
         last = self.count(stage) - 1
         first, middle, end = (self._at(stage, rank) for rank in (0, (last + 1) // 2, last))
-        lower, upper = Call("min", (first, middle)), Call("max", (first, middle))
-        median = Call("max", (lower, Call("min", (upper, end))))
-        limit = Number(LARGEST)
-        return Call("min", (Call("max", (median, Negation(limit))), limit))
+        one, other = (Call("abs", (Binary("-", term, end),)) for term in (first, middle))
+        found, limit = Select(Comparison("<", one, other), first, middle), Number(LARGEST)
+        return Call("min", (Call("max", (found, Negation(limit))), limit))
 
     def _at(self, stage: Stage, rank: int) -> Expression:
         """The term of a sum that has so many before it."""
