@@ -208,37 +208,33 @@ def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
 
 def _with_infinity(program: Program) -> set[str]:
     """Operands that may have NaN and infinities: not what is multiplied by an array that is read
-    across its borders, for kernels may leave out terms in which that is zero, or not. Nor factors
-    of sums that tables bound: kernels may multiply them by zero in a row that does not see them,
-    side by side with rows that do."""
+    across its borders, for kernels may leave out terms in which that is zero, or not."""
     found = {operand.name for operand in program.operands}
     for stage, names in _factors(program):
-        if any(condition.reads for condition in program.bounding(stage)):
-            found -= set(names)
         across = {read.name for read in stage.body.reads if read.outside is not None}
         if across:
             found -= set(names) - across
     return found
 
 
-def _is_weighed(program: Program, name: str) -> bool:
-    """Tell whether a sum multiplies an operand by what a stage computed. Kernels may correct such
-    sums by a weight of zero, and then leave out what is infinite in them."""
-    return any(
-        name in names and not program.operand.keys() >= set(names) for _, names in _factors(program)
-    )
+def _is_of_three(program: Program, name: str) -> bool:
+    """Tell whether a sum has an operand as one of three factors or more. The product of two of
+    these may be too large or too small for float32, whatever the third is; and kernels may
+    multiply the finished sum by what all terms have in common."""
+    every = ([each for each in names if each in program.operand] for _, names in _factors(program))
+    return any(name in given and len(given) > 2 for given in every)
 
 
 def _huge(program: Program, name: str) -> float:
     """How large an operand's values may be. Those of scores and moments are not huge, nor are
-    factors of three: the product of two of these may be too large for float32, whatever the third
-    is. Beside a stage the sum stays finite if weights are divided by their sum in the end.
+    factors of three. Beside a stage the sum stays finite if weights are divided by their sum in the
+    end.
     """
-    most = 0.0 if name in cancelling_operands(program) else HUGE
+    if name in cancelling_operands(program) or _is_of_three(program, name):
+        return 0.0
+    most = HUGE
     for stage, names in _factors(program):
         given = [each for each in names if each in program.operand]
-        if name in given and len(given) > 2:
-            return 0.0
         if name in given and len(given) < len(names):
             most = min(most, HUGE / prod(program.shape(stage.over)))
     return most
@@ -261,7 +257,7 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
     ]
     if huge:
         kinds.append(lambda rows, _: rows * min(huge, most / 4))
-    if special and has(element, inf) and not _is_weighed(program, name):
+    if special and has(element, inf) and not _is_of_three(program, name):
         kinds += [_set(inf), _set(-inf)]
     if any(name in names for _, names in _factors(program)):
         kinds.append(lambda rows, _: rows * 0)

@@ -175,6 +175,8 @@ def sum_of_products(
 ) -> np.ndarray:
     """Sums over the dimensions from ``kept`` on of products of arrays that broadcast."""
     extents = [axis.size for axis in grid.values()]
+    if not _sums_are_of_terms(factors, extents, kept):
+        return _sums_of_terms(factors, extents, kept)
     arguments: list[object] = []
     found = set()
     for factor in factors:
@@ -187,6 +189,30 @@ def sum_of_products(
     repeated = prod(extents[place] for place in range(kept, len(extents)) if place not in found)
     shape = [extents[place] if place in found else 1 for place in range(kept)]
     return np.broadcast_to((sums * repeated).reshape(shape), extents[:kept])
+
+
+def _sums_are_of_terms(factors: Sequence[np.ndarray], extents: Sequence[int], kept: int) -> bool:
+    """Tell whether sums are the same if some factors are added up before others multiply them:
+    those of infinite terms are not, for infinities of both signs are no number together."""
+    if all(np.isfinite(factor).all() for factor in factors):
+        return True
+    summed = extents[kept:]
+    return len(factors) == 2 and all(f.shape[-len(summed) :] == tuple(summed) for f in factors)
+
+
+def _sums_of_terms(factors: Sequence[np.ndarray], extents: Sequence[int], kept: int) -> np.ndarray:
+    """The same sums of terms that are multiplied first, of many in halves along a dimension."""
+    place = max(range(kept), key=lambda dimension: extents[dimension], default=0)
+    if kept and prod(extents) > CHUNK and extents[place] > 1:
+        wide = [f.reshape([1] * (len(extents) - f.ndim) + list(f.shape)) for f in factors]
+        halves = []
+        for own in np.array_split(np.arange(extents[place]), 2):
+            cut = [f if f.shape[place] == 1 else f.take(own, axis=place) for f in wide]
+            shape = [*extents[:place], len(own), *extents[place + 1 :]]
+            halves.append(_sums_of_terms(cut, shape, kept))
+        return np.concatenate(halves, axis=place)
+    terms = np.broadcast_to(reduce(np.multiply, factors), extents)
+    return terms.sum(axis=tuple(range(kept, len(extents))))
 
 
 def _reduced(reducer: Reducer, body: np.ndarray, mask: np.ndarray | None, kept: int) -> np.ndarray:

@@ -26,6 +26,7 @@ WORKLOADS = [
     '"n: int32[b](index < 71); where j < n[b]; y[b,e] = sum[j](softmax[j]('
     'sum[d](q[b,d] * k[b,j,d]) * 0.2) * v[b,j,e])" b=6 j=70 d=8 e=8',
     '"s[r] = max[c](z[r,c]); y[r] = sum[c](x[r,c] * s[r])" r=40 c=64',
+    '"y[i,j] = sum[k](a[i,k] * s[i] * b[k,j])" i=30 j=40 k=50',
     '"y[r] = sum[c](select(x[r,c] > 0.5, 1, x[r,c] * z[r,c]))" r=40 c=64',
     "max_pool2d n=2 c=8 h=10 w=10 r=3 stride=2 padding=1",
     "conv2d n=4 c=8 h=10 w=10 o=12 r=3 s=3 padding=1 layout=NHWC",
@@ -83,6 +84,16 @@ def test_zero_times_infinity_is_drawn():
         terms = left[:, :, None] * right[None]
     defined = ~np.isnan(left).any(axis=1)[:, None] & ~np.isnan(right).any(axis=0)
     assert (np.isnan(terms).any(axis=1) & defined).any()
+
+
+def test_what_rows_see_by_a_table_and_weigh_is_infinite_and_nan():
+    work = workload(
+        "o: int32[i](index < 3); g: int32[j](index < 3); where o[i] == g[j]; "
+        "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d])) * v[j,e])", i=20, j=40, d=8, e=16
+    )  # fmt: skip
+    drawn = [edge.inputs["v"] for edge in further_draws(one_draw(work, 0))]
+    for value in (np.isnan, np.isposinf, np.isneginf):
+        assert any(value(v).any() for v in drawn)
 
 
 def test_fast_kernels_are_judged_by_what_their_bounds_are_written_for():

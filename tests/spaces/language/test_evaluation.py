@@ -98,6 +98,22 @@ def test_nor_is_it_in_a_sum_of_products(body: str) -> None:
     np.testing.assert_allclose(found, np.array([np.zeros(4), *expected[1:]]), 1e-12)
 
 
+@pytest.mark.parametrize(
+    "body", ["x[i,k] * s[i]", "x[i,k] * s[i] * z[k,j]", "s[i] * x[i,k] * z[k,j] * z[k,j]"]
+)
+@pytest.mark.parametrize("rows", [3, 2000])
+def test_terms_are_multiplied_before_they_are_added(body: str, rows: int) -> None:
+    """So infinities of both signs give NaN, and the sum of what they are made of does not count."""
+    columns = {"j": 60} if "j" in body else {}
+    made = program(f"y[{','.join(['i', *columns])}] = sum[k]({body})", i=rows, k=40, **columns)
+    rng = np.random.default_rng(0)
+    inputs = {o.name: rng.standard_normal(o.shape) for o in made.operands}
+    inputs["s"][1] = np.inf
+    found = evaluation.evaluate(made, inputs)["y"]
+    assert np.isnan(found[1]).all()
+    assert np.isfinite(np.delete(found, 1, axis=0)).all()
+
+
 def test_the_lowest_of_equals_is_the_argument_and_among_what_holds() -> None:
     x = np.array([[3, 1, 3, 1], [0, 0, 0, 0], [7, -1, 7, 9]])
     assert result("y[i] = argmax[j](x[i, j])", {"x": x}, i=3, j=4).tolist() == [0, 0, 3]

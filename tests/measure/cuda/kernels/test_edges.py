@@ -64,6 +64,12 @@ def test_a_value_that_is_computed_twice_is_the_same_number(emulator, text):
     assert complaints(emulator, work, kernels(work, 6, 0, "rows"), [given]) == []
 
 
+def test_an_infinite_factor_multiplies_each_term(emulator):
+    work = workload("y[r] = sum[c](x[r,c] * s[r])", r=6, c=128)
+    given = normal(work, 1, s=np.array([1, INF, -INF, 0, np.nan, 2]))
+    assert complaints(emulator, work, kernels(work, 4, 0, "rows"), [given]) == []
+
+
 ATTENTION = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.25{}) * v[b,h,j,e])"
 MASKED = ATTENTION.format(" + m[i,j]")
 HEADS = {"b": 2, "h": 2, "i": 40, "j": 70, "d": 32, "e": 32}
