@@ -3,7 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test other slow check docs bench clean
+BASE ?= main
+
+.PHONY: demo test quick other slow check docs bench clean
 
 WORKLOAD := matmul m=512 n=512 k=512 epilogue="gelu(x + bias[n])"
 
@@ -13,6 +15,11 @@ demo: .venv/demo.stamp
 test: check
 	$(BIN)/python -m compileall -q spaces measure costmodel scheduler tests  # once, for all processes
 	$(BIN)/python -m pytest -n 2
+
+# The tests that a change since the branch left BASE touches, without emulator, clusters, command line.
+quick: .venv/dev.stamp
+	touched=$$($(BIN)/python -m tests.touched $(BASE)) || exit 1; \
+	test -z "$$touched" || $(BIN)/python -m pytest -n 2 $$touched
 
 # What depends on the instruction set, once more for the one that this machine has not, or not alone.
 OTHER = $(shell $(BIN)/python -m tests.foreign_isa)
