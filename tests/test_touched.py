@@ -8,7 +8,10 @@ import pytest
 
 from tests.touched import APART, MOST, ROOT, changed, imports, touched
 
-KNOWN = imports()
+
+@pytest.fixture(scope="module")
+def known():
+    return imports()
 
 
 @pytest.mark.parametrize(
@@ -20,8 +23,8 @@ KNOWN = imports()
         ("tests/test_touched.py", "tests/test_touched.py"),
     ],
 )
-def test_a_change_touches_what_mirrors_and_imports_it(path, expected):
-    assert expected in touched([path], KNOWN)
+def test_a_change_touches_what_mirrors_and_imports_it(path, expected, known):
+    assert expected in touched([path], known)
 
 
 def test_helpers_of_tests_hand_on_what_they_import():
@@ -40,9 +43,9 @@ def test_what_nearly_all_import_touches_its_own_folder_alone():
     assert touched(["spaces/a/x.py"], known) == ["tests/spaces/a/test_x.py"]
 
 
-def test_no_change_touches_tests_that_are_apart():
+def test_no_change_touches_tests_that_are_apart(known):
     product = [path.relative_to(ROOT).as_posix() for path in (ROOT / "measure").rglob("*.py")]
-    found = touched(product, KNOWN)
+    found = touched(product, known)
     assert found
     assert not [path for path in found if path.startswith(APART)]
 

@@ -10,7 +10,7 @@ from sqlalchemy import URL, Connection, Engine, func, inspect, select, text
 from tilewright.measure.tables.engine import engines, for_writing, name, url_of, usable
 from tilewright.measure.tables.file import EmptyDatabaseError, check_file
 from tilewright.measure.tables.retries import OutOfReachError, retried
-from tilewright.measure.tables.schema import HEAD, VERSION_TABLE, metadata
+from tilewright.measure.tables.schema import HEAD, VERSION_TABLE, make_tables, metadata
 from tilewright.spaces.errors import InputError, shown
 
 _LOCK = 0x74696C65  # any number, the same in every version: one process migrates at a time
@@ -105,8 +105,10 @@ def _prepare(engine: Engine, create: bool) -> None:
         if engine.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         version = _version(engine, connection, create)  # another process may have been faster
-        if version != HEAD:
-            _upgrade(engine, connection, version)
+        if version is None:
+            make_tables(connection)
+        elif version != HEAD:
+            upgrade(engine, connection, version)
 
 
 def _check_rights(engine: Engine, connection: Connection) -> None:
@@ -179,7 +181,8 @@ _POSTGRESQL_PROGRAMS = f"""
 """
 
 
-def _upgrade(engine: Engine, connection: Connection, version: str | None) -> None:
+def upgrade(engine: Engine, connection: Connection, version: str | None) -> None:
+    """Bring the tables of a ``version`` to this one; from None on, all revisions make them."""
     from alembic import command
     from alembic.config import Config
     from alembic.script import ScriptDirectory

@@ -14,6 +14,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Double,
     ForeignKey,
     Index,
@@ -236,13 +237,28 @@ measurements = Table(
         "best_known",
         *("pair_id", "doubted", "rank_score", "id"),
         sqlite_where=text("rank_score IS NOT NULL"),
+        postgresql_where=text("rank_score IS NOT NULL"),
     ),
     Index(
         "comparisons",
         *("pair_id", "id"),
         sqlite_where=text("round = 'final'"),
+        postgresql_where=text("round = 'final'"),
     ),
     Index("attempts_of_schedule", "pair_id", "schedule_digest", "round"),
     Index("measurements_of_run", "run"),
     info={MEANING: "Each attempt to build, check and time a schedule, failures included."},
 )
+
+_versions = Table(
+    VERSION_TABLE,
+    MetaData(),
+    Column("version_num", String(32), primary_key=True),
+)
+
+
+def make_tables(connection: Connection) -> None:
+    """Make all tables in an empty database, at :data:`HEAD`, as the revisions would."""
+    metadata.create_all(connection)
+    _versions.create(connection)
+    connection.execute(_versions.insert().values(version_num=HEAD))

@@ -121,11 +121,19 @@ def test_a_file_that_was_put_in_the_place_of_an_open_database_is_opened(path, tm
             assert database.trials(WORKLOAD, TARGET) == 0
 
 
-def test_migrations_make_the_tables_of_the_schema(path):
+def test_a_new_database_has_the_tables_that_migrations_make(path, tmp_path):
+    other = f"sqlite:///{tmp_path / 'migrated.db'}"
+    databases.migrated(other)
+    assert databases.tables(f"sqlite:///{path}") == databases.tables(other)
+
+
+def test_migrations_make_the_tables_of_the_schema(tmp_path):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    with create_engine(f"sqlite:///{path}").connect() as connection:
+    url = f"sqlite:///{tmp_path / 'migrated.db'}"
+    databases.migrated(url)
+    with create_engine(url).connect() as connection:
         options = {"version_table": "tilewright_schema"}
         context = MigrationContext.configure(connection, opts=options)
         assert context.get_current_revision() == HEAD
@@ -139,13 +147,15 @@ def test_the_schema_is_valid_for_postgresql():
             assert str(CreateIndex(index).compile(dialect=postgresql.dialect()))
 
 
-def test_migrations_are_loaded_only_when_needed(path):
+@pytest.mark.parametrize("name", ["tuning.db", "new.db"])
+def test_migrations_are_loaded_only_when_needed(path, name):
     program = (
         "import sys; from tilewright.measure.database import Database; "
         "Database(sys.argv[1]).close(); "
         "sys.exit(any(name.startswith('alembic') for name in sys.modules))"
     )
-    assert subprocess.run([sys.executable, "-c", program, str(path)], check=False).returncode == 0
+    command = [sys.executable, "-c", program, str(path.with_name(name))]
+    assert subprocess.run(command, check=False).returncode == 0
 
 
 # -- databases of earlier versions ---------------------------------------------------------

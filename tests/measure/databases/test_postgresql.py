@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
+from tests import databases
 from tests.measure.earlier import MALFORMED, VERSIONS, make_postgresql
 from tilewright.measure.database import Database
 from tilewright.measure.tables.best_known import ranking_queries
 from tilewright.measure.tables.engine import transaction
-from tilewright.measure.tables.schema import HEAD, VERSION_TABLE, metadata
 from tilewright.measure.testing.database import DatabaseContract
 from tilewright.measure.testing.made_up import (
     TARGET,
@@ -62,15 +62,11 @@ class TestPostgresql(DatabaseContract):
         return server.new_database()
 
 
-def test_migrations_make_the_tables_of_the_schema(location):
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    Database(location).close()
-    with create_engine(location).connect() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert context.get_current_revision() == HEAD
-        assert compare_metadata(context, metadata) == []
+def test_a_new_database_has_the_tables_that_migrations_make(server):
+    made, migrated = server.new_database(), server.new_database()
+    Database(made).close()
+    databases.migrated(migrated)
+    assert databases.tables(made) == databases.tables(migrated)
 
 
 def name_of(location: str) -> str:
