@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import platformdirs
@@ -13,11 +14,11 @@ from tilewright.spaces.target import detect_target
 KINDS = ("binaries", "peaks", "emulator")
 
 
-def warm_cache(folder: Path) -> Path:
+def warm_cache(folder: Path, kinds: Sequence[str] = KINDS) -> Path:
     """``folder``, which may be a cache now. What is in it is checked by its digests; no run's own
     files are, and nothing that was tuned."""
     measure_peaks(detect_target("cpu"))
-    for kind in KINDS:
+    for kind in kinds:
         made = platformdirs.user_cache_path("tilewright") / kind
         if made.exists():
             shutil.copytree(made, folder / "tilewright" / kind)

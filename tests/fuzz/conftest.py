@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.caches import warm_cache
 from tests.fuzz.children import LIMIT, harms
 from tests.fuzz.commands import PROGRAM, SEGMENTS, WORDS, command
 
@@ -31,7 +32,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def ground(tmp_path_factory) -> Ground:
     folder = tmp_path_factory.mktemp("ground")
-    made = Ground(folder / "t.db", folder / "t.jsonl", folder / "t.json", folder / "cache")
+    cache = warm_cache(folder / "cache")
+    made = Ground(folder / "t.db", folder / "t.jsonl", folder / "t.json", cache)
 
     def make() -> None:
         database = ("--db", str(made.database))

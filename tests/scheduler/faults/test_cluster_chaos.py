@@ -99,7 +99,7 @@ def scores(database, size=512) -> dict:
     return {m.schedule: m.score for m in records}
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=SLOW) for n in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=SLOW) for n in (1, 2, 3))])
 def test_kills_change_nothing_of_what_is_found(nodes, seed, tmp_path):
     """A run that is left in peace, and one under :class:`Chaos`."""
     undisturbed, disturbed = Database(tmp_path / "one.db"), Database(tmp_path / "two.db")
