@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.spaces.long_sums import FLOOR, REDUCTIONS, TIMES, ULP, Baseline, drawn, terms_last
+from tests.spaces.long_sums import FLOOR, REDUCTIONS, TIMES, ULP, ErrorBound, drawn, terms_last
 from tilewright.measure.cuda.emulator import Emulator, Interleaving
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
@@ -41,12 +41,10 @@ def judged(target: str, item: Item) -> dict[str, Any]:
     assert isinstance(work, Computation)
     (own,) = (d for d in reduction.draws if d.__name__ == draw)
     inputs = drawn(work.program, own)
-    baseline = Baseline.of(reduction, work.program, inputs)
-    plain = {"numpy": baseline.error / TIMES} | _torch(
-        name, terms_last(work.program, inputs), baseline
-    )
+    bound = ErrorBound.of(reduction, work.program, inputs)
+    plain = {"numpy": bound.error / TIMES} | _torch(name, terms_last(work.program, inputs), bound)
     found = (_on_cpu if target == "cpu" else _emulated)(work, inputs)
-    off = {schedule: baseline.off(y) for schedule, y in found.items()}
+    off = {schedule: bound.off(y) for schedule, y in found.items()}
     allowed = TIMES * max(FLOOR, plain.get("torch", plain["numpy"]))
     wrong = [
         f"{schedule}: off by {error / ULP:.3g} units of {allowed / ULP:.3g} allowed"
@@ -57,14 +55,14 @@ def judged(target: str, item: Item) -> dict[str, Any]:
     return {"kernels": len(found), "wrong": wrong, "units": max(off.values()) / ULP} | units
 
 
-def _torch(reduction: str, terms: Sequence[np.ndarray], baseline: Baseline) -> dict[str, float]:
+def _torch(reduction: str, terms: Sequence[np.ndarray], bound: ErrorBound) -> dict[str, float]:
     """Return torch's error, where torch is."""
     try:
         import torch
     except ImportError:
         return {}
     (plain,) = (plain for start, plain in _plain(torch).items() if reduction.startswith(start))
-    return {"torch": baseline.off(plain(*map(torch.from_numpy, terms)).numpy())}
+    return {"torch": bound.off(plain(*map(torch.from_numpy, terms)).numpy())}
 
 
 def _plain(torch: Any) -> dict[str, Callable[..., Any]]:
