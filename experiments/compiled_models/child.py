@@ -13,23 +13,27 @@ from typing import Any
 WAYS: dict[str, dict[str, Any]] = {
     "eager": {},
     "inductor": {"backend": "inductor"},
-    "freezing": {"backend": "inductor", "options": {"freezing": True}},
+    "freezing": {"backend": "inductor"},
     "max-autotune": {
         "backend": "inductor",
         "options": {
-            "freezing": True,
             "max_autotune": True,
             "max_autotune_gemm_backends": "CPP,ATEN",
         },
     },
     "tilewright": {"backend": "tilewright", "options": {}},
+    "packed": {"backend": "tilewright", "options": {}},
     "always": {"backend": "tilewright", "options": {"judge": "always"}},
 }
-"""The arguments of torch.compile by name; ``always`` replaces each region that has a kernel."""
+"""The arguments of torch.compile by name; ``packed`` has weights that stay, and ``always`` replaces
+each region that has a kernel."""
+FROZEN = ("freezing", "max-autotune", "packed")
+"""The ways in which weights are constants. An option says so too late: Dynamo asks the global."""
 
 
 def main(name: str, way: str, threads: int, database: str, seconds: float) -> None:
     import torch
+    from torch._inductor import config as inductor_config
 
     from experiments.compiled_models.blocks import make
 
@@ -37,6 +41,7 @@ def main(name: str, way: str, threads: int, database: str, seconds: float) -> No
     torch.set_num_threads(threads)
     module, inputs = make(name)
     arguments = dict(WAYS[way])
+    inductor_config.freezing = way in FROZEN
     if arguments.get("backend") == "tilewright":
         from tilewright.scheduler.torch.backend import tilewright
 
@@ -67,7 +72,7 @@ def main(name: str, way: str, threads: int, database: str, seconds: float) -> No
 
 def _explained(run: Any, way: str) -> list[dict[str, Any]]:
     """Return the reports on the graph and on each region, as JSON values."""
-    if way not in ("tilewright", "always"):
+    if way not in ("tilewright", "packed", "always"):
         return []
     from tilewright import explain
 

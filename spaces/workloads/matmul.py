@@ -32,6 +32,9 @@ def matmul(
     batch: int = 1,
     heads: int = 1,
     outer: int = 1,
+    lda: int = 0,
+    ldb: int = 0,
+    ldc: int = 0,
 ) -> Contraction:
     """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``, once or for each of a batch of matrices.
 
@@ -50,6 +53,8 @@ def matmul(
     ``a``, ``b`` and ``c`` are then the orders of matrices that lie one after the other, or list all
     axes from the slowest in memory, such as ``m-batch-heads-k``. ``b=packed`` is one matrix in the
     order of :func:`~spaces.workloads.packing.pack`, which C in rows goes with.
+    ``lda``, ``ldb`` and ``ldc`` are the leading dimensions of matrices that are slices of larger
+    ones: elements from a row to the next, or from a column to the next in column order.
     """
     sums, output = _accumulator(element_type(dtype), accumulator), _output(dtype, out)
     counts = {"outer": outer, "batch": batch, "heads": heads}
@@ -66,14 +71,19 @@ def matmul(
     parameters["epilogue"] = str(fused or "")
     if sums != element_type(dtype).accumulator:
         parameters["accumulator"] = sums
+    leading = _leading(matrices, orders, {"lda": lda, "ldb": ldb, "ldc": ldc})
+    parameters |= leading
     made = Contraction(
         operator="matmul",
         parameters=tuple(parameters.items()),
         axes=matrices.loops,
-        factors=(matrices.array("A", dtype, orders["a"]), matrices.array("B", dtype, orders["b"])),
+        factors=tuple(
+            matrices.array(name.upper(), dtype, orders[name], leading.get(f"ld{name}"))
+            for name in ("a", "b")
+        ),
         epilogue=fused,
         epilogue_inputs=matrices.beside(fused, output),
-        output=matrices.array("C", output, orders["c"]),
+        output=matrices.array("C", output, orders["c"], leading.get("ldc")),
         accumulator=sums,
     )
     if redundant := _redundant(made):
@@ -123,10 +133,12 @@ class _Matrices:
             "c": (*self.several, "m", "n"),
         }
 
-    def array(self, name: str, dtype: str, order: tuple[str, ...]) -> Operand:
+    def array(
+        self, name: str, dtype: str, order: tuple[str, ...], leading: int | None = None
+    ) -> Operand:
         """A matrix, or a batch of them, with its axes from the slowest in memory to the fastest."""
         made = self._operand(name, dtype, self.axes[name.lower()], order)
-        return replace(made, packed=self.packed and name == "B")
+        return replace(made, packed=self.packed and name == "B", leading=leading)
 
     def beside(self, epilogue: Epilogue | None, dtype: str) -> tuple[Operand, ...]:
         """List the operands that an epilogue reads, each with axes in the order in which it is
@@ -140,6 +152,22 @@ class _Matrices:
     ) -> Operand:
         shape = tuple(self.extents[axis] for axis in axes)
         return Operand(name, dtype, shape, tuple(map(axes.index, order)), axes=axes)
+
+
+def _leading(
+    matrices: _Matrices, orders: Mapping[str, tuple[str, ...]], asked: Mapping[str, int]
+) -> dict[str, int]:
+    """The leading dimensions of slices; that of a dense matrix says nothing."""
+    found = {}
+    for name, value in asked.items():
+        least = matrices.extents[orders[name[-1]][-1]]
+        if value and not least <= value <= MAX_EXTENT:
+            raise InputError(f"{name}={shown(value)}; allowed: {least} to {MAX_EXTENT}")
+        if value and name == "ldb" and matrices.packed:
+            raise InputError(f"ldb={value} with b='packed', which is dense; allowed: no ldb")
+        if value > least:
+            found[name] = value
+    return found
 
 
 def _redundant(made: Contraction) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import gcd, prod
 from typing import ClassVar, TypeVar
 
 from tilewright.spaces.algebra.index import Index
@@ -114,11 +114,22 @@ class Product:
     def run(self, operand: Array) -> int:
         """Elements that lie side by side along the axis of stride 1, from any multiple of a power
         of two that divides this on."""
+        run = self._run(operand)
+        return run if operand.leading is None else gcd(run, operand.leading)
+
+    def _run(self, operand: Array) -> int:
         if operand is self.left:
             return self.terms if self.left_runs_deep else self.rows
         if operand is self.right:
             return self.terms if self.right_runs_deep else self.columns
         return self.columns
+
+    def has_pairs(self, operand: Operand) -> bool:
+        """Tell whether pairs of terms of an operand are words of memory, each row of them."""
+        runs_deep, row = self.left_runs_deep, self.row
+        if operand is self.right:
+            runs_deep, row = self.right_runs_deep, self.column
+        return runs_deep and self.terms % 2 == 0 and operand.stride(row) % 2 == 0
 
     def reuse(self, operand: Array) -> float:
         """Count the occurrences of each element of an array in its matrix: one."""
@@ -218,13 +229,16 @@ def why_no_product(workload: Contraction) -> str | None:
     return None
 
 
-def product_of(workload: Workload, packed: bool = False) -> Product | str:
-    """The oriented product that ``workload`` is, or why it is none, in words; ``packed`` ones are
-    asked for by those that read them."""
+def product_of(workload: Workload, packed: bool = False, sliced: bool = False) -> Product | str:
+    """The oriented product that ``workload`` is, or why it is none, in words; with ``packed``
+    weights, and matrices that are ``sliced`` from larger ones, for those that read such."""
     if not isinstance(workload, Contraction):
         return workload.obstacle if isinstance(workload, Computation) else "needs a product"
     if not packed and any(operand.packed for operand in workload.factors):
         return "reads no packed weights; needs matrices in rows or columns"
+    arrays = (*workload.factors, workload.output)
+    if not sliced and (slices := [array.name for array in arrays if array.leading is not None]):
+        return f"{slices[0]} is a slice of a larger matrix; needs dense ones"
     return why_no_product(workload) or orient(workload)
 
 
@@ -252,7 +266,8 @@ def _column(workload: Contraction) -> str:
     before = output.axes[output.order[-2]]
     own = [_alone(workload, operand) for operand in workload.factors]
     alone = workload.extents[fastest] == 1 < workload.extents[before]
-    turns = alone and not any(operand.packed for operand in workload.factors)
+    runs = output.stride(before) == 1
+    turns = alone and runs and not any(operand.packed for operand in workload.factors)
     return before if turns and any(axes[-1:] == (before,) for axes in own) else fastest
 
 

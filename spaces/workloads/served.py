@@ -149,7 +149,15 @@ class _Matmul:
             b=self._order_of_right(),
             c=self._order(self.written, NUMBERS, ("m", "n")),
             epilogue=self._epilogue(),
+            lda=self._leading(self.left),
+            ldb=self._leading(self.right),
+            ldc=self._leading(self.written),
         )
+
+    def _leading(self, read: Read) -> int:
+        """The distance between the rows of a slice; 0 of a dense matrix."""
+        array = self.output if read is self.written else self.program.operand[read.name]
+        return array.leading or 0
 
     def _matrix(self, factor: Expression) -> Read:
         if isinstance(factor, Read) and factor.name in self.program.operand:
@@ -176,7 +184,8 @@ class _Matmul:
         terms = dict(found.offset.terms)
         whole = set(terms) <= set(parts) and not found.offset.constant and not found.bounds
         size = prod(part.extent for name, part in parts.items() if name in terms)
-        if not whole or size != operand.size or operand.leading is not None:
+        sliced = operand.leading is not None and read not in (self.left, self.right)
+        if not whole or size != operand.size or sliced:
             raise InputError(f"reads {read}; needs a whole dense array, an axis for each dimension")
         return found.offset
 
@@ -230,11 +239,14 @@ class _Matmul:
         """Tell whether an array has ``axes`` in this order and no others; axes with extents below
         ``least`` are ignored.
         """
-        step = 1
+        step, runs, leading = 1, False, self._leading(read)
         for loop in (self.axes[name] for name in reversed(axes) if name in self.axes):
+            if runs and leading:
+                step, leading = leading, 0
             if loop.strides and loop.extent >= least and loop.strides[read] != step:
                 return False
             step *= loop.extent
+            runs = runs or loop.extent > 1
         others = (loop for name, loop in self.axes.items() if name not in axes)
         return not any(loop.strides.get(read) and loop.extent > 1 for loop in others)
 

@@ -182,7 +182,7 @@ class ContractionCode:
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
             f"const long depth = tw_least({memory.steps} - k, {memory.block_steps});",
         ]
-        if memory.left.odd:
+        if memory.left.odd or memory.right.odd:
             lines.append(f"const long terms = tw_least({self.product.terms} - k * 2, depth * 2);")
         if memory.right_block:
             place = memory.right.layout.emit(DEPTH, COLUMN)

@@ -26,7 +26,7 @@ COLUMNS_PER_PACKED = 512
 def layout_rules(context: Context) -> list[Rule]:
     """What must be packed because registers cannot be filled from it as it lies."""
     product, has_dot = context.product, "dot" in context.values["multiply"]
-    has_pairs = product.left_runs_deep and product.terms % 2 == 0
+    has_pairs = product.has_pairs(product.left)
     return [
         Rule(
             "dot",

@@ -57,7 +57,7 @@ class BlockedTemplate(Template):
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
-        product = product_of(workload, packed=True)
+        product = product_of(workload, packed=True, sliced=True)
         if isinstance(product, str):
             return product
         if reason := why_not_packed(product, target):

@@ -75,7 +75,7 @@ class Thin(Template):
         for operand in workload.operands:
             if operand.dtype not in FLOATS:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(FLOATS)}"
-        product = product_of(workload, packed=True)
+        product = product_of(workload, packed=True, sliced=True)
         if isinstance(product, str):
             return product
         if product.rows > THIN_ROWS:
@@ -119,8 +119,10 @@ class Thin(Template):
     def _has_pairs(self) -> bool:
         """Whether the dot instruction applies: twice the work of an FMA, so it always pays."""
         dtypes = {operand.dtype for operand in self.product.workload.factors}
-        pairs = dtypes == {"bfloat16"} and self.product.terms % 2 == 0
-        return self.cpu.bf16_dot and pairs and self.product.left_runs_deep
+        product = self.product
+        pairs = dtypes == {"bfloat16"} and product.has_pairs(product.left)
+        right = not product.right_runs_deep or product.has_pairs(product.right)
+        return self.cpu.bf16_dot and pairs and right
 
     @abstractmethod
     def tile_columns(self, values: Mapping[str, Any]) -> Any:

@@ -19,6 +19,6 @@ def why_not_packed(product: Product, target: CpuTarget) -> str | None:
 def why_not_thin(product: Product) -> str | None:
     """Say why packed weights need the left operand packed in pairs, too; None if they do not."""
     terms = TERMS[product.right.dtype]
-    if terms == 1 or (product.left_runs_deep and product.terms % terms == 0):
+    if terms == 1 or product.has_pairs(product.left):
         return None
     return f"{product.left.name} has no whole pairs along {product.depth} in memory"

@@ -21,8 +21,8 @@ from tilewright.spaces.workloads.product import Product
 
 PAIR = "bfloat16x2"
 ODD = "bfloat16_terms"
-"""Pairs where the number of terms is odd: rows are not aligned to 32 bits, so pointers count
-bfloat16 elements, and remainders count terms."""
+"""Pairs where the number of terms, or the distance between rows, is odd: rows are not aligned to 32
+bits, so pointers count bfloat16 elements, and remainders count terms."""
 
 
 def element_bytes(name: str) -> int:
@@ -96,7 +96,7 @@ def stream(product: Product, operand: Operand, terms: int) -> Stream:
     shape, strides = list(plain.shape), list(plain.strides)
     odd = shape[rank] % terms > 0
     shape[rank] = ceil_div(shape[rank], terms)
-    if deep and odd:
+    if deep and (odd or strides[1 - rank] % terms):
         strides[rank] *= terms
         return Stream(strided(shape, strides), ODD, deep, apart=0, odd=True)
     if deep:

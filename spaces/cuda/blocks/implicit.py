@@ -205,7 +205,7 @@ def tiled_product_of(workload: Workload) -> Tiled | str:
     """The product of matrices that ``workload`` is, made of its places if need be, or why it is
     none, in words."""
     if not isinstance(workload, Computation):
-        return product_of(workload)
+        return product_of(workload, sliced=True)
     view = placed_product_of(workload)
     if isinstance(view, str):
         return view

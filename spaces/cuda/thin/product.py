@@ -98,15 +98,14 @@ class ThinProduct:
     def large_vector(self) -> int:
         """Elements of the large operand's widest accesses: up to 16 bytes, in whole and aligned
         wherever its rows start."""
-        extent = self.terms if self.large_runs_deep else self.many
-        return gcd(16 // self.large.element.bytes, extent)
+        return gcd(16 // self.large.element.bytes, self.product.run(self.large))
 
     @cached_property
     def small_vector(self) -> int:
         """The same of the small operand along the depth; 1 where it runs along its rows."""
         if self.small_depth_stride != 1:
             return 1
-        return gcd(16 // self.small.element.bytes, self.terms)
+        return gcd(16 // self.small.element.bytes, self.product.run(self.small))
 
     @cached_property
     def written_stride(self) -> int:

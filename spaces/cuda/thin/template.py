@@ -59,7 +59,7 @@ class CudaThin(Template):
         for operand in workload.operands:
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
-        product = product_of(workload)
+        product = product_of(workload, sliced=True)
         if isinstance(product, str):
             return product
         if reason := why_no_finish(product.workload) or why_no_sum(product):

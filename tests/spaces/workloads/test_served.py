@@ -12,6 +12,7 @@ from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.named import operator
 from tilewright.spaces.operators import as_workload, parameters_of, workload
 from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.contraction import Contraction
 from tilewright.spaces.workloads.product import product_of
 from tilewright.spaces.workloads.served import matmul_workload, served, workload_of
 
@@ -216,3 +217,40 @@ def test_products_that_programs_spell_are_workloads_by_their_text() -> None:
 def test_what_is_no_operator_is_refused(text: str, reason: str) -> None:
     with pytest.raises(InputError, match=re.escape(reason)):
         workload(text)
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ("x: float32[i, k](leading=9)", "lda=9"),
+        ("x: float32[i, k](order=(1, 0), leading=9)", "a=col lda=9"),
+        ("w: float32[k, j](leading=40)", "ldb=40"),
+        ("y: float32[i, j](leading=64)", "ldc=64"),
+        ("x: float32[i, k](leading=4)", "a=row b=row"),
+    ],
+)
+def test_slices_have_leading_dimensions(declared, words):
+    text = f"axes i=6, j=5, k=4\n{declared}\ny[i, j] = sum[k](x[i, k] * w[k, j])"
+    made = as_workload(program(text))
+    assert isinstance(made, Contraction)
+    assert made == workload(f"matmul m=6 n=5 k=4 {words}")
+    assert all(word in made.key for word in words.split())
+
+
+def test_rows_of_a_slice_that_lie_evenly_are_one_axis():
+    text = "axes b=3, i=6, j=5, k=4\nx: float32[b, i, k](leading=12)\n"
+    made = as_workload(program(text + "y[b, i, j] = sum[k](x[b, i, k] * w[k, j])"))
+    assert made == workload("matmul m=18 n=5 k=4 lda=12")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("lda=3", "lda=3; allowed: 4 to 16777216"),
+        ("ldc=4", "ldc=4; allowed: 5 to"),
+        ("b=packed ldb=64", "ldb=64 with b='packed'"),
+    ],
+)
+def test_leading_dimensions_that_cannot_be(words, complaint):
+    with pytest.raises(InputError, match=complaint):
+        workload(f"matmul m=6 n=5 k=4 {words}")

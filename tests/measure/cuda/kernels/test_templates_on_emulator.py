@@ -125,3 +125,16 @@ def test_random_schedules_agree_with_the_reference(group):
 def test_many_more_schedules_agree_with_the_reference(seed):
     found = failures(samples(MANY, 3, seed), seed)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        ("m=130 n=72 k=64 dtype=float16 lda=80 ldb=96 ldc=88", "cuda:sm_90a"),
+        ("m=3 n=70 k=96 dtype=float16 lda=98 ldb=99 b=col ldc=76", "cuda:sm_80"),
+        ("m=40 n=33 k=64 c=col lda=67 ldb=40 ldc=41 epilogue=relu(x)", "cuda:sm_80"),
+    ],
+)
+def test_matrices_may_be_slices_of_larger_ones(words, target):
+    space = space_for(workload(f"matmul {words}"), detect_target(target))
+    assert not failures([(space, draw(space, 2 * len(space.templates)))], 0)

@@ -1,0 +1,43 @@
+"""Products of matrices that are slices of larger ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+
+from tests.spaces.cpu.native import check_sampled
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+
+EPILOGUES = ("", "relu(x + bias[n])", "gelu(x + bias[m]) + residual[m,n]")
+ORDERS = ("row", "col")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("seed", range(12))
+def test_kernels_read_and_write_slices(seed, dtype, tmp_path):
+    choose = random.Random(seed)
+    threads = choose.choice((1, 2, 4))
+    target = dataclasses.replace(detect_cpu(), threads=threads, cores=threads)
+    sizes = {"m": choose.choice((1, 5, 16, 40)), "n": choose.choice((1, 33, 70)), "k": 64 + seed}
+    a, b, c = (choose.choice(ORDERS) for _ in range(3))
+    least = {
+        "lda": sizes["k" if a == "row" else "m"],
+        "ldb": sizes["n" if b == "row" else "k"],
+        "ldc": sizes["n" if c == "row" else "m"],
+    }
+    leading = {name: n + choose.choice((0, 1, 16, 50)) for name, n in least.items()}
+    w = workload(
+        "matmul", **sizes, a=a, b=b, c=c, dtype=dtype, epilogue=EPILOGUES[seed % 3], **leading
+    )
+    space = space_for(w, target)
+    assert set(space.templates) <= {"contraction", "thin_dots", "thin_stream"}
+    check_sampled(space, 3, seed, tmp_path)
+
+
+def test_products_of_a_batch_may_lie_in_a_larger_array(tmp_path):
+    w = workload("matmul batch=3 m=20 n=17 k=30 lda=96 ldc=64 epilogue=relu(x)")
+    check_sampled(space_for(w, detect_cpu()), 4, 0, tmp_path)
