@@ -53,8 +53,19 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
-        """Tell whether values are integers, so that results are compared exactly."""
+        """Tell whether values are integers, so that results are compared exactly. Those of bool are
+        0 and 1."""
         return self.epsilon == 0.0
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest value of a type of integers."""
+        bits = 8 * self.bytes
+        if self.name == "bool":
+            return 0, 1
+        return (
+            (0, 2**bits - 1) if self.name == "uint8" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        )
 
 
 DTYPES = {
@@ -69,6 +80,9 @@ DTYPES = {
         DType("float8_e5m2", 1, "float32", 2.0**-2),
         DType("int8", 1, "int32", 0.0),
         DType("int32", 4, "int32", 0.0),
+        DType("int64", 8, "int64", 0.0),
+        DType("uint8", 1, "int32", 0.0),
+        DType("bool", 1, "int32", 0.0),
     )
 }
 
@@ -81,8 +95,11 @@ ALSO_CALLED = {
     **dict.fromkeys(("bf16", "bfloat"), "bfloat16"),
     **dict.fromkeys(("fp8", "float8", "e4m3", "e4m3fn", "float8_e4m3"), "float8_e4m3fn"),
     **dict.fromkeys(("e5m2",), "float8_e5m2"),
-    **dict.fromkeys(("int", "i32", "int64", "long"), "int32"),
-    **dict.fromkeys(("i8", "uint8", "bool"), "int8"),
+    **dict.fromkeys(("int", "i32"), "int32"),
+    **dict.fromkeys(("long", "i64"), "int64"),
+    **dict.fromkeys(("i8", "char"), "int8"),
+    **dict.fromkeys(("u8", "byte"), "uint8"),
+    **dict.fromkeys(("boolean", "mask"), "bool"),
 }
 """Names that dtypes have elsewhere, with our names or the nearest ones."""
 EXACT = 2**24

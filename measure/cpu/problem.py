@@ -16,7 +16,7 @@ from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.workload import Workload
 
 # As compare.h numbers them; other types of 1 and 2 bytes are read through a table of their values.
-KINDS = {"float64": 0, "float32": 1, "int32": 2, "bfloat16": 5}
+KINDS = {"float64": 0, "float32": 1, "int32": 2, "bfloat16": 5, "int64": 6}
 TABLE_KINDS = {2: 3, 1: 4}
 ALIGNMENT = 4096
 # These 16 bits, repeated, are not a number in every floating-point type of 2 bytes and more.
@@ -121,5 +121,7 @@ def _values_of_bit_patterns(output: Array) -> np.ndarray:
         return np.zeros(0)
     bits = np.uint8 if output.element.bytes == 1 else np.uint16
     patterns = np.arange(np.iinfo(bits).max + 1, dtype=bits)
+    if output.dtype == "bool":
+        return np.array([0.0, 1.0, *[np.nan] * 254])
     with np.errstate(invalid="ignore"):
         return patterns.view(output.element.numpy).astype(np.float64)

@@ -29,6 +29,9 @@ _MAP_TYPES = {
     "float8_e5m2": "UINT8",
     "int8": "UINT8",
     "int32": "INT32",
+    "int64": "INT64",
+    "uint8": "UINT8",
+    "bool": "UINT8",
 }
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int
 _PARAMETERS: dict[str, list[Any]] = {

@@ -46,6 +46,8 @@ Change = Callable[[ProgramDraw, np.random.Generator], Inputs]
 POINTS = 1 << 16
 """Points of the largest stage at which an edge is judged."""
 EQUAL, HUGE = 0.1, 1e38
+WIDEST = 2**31
+"""The largest whole number: products of two of these stay within 64 bits."""
 FINITE = 3
 """Elements of a row that a mask leaves."""
 
@@ -286,12 +288,12 @@ def _tiny(element: DType, tiny: float) -> Kind:
 
 def _whole_values(element: DType) -> list[Kind]:
     """Rows of the least and the greatest whole numbers of a type, one among others, and zeros."""
-    limits = np.iinfo(element.numpy)
+    least, most = (max(-WIDEST, min(limit, WIDEST)) for limit in element.limits)
     return [
         _as_ever,
-        lambda rows, _: np.full_like(rows, limits.min),
-        lambda rows, _: np.full_like(rows, limits.max),
-        lambda rows, generator: _one(rows, np.full_like(rows, limits.min), generator),
+        lambda rows, _: np.full_like(rows, least),
+        lambda rows, _: np.full_like(rows, most),
+        lambda rows, generator: _one(rows, np.full_like(rows, least), generator),
         lambda rows, _: rows * 0,
     ]
 

@@ -32,10 +32,18 @@ static int lies(const demand *d, const int64_t *shape, const int64_t *steps, int
   }
 ARE_INDICES(int8_t, uint8_t)
 ARE_INDICES(int32_t, uint32_t)
+ARE_INDICES(int64_t, uint64_t)
+ARE_INDICES(uint8_t, uint8_t)
+
+/* Whether elements have no sign: DLPack's codes of unsigned numbers and of truth values. */
+static int is_unsigned(const demand *d) { return d->code == 1 || d->code == 6; }
 
 /* Whether the elements of an array are indices, if they are to be. */
 static int holds(const demand *d, const void *address) {
   if (d->most < 0) return 1;
+  if (is_unsigned(d)) return are_uint8_t((const uint8_t *)address, d->span, d->most, d->rises);
+  if (d->size == sizeof(int64_t))
+    return are_int64_t((const int64_t *)address, d->span / d->size, d->most, d->rises);
   if (d->size == sizeof(int8_t)) return are_int8_t((const int8_t *)address, d->span, d->most, d->rises);
   return are_int32_t((const int32_t *)address, d->span / d->size, d->most, d->rises);
 }
@@ -43,8 +51,9 @@ static int holds(const demand *d, const void *address) {
 /* Whether elements of the size may be as large as the largest index. */
 static int has_room(const demand *d) {
   if (d->most < 0) return 1;
-  if (d->size != sizeof(int8_t) && d->size != sizeof(int32_t)) return 0;
-  return d->most >> (8 * d->size - 1) == 0;
+  if (d->size != sizeof(int8_t) && d->size != sizeof(int32_t) && d->size != sizeof(int64_t))
+    return 0;
+  return d->most >> (8 * d->size - !is_unsigned(d)) == 0;
 }
 
 /* Whether the demands are of as many arrays, and end where their bytes do. */

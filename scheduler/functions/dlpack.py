@@ -7,6 +7,9 @@ import ctypes
 KINDS = {
     (0, 8): "int8",
     (0, 32): "int32",
+    (0, 64): "int64",
+    (1, 8): "uint8",
+    (6, 8): "bool",
     (2, 16): "float16",
     (2, 32): "float32",
     (2, 64): "float64",

@@ -32,6 +32,9 @@ C_TYPES = {
     "float8_e5m2": "e5m2",
     "int8": "i8",
     "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "bool": "u8",
 }
 """Spelling in generated kernels of each dtype; ``spaces/cuda/intrinsics`` defines the types."""
 

@@ -58,7 +58,7 @@ def widened(program: Program) -> tuple[Program, list[str], list[str]]:
 
 
 def _is_narrow(kind: str) -> bool:
-    return kind == "int8" or kind.startswith("float8") or kind == "float16"
+    return kind in ("int8", "uint8", "bool") or kind.startswith("float8") or kind == "float16"
 
 
 def _axes(shape: tuple[int, ...], name: str) -> tuple[str, ...]:

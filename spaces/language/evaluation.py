@@ -68,8 +68,7 @@ def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
     for output in program.outputs:
         value = values[output.name]
         if output.element.is_integer:
-            limits = np.iinfo(output.element.numpy)
-            value = np.clip(value, limits.min, limits.max)
+            value = np.clip(value, *output.element.limits)
         results[output.name] = value
     return results
 
@@ -84,7 +83,7 @@ def evaluate_stages(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+    return array.astype(np.int64 if array.dtype.kind in "iub" else np.float64)
 
 
 def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:

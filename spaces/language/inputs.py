@@ -120,11 +120,10 @@ def _drawn(
             entries[[first, (first + step) % operand.size]] = 0, operand.drawn.below - 1
         return entries.reshape(operand.shape)
     if operand.element.is_integer:
-        limits = np.iinfo(operand.element.numpy)
         whole = generator.integers(-8, 8, operand.shape)
         if normal:
             whole = np.rint(generator.normal(0, 20, operand.shape)).astype(np.int64)
-        return np.clip(whole * max(int(scale), 1), limits.min, limits.max)
+        return np.clip(whole * max(int(scale), 1), *operand.element.limits)
     if normal:
         return generator.standard_normal(operand.shape) * scale
     return (generator.random(operand.shape) * 2 - 1) * scale

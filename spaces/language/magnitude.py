@@ -120,7 +120,7 @@ class Magnitudes:
             return max(map(abs, self._entries[name]))
         if name in self.program.operand:
             element = self.program.operand[name].element
-            return 1 << (8 * element.bytes - 1) if element.is_integer else 0
+            return max(map(abs, element.limits)) if element.is_integer else 0
         return self._stage(self.program.stage[name])
 
     def _stage(self, stage: Stage) -> int:

@@ -49,8 +49,11 @@ def written(number: str, whole: bool, name: str) -> str:
         return FORMATS[name].encoded(f"(double)({number})" if whole else number)
     if not dtype(name).is_integer:
         return f"({'double' if name == 'float64' else 'float'})({number})"
-    most = (1 << 8 * dtype(name).bytes - 1) - 1
-    return f"tw_{'whole' if whole else 'real'}_clipped({number}, {-most - 1}, {most})"
+    if whole and name == "int64":
+        return number
+    least, most = dtype(name).limits
+    lowest = f"{least + 1} - 1" if name == "int64" else str(least)  # C has no literal for it
+    return f"tw_{'whole' if whole else 'real'}_clipped({number}, {lowest}, {most})"
 
 
 def definitions(function: str, library: str, infinity: str) -> str:

@@ -75,7 +75,7 @@ def ends(
 def bounds_dtype(output: Array) -> DType:
     """Return the dtype that holds :func:`ends` exactly: float32, or float64 where the output needs
     it."""
-    return dtype("float64" if output.dtype in ("float64", "int32") else "float32")
+    return dtype("float64" if output.dtype in ("float64", "int32", "int64") else "float32")
 
 
 def allowed(

@@ -70,7 +70,7 @@ class Rules(Operations[Interval]):
     def given(self, value: Any, element: DType) -> Interval:
         """An array's value: exact, unless its dtype has more bits than those computed in."""
         interval = self._exact(value)
-        wide = element.name in ("float64", "int32") and self.kind == "float32"
+        wide = element.name in ("float64", "int32", "int64") and self.kind == "float32"
         return self._rounded(interval) if wide else interval
 
     def negation(self, inner: Interval) -> Interval:
@@ -154,13 +154,12 @@ class Rules(Operations[Interval]):
         is due, and infinite where everything is allowed."""
         numbers, free = self.numbers, interval.free
         if output.is_integer:
-            limits = np.iinfo(output.numpy)
             free = free | _is_nan(interval.low) | _is_nan(interval.high)
             ends = [
                 numbers.call("ceil", [interval.low - 0.5]),
                 numbers.call("floor", [interval.high + 0.5]),
             ]
-            least, most = (numbers.constant(float(x)) for x in (limits.min, limits.max))
+            least, most = (numbers.constant(float(x)) for x in output.limits)
             low, high = (numbers.least(numbers.greatest(end, least), most) for end in ends)
         else:
             low, high = (numbers.cast(end, output.name) for end in (interval.low, interval.high))

@@ -202,8 +202,7 @@ class Contraction(Workload):
         finished = self._fused(accumulator, inputs)
         if not self.output.element.is_integer:
             return finished
-        range_ = np.iinfo(self.output.element.numpy)
-        return np.clip(finished, range_.min, range_.max)
+        return np.clip(finished, *self.output.element.limits)
 
     def _fused(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         if self.epilogue is None:
@@ -228,7 +227,8 @@ class Contraction(Workload):
 
 def _random(generator: np.random.Generator, operand: Operand, scale: float) -> np.ndarray:
     if operand.element.is_integer:
-        return generator.integers(-8, 8, size=operand.shape) * int(scale)
+        whole = generator.integers(-8, 8, size=operand.shape) * int(scale)
+        return np.clip(whole, *operand.element.limits)
     if operand.element.bytes > 4:
         return (generator.random(operand.shape) * 2 - 1) * scale
     values = generator.random(operand.shape, dtype=np.float32)

@@ -18,6 +18,7 @@ static inline double element(const comparison *c, const void *output, long i) {
     case COMPARE_FLOAT64: return ((const double *)output)[i];
     case COMPARE_FLOAT32: return ((const float *)output)[i];
     case COMPARE_INT32: return ((const int32_t *)output)[i];
+    case COMPARE_INT64: return (double)((const int64_t *)output)[i];
     case COMPARE_BFLOAT16: return widened(((const uint16_t *)output)[i]);
     case COMPARE_TABLE16: return c->table[((const uint16_t *)output)[i]];
     default: return c->table[((const uint8_t *)output)[i]];
@@ -25,7 +26,7 @@ static inline double element(const comparison *c, const void *output, long i) {
 }
 
 static inline double bound(const comparison *c, const void *ends, long i) {
-  int wide = c->kind == COMPARE_FLOAT64 || c->kind == COMPARE_INT32;
+  int wide = c->kind == COMPARE_FLOAT64 || c->kind == COMPARE_INT32 || c->kind == COMPARE_INT64;
   return wide ? ((const double *)ends)[i] : ((const float *)ends)[i];
 }
 

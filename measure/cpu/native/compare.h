@@ -8,13 +8,14 @@ typedef enum {
   COMPARE_INT32,
   COMPARE_TABLE16,
   COMPARE_TABLE8,
-  COMPARE_BFLOAT16
+  COMPARE_BFLOAT16,
+  COMPARE_INT64
 } compare_kind;
 
 typedef struct {
   compare_kind kind;
   long count;
-  const void *low, *high; /* doubles for float64 and int32, floats for all other kinds */
+  const void *low, *high; /* doubles for float64 and integers of 32 bits and more, floats for all other kinds */
   const double *table;    /* value of each bit pattern of 1- and 2-byte types */
 } comparison;
 

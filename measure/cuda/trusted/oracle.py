@@ -225,7 +225,10 @@ def _element(operand: Array, scale: float) -> str:
     """
     kind, bits = C_TYPES[operand.dtype], f"tw_random((u64)i, seed ^ {own_seed(operand)}u)"
     if operand.element.is_integer:
-        return f"({kind})(((i32)({bits} >> 60) - 8) * {int(scale)})"
+        value, (least, most) = f"((i32)({bits} >> 60) - 8) * {int(scale)}", operand.element.limits
+        if least < 0:
+            return f"({kind})({value})"
+        return f"({kind})({value} < 0 ? 0 : {value} < {most} ? {value} : {most})"
     if operand.dtype == "float64":
         return f"(double)(i64){bits} * {2.0**-63 * scale!r}"
     value = f"(float)(i32)({bits} >> 32) * {2.0**-31 * scale!r}f"

@@ -8,26 +8,27 @@ import torch
 from torch import fx
 
 from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import fake, long_dimensions, shape
+from tilewright.scheduler.torch.nodes import called, fake, long_dimensions, shape
 
 DTYPES = {
     torch.float64: "float64",
     torch.float32: "float32",
     torch.float16: "float16",
     torch.bfloat16: "bfloat16",
+    torch.int64: "int64",
     torch.int32: "int32",
     torch.int8: "int8",
+    torch.uint8: "uint8",
+    torch.bool: "bool",
 }
-CONVERTED = {torch.int64: "int32", torch.bool: "int8"}
-"""The dtypes that the language lacks, and what operands of them are converted to."""
 
 
 @dataclass(frozen=True)
 class Described:
     """An array by its name, with the dimensions of more than one element.
 
-    ``copied`` arrays lie in memory as no declaration says, or have a dtype that the language lacks:
-    kernels get a contiguous copy. Entries of a table are ``below`` a limit.
+    ``copied`` arrays lie in memory as no declaration says: kernels get a contiguous copy. Entries
+    of a table are ``below`` a limit.
     """
 
     name: str
@@ -56,13 +57,12 @@ def described(node: fx.Node, name: str) -> Described:
     """Return the array of a node; :class:`Gap` for a dtype that no kernel reads."""
     tensor, long = fake(node), long_dimensions(node)
     extents = tuple(shape(node)[place] for place in long)
-    converted = CONVERTED.get(tensor.dtype)
-    kind = converted or DTYPES.get(tensor.dtype)
+    kind = DTYPES.get(tensor.dtype)
     if kind is None:
         raise Gap(f"an operand of {tensor.dtype}")
     strides = [tensor.stride(place) for place in long]
     order = tuple(sorted(range(len(long)), key=lambda place: -strides[place]))
-    gap = None if converted else _leading(order, extents, strides)
+    gap = _leading(order, extents, strides)
     if gap is None:
         return Described(name, kind, extents, tuple(range(len(long))), copied=True)
     return Described(name, kind, extents, order, gap or None)
@@ -82,10 +82,16 @@ def _leading(order: tuple[int, ...], extents: tuple[int, ...], strides: list[int
     return leading
 
 
+def _is_place(node: fx.Node) -> bool:
+    """Tell whether a node is the place of an extreme, which kernels find as a whole number."""
+    return called(node) in ("argmax", "argmin", "max", "min")
+
+
 def written(node: fx.Node, name: str) -> Described:
     """Return the array that a kernel writes for a node: dense, in the node's order if that is
     dense."""
-    if fake(node).dtype not in DTYPES:
+    kind = fake(node).dtype
+    if kind not in DTYPES or kind is torch.bool or (kind is torch.int64 and not _is_place(node)):
         raise Gap(f"a result of {fake(node).dtype}")
     found = described(node, name)
     if found.leading is None:

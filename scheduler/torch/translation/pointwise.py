@@ -251,6 +251,14 @@ def _where(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     return chosen(when, number(then), number(otherwise))
 
 
+@pointwise("masked_fill")
+def _masked_fill(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    given = arguments(node)
+    when = condition(translation.argument(given["mask"], indices))
+    filled, kept = (translation.argument(given[k], indices) for k in ("value", "self"))
+    return chosen(when, number(filled), number(kept))
+
+
 @pointwise("convert_element_type", "_to_copy", cheap=True)
 def _convert(translation: Translation, node: fx.Node, indices: Indices) -> Value:
     """Values within a region stay as precise as kernels compute them: only outputs are rounded."""

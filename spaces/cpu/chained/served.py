@@ -28,7 +28,7 @@ def _why_no_array(chained: Chained) -> str | None:
         value = outputs.get(array.name)
         allowed = FLOATS if value else (*FLOATS, *TABLE_TYPES)
         if isinstance(value, Read) and value.name in chained.found_places:
-            allowed = ("int32",)
+            allowed = ("int32", "int64")
         if array.dtype not in allowed:
             return f"{array.name} is {array.dtype}; allowed: {', '.join(allowed)}"
     if chained.key.extent > EXACT:

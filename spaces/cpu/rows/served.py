@@ -68,7 +68,7 @@ def _why_no_function(workload: Computation) -> str | None:
 
 def _why_no_array(rows: Rows, floats: tuple[str, ...]) -> str | None:
     for output in rows.outputs:
-        allowed: tuple[str, ...] = ("int32",) if is_place(output, rows) else floats
+        allowed: tuple[str, ...] = ("int32", "int64") if is_place(output, rows) else floats
         if output.array.dtype not in allowed:
             return _dtype_reason(output.array.name, output.array.dtype, allowed)
     for read in rows.places:

@@ -19,7 +19,13 @@ from __future__ import annotations
 from tilewright.spaces.cpu.isa import nontemporal
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 
-TABLE_TYPES = {"int32": "int", "int8": "signed char"}
+TABLE_TYPES = {
+    "int32": "int",
+    "int8": "signed char",
+    "int64": "long",
+    "uint8": "unsigned char",
+    "bool": "unsigned char",
+}
 """C types of tables of indices."""
 
 
@@ -39,8 +45,15 @@ def numbers(lanes: int) -> str:
 
 def indices(lanes: int) -> str:
     """C definitions of those that have to do with indices alone, of tables too."""
-    tables = "".join(_replaced(_TABLE, D=d, T=t) for d, t in TABLE_TYPES.items())
-    return _with_lanes(_INDICES + tables, lanes)
+    tables = "".join(
+        _replaced(_TABLE, D=d, T=t, X=narrow(d, "p[o[i]]")) for d, t in TABLE_TYPES.items()
+    )
+    return _with_lanes(_INDICES + _SATURATED + tables, lanes)
+
+
+def narrow(dtype: str, entry: str) -> str:
+    """C text of an entry of a table in 32 bits."""
+    return f"tw_saturated({entry})" if dtype == "int64" else entry
 
 
 def _with_lanes(text: str, lanes: int) -> str:
@@ -77,10 +90,16 @@ static inline vi tw_entries(vi i, int below) {
 }
 """
 
+_SATURATED = """\
+static inline int tw_saturated(long x) {
+  return x < -0x7fffffffL ? -0x7fffffff : x > 0x7fffffffL ? 0x7fffffff : (int)x;
+}
+"""
+
 _TABLE = """\
 static inline vi tw_table_@D@(const @T@ *p, vi o, long n) {
   vi x = {0};
-  for (long i = 0; i < n && i < @LANES@; i++) x[i] = p[o[i]];
+  for (long i = 0; i < n && i < @LANES@; i++) x[i] = @X@;
   return x;
 }
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES, narrow
 from tilewright.spaces.language.evaluation import literal
 from tilewright.spaces.language.magnitude import Magnitudes
 from tilewright.spaces.language.meaning import Operations
@@ -25,7 +25,8 @@ def indices(lanes: int, vector: str, elements: Mapping[str, str]) -> str:
     their dtypes, in registers of the C type ``vector``; they stand behind those of ``moves``."""
     text = _RAMP + _INDICES
     for dtype, c_type in TABLE_TYPES.items():
-        text += _TABLE.replace("@D@", dtype).replace("@T@", c_type)
+        table = _TABLE.replace("@D@", dtype).replace("@T@", c_type)
+        text += table.replace("@X@", narrow(dtype, "p[o[i]]"))
     for dtype, c_type in elements.items():
         scattered = _SCATTERED.replace("@D@", dtype).replace("@T@", c_type)
         text += scattered.replace("@V@", vector)
@@ -151,7 +152,7 @@ static inline vl tw_entries_wide(vi i, int below) {
 _TABLE = """\
 static inline vi tw_table_wide_@D@(const @T@ *p, vl o, long n) {
   vi x = {0};
-  for (long i = 0; i < n && i < @LANES@; i++) x[i] = p[o[i]];
+  for (long i = 0; i < n && i < @LANES@; i++) x[i] = @X@;
   return x;
 }
 """

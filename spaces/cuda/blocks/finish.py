@@ -40,7 +40,11 @@ def why_no_finish(workload: Workload) -> str | None:
 
 
 def why_no_sum(product: Tiled) -> str | None:
-    """Why accumulators do not hold the sums of whole numbers, in words; None if they do."""
+    """Why accumulators do not hold the sums of whole numbers, or arrays have none that kernels of
+    products know, in words; None if they do."""
+    for array in product.workload.operands:
+        if array.dtype in ("int64", "uint8", "bool"):
+            return f"{array.name} is {array.dtype}; allowed of whole numbers: int8, int32"
     accumulator = dtype(product.workload.accumulator)
     if not accumulator.is_integer:
         return None

@@ -24,6 +24,9 @@ def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:
 
 
 def _why_no_array(chained: Chained, target: CudaTarget) -> str | None:
+    for output in chained.program.outputs:
+        if output.dtype in ("int64", "uint8", "bool"):
+            return f"{output.name} is {output.dtype}, and kernels store no such elements"
     for array in (*chained.program.operands, *chained.program.outputs):
         if array.dtype not in C_TYPES or array.dtype == "float64":
             allowed = ", ".join(name for name in C_TYPES if name != "float64")

@@ -38,6 +38,8 @@ TW_INLINE float to_float(float x) { return x; }
 TW_INLINE float to_float(double x) { return (float)x; }
 TW_INLINE float to_float(i8 x) { return (float)x; }
 TW_INLINE float to_float(i32 x) { return (float)x; }
+TW_INLINE float to_float(i64 x) { return (float)x; }
+TW_INLINE float to_float(u8 x) { return (float)x; }
 TW_INLINE float to_float(f16 x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits)); return r; }
 TW_INLINE float to_float(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
 TW_INLINE float half_low(u32 x) { return to_float(f16{(u16)x}); }
@@ -51,6 +53,10 @@ template <> struct Convert<double> { static TW_INLINE double from(float x) { ret
 template <> struct Convert<i32> { static TW_INLINE i32 from(float x) { return __float2int_rn(x); } };
 template <> struct Convert<i8> {
   static TW_INLINE i8 from(float x) { i32 r; asm("cvt.rni.sat.s8.f32 %0, %1;" : "=r"(r) : "f"(x)); return (i8)r; }
+};
+template <> struct Convert<i64> { static TW_INLINE i64 from(float x) { return __float2ll_rn(x); } };
+template <> struct Convert<u8> {
+  static TW_INLINE u8 from(float x) { u32 r; asm("cvt.rni.sat.u8.f32 %0, %1;" : "=r"(r) : "f"(x)); return (u8)r; }
 };
 template <> struct Convert<f16> {
   static TW_INLINE f16 from(float x) { f16 r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }

@@ -33,6 +33,8 @@ TW_INLINE float to_float(float x) { return x; }
 TW_INLINE float to_float(double x) { return (float)x; }
 TW_INLINE float to_float(i8 x) { return x; }
 TW_INLINE float to_float(i32 x) { return (float)x; }
+TW_INLINE float to_float(i64 x) { return (float)x; }
+TW_INLINE float to_float(u8 x) { return x; }
 TW_INLINE float to_float(f16 x) { return emulator::f16_to_float(x.bits); }
 TW_INLINE float to_float(bf16 x) { return bits_float((u32)x.bits << 16); }
 TW_INLINE float to_float(e4m3 x) { return emulator::e4m3_to_float(x.bits); }
@@ -42,6 +44,8 @@ template <> struct Convert<float> { TW_INLINE float from(float x) { return x; } 
 template <> struct Convert<double> { TW_INLINE double from(float x) { return x; } };
 template <> struct Convert<i32> { TW_INLINE i32 from(float x) { return emulator::float_to_integer(x, -2147483647 - 1, 2147483647); } };
 template <> struct Convert<i8> { TW_INLINE i8 from(float x) { return (i8)emulator::float_to_integer(x, -128, 127); } };
+template <> struct Convert<i64> { TW_INLINE i64 from(float x) { return x == x ? (i64)rintf(x) : 0; } };
+template <> struct Convert<u8> { TW_INLINE u8 from(float x) { return (u8)emulator::float_to_integer(x, 0, 255); } };
 template <> struct Convert<f16> { TW_INLINE f16 from(float x) { return {emulator::float_to_f16(x)}; } };
 template <> struct Convert<bf16> { TW_INLINE bf16 from(float x) { return {emulator::float_to_bf16(x)}; } };
 template <> struct Convert<e4m3> { TW_INLINE e4m3 from(float x) { return {emulator::float_to_e4m3(x)}; } };

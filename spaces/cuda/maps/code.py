@@ -58,6 +58,13 @@ template <class T> TW_INLINE int tw_entry(const T *place, int below) {
 """
 """Vectors whose last elements may not be there, and entries of index tables, bounded so that no
 read is wild."""
+ENTRY_64 = """\
+TW_INLINE int tw_entry(const i64 *place, int below) {
+  const i64 i = tw::load_global(place);
+  return i < 0 ? 0 : i < below ? (int)i : below - 1;
+}
+"""
+"""An entry of a table of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,9 @@ class MapCode:
     def source(self) -> str:
         """The helpers, and the entry."""
         store = "store_stream" if self.context.values["stores"] == "stream" else "store_global"
-        return HELPERS.replace("STORE", store) + "\n".join(self._entry()) + "\n"
+        wide = any(o.dtype == "int64" for o in self.context.plane.view.program.operands)
+        helpers = HELPERS + ENTRY_64 * wide
+        return helpers.replace("STORE", store) + "\n".join(self._entry()) + "\n"
 
     # -- the entry -----------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from tilewright.spaces.workloads.workload import Workload
 
 FLOATS = ("float32", "float16", "bfloat16")
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
-TABLES = ("int32", "int8")
+TABLES = ("int32", "int8", "int64", "uint8", "bool")
 
 
 def why_no_map(workload: Workload, target: CudaTarget) -> str | None:

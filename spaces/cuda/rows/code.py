@@ -23,7 +23,7 @@ from tilewright.spaces.cuda.rows.long_sums import per_row
 from tilewright.spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins
 from tilewright.spaces.cuda.rows.outputs import ElementOutputs, row_outputs
 from tilewright.spaces.cuda.rows.reducers import States, helpers
-from tilewright.spaces.cuda.rows.source import ENTRY
+from tilewright.spaces.cuda.rows.source import ENTRY, SATURATED
 from tilewright.spaces.cuda.rows.sweep import Level, Sweep, copies, hold, shared_by_rows
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.derivation.rows.passes import Pass
@@ -52,6 +52,7 @@ class RowsCode:
         short = all(output.element.bytes <= 2 for output in program.outputs)
         functions = scalar_math.prelude({*scalar_math.ALWAYS, *program.functions}, short)
         entry = ENTRY if self.context.rows.gathers else ""
+        entry += SATURATED if any(o.dtype == "int64" for o in program.operands) else ""
         prelude = functions + helpers(self.context.real) + entry
         given = arguments(program.operands, program.outputs)
         return Kernel(

@@ -14,6 +14,7 @@ from tilewright.spaces.dtypes import EXACT
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.kinds import is_integer
 from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.program import Operand
 from tilewright.spaces.language.tree import Binary, Call, Expression, Number
 
 MOST_ROWS = 2**31 - 2**16
@@ -29,6 +30,8 @@ def _types(rows: Rows, target: CudaTarget) -> str | None:
     for array in (*rows.program.operands, *rows.program.outputs):
         if array.dtype not in C_TYPES:
             return f"{array.name} is {array.dtype}, which kernels have no type for"
+        if array.dtype == "int64" and isinstance(array, Operand) and array.drawn is None:
+            return f"{array.name} is int64, and kernels have 32 bits for what is no index"
         if array.dtype.startswith("float8") and not target.has("mma_fp8"):
             return f"{array.name} is {array.dtype}, which {target.name} does not convert"
     return None
@@ -53,7 +56,7 @@ def _why_too_large(rows: Rows, output: RowOutput) -> str | None:
     element = output.array.element
     if not element.is_integer:
         return None
-    most = (1 << (8 * element.bytes - 1)) - 1
+    _, most = element.limits
     most = min(most, EXACT) if output.place.by_column else most
     found = magnitudes(rows.program).reach(output.value)
     return f"{output.array.name} may be as large as {found}" if found > most else None

@@ -19,6 +19,12 @@ ENTRY = """\
 TW_INLINE int tw_entry(int i, int below) { return i < 0 ? 0 : i < below ? i : below - 1; }
 """
 """Entries of tables, bounded so that no read is wild."""
+SATURATED = """\
+TW_INLINE int tw_saturated(i64 x) {
+  return x < -0x7fffffffLL ? -0x7fffffff : x > 0x7fffffffLL ? 0x7fffffff : (int)x;
+}
+"""
+"""Entries of 64 bits in 32."""
 
 
 def digits(position: str, spans: tuple[Span, ...]) -> list[Index]:
@@ -152,7 +158,7 @@ class Access:
 def number_of(element: str, array: Array, real: str) -> str:
     """An element in the type computed in; whole numbers stay what they are."""
     if array.element.is_integer:
-        return element
+        return f"tw_saturated({element})" if array.dtype == "int64" else element
     if array.dtype == "float64" or (array.dtype in ("float32", "tfloat32") and real == "float"):
         return element
     return f"tw::to_float({element})"

@@ -141,8 +141,7 @@ def _check_entries(declared: Declaration) -> None:
     if declared.drawn is None:
         return
     element = dtype(declared.dtype)
-    room = 2 ** (8 * element.bytes - 1)
-    if not element.is_integer or declared.drawn.below > room:
+    if not element.is_integer or declared.drawn.below > element.limits[1] + 1:
         declared.statement.fail(
             f"indices below {declared.drawn.below} in {declared.dtype}; "
             "allowed: an integer dtype that holds them, such as int32"

@@ -68,7 +68,8 @@ class Names:
 
     ``ranks`` are the dimensions of each array known so far, by declaration, definition or use.
     ``defined`` are the stages that exist, ``lines`` all stages with the line that defines each;
-    ``indices`` the arrays whose entries may be indices, ``defining`` the stage that is read now.
+    ``indices`` the arrays whose entries may be indices, ``truths`` those of bool; ``defining`` is
+    the stage that is read now.
     """
 
     axes: Mapping[str, int]
@@ -76,6 +77,7 @@ class Names:
     ranks: dict[str, int] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
     indices: set[str] = field(default_factory=set)
+    truths: set[str] = field(default_factory=set)
     defining: str = ""
 
     def problem(self, name: str, rank: int) -> str | None:
@@ -151,6 +153,10 @@ class ExpressionReader:
                 sides = [self.read(side, depth + 1) for side in (node.left, *node.comparators)]
                 pairs = zip(operators, sides, sides[1:], strict=False)
                 return [Comparison(_COMPARISONS[type(o)], left, right) for o, left, right in pairs]
+            case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)) if (
+                name in self._names.truths
+            ):
+                return [Comparison("!=", self.read(node, depth), Number(0.0))]
             case ast.Call(func=ast.Name(id=name), args=[_], keywords=[]) if (
                 name in spelt.CONDITIONS and name in self._called
             ):

@@ -40,8 +40,8 @@ from tilewright.spaces.language.tree import Comparison
 from tilewright.spaces.validation.checks import whole
 
 MAX_EXTENT = 2**24
-MAX_AXES = 16
-MAX_STAGES = 64
+MAX_AXES = 32
+MAX_STAGES = 128
 MAX_CONDITIONS = 16
 
 
@@ -116,6 +116,8 @@ class _Reader:
             statement.fail(f"{name!r} is a stage; only operands are drawn")
         if declared.drawn:
             self._names.indices.add(name)
+        if declared.dtype == "bool":
+            self._names.truths.add(name)
         if declared.shape is not None:
             self._names.ranks[name] = len(declared.shape)
         self.declared[name] = declared

@@ -11,9 +11,9 @@ from typing import NoReturn
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language.reading import spelling
 
-MAX_LENGTH = 8000
+MAX_LENGTH = 16000
 """Characters of a program."""
-MAX_STATEMENTS = 200
+MAX_STATEMENTS = 400
 MOST_SHOWN = 48
 """Characters of a statement that a message repeats."""
 

@@ -120,7 +120,7 @@ def test_demands_are_checked():
         (0, good * [1, 1, 1, 1, 1, 1, -1, 1, 1]),
         (0, good * [1, 1, 1, 1, 1, 1, 2, 1, 1]),
         (0, good * [1, 1, 1, 1, -(2**31), 1, 1, 1, 1]),
-        (0, good * [1, 1, 2, 1, -1, 1, 1, 1, 1]),
+        (0, good * [1, 1, 3, 1, -1, 1, 1, 1, 1]),
     ):
         with pytest.raises(ValueError, match="demands are seven numbers an array"):
             made(0, 0, inputs, (None,), demands.tobytes(), None, None, None, None)

@@ -362,6 +362,25 @@ def test_tables(data: st.DataObject) -> None:
 
 @quick
 @given(data=st.data())
+def test_tables_and_masks_are_read_as_they_are(data: st.DataObject) -> None:
+    weight, x = data.draw(laid_out((7, 4))), data.draw(laid_out((6, 4)))
+    table = torch.tensor(data.draw(st.lists(st.integers(0, 6), min_size=6, max_size=6)))
+    mask = x > 0
+
+    def chosen(
+        w: torch.Tensor, t: torch.Tensor, x: torch.Tensor, m: torch.Tensor
+    ) -> list[torch.Tensor]:
+        filled = x.masked_fill(m, -2.5)
+        return [torch.where(m, F.embedding(t, w), x), filled.exp().sum(-1), filled.argmax(-1)]
+
+    made = check(chosen, weight, table, x, mask)
+    copied = {array.dtype: array.copied for array in made.operands.values()}
+    assert not copied["int64"]
+    assert not copied["bool"]
+
+
+@quick
+@given(data=st.data())
 def test_parts_written_into_copies(data: st.DataObject) -> None:
     x, y = data.draw(laid_out((4, 6))), data.draw(laid_out((4, 2)))
 

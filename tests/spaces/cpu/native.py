@@ -143,7 +143,8 @@ def outcome(
         outside.append("changed an input")
     results = {name: array.copy() for name, array in arrays.items() if name not in inputs}
     for name in results:
-        arrays[name][...] = np.full(1, 0x5A5A5A5A5A5A5A5A).view(arrays[name].dtype)[0]
+        written = arrays[name].view(np.uint8) if arrays[name].dtype == bool else arrays[name]
+        written[...] = np.full(1, 0x5A5A5A5A5A5A5A5A).view(written.dtype)[0]
         if (buffers[name].bytes != 0x5A).any():
             outside.append(f"wrote between the rows of {name}")
     return next(iter([*filter(None, [failed]), *outside]), ""), results

@@ -1,7 +1,7 @@
 // One call of every intrinsic, by the architecture that brings it. Compiled, never run.
 #define KERNEL extern "C" __global__ void __launch_bounds__(128, 1)
 
-KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
+KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n, i64 *l, u8 *u) {
   const u32 s = tw::shared_base();
   float x[4], low, high;
   tw::load_global<4>(x, f);
@@ -21,6 +21,8 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   b[0] = tw::from_float<bf16>(tw::to_float(b[1]));
   c[0] = tw::from_float<i8>(tw::to_float(c[1]));
   n[0] = tw::from_float<i32>(tw::to_float(n[1]));
+  l[0] = tw::from_float<i64>(tw::to_float(l[1]));
+  u[0] = tw::from_float<u8>(tw::to_float(u[1]));
   d[0] = tw::from_float<double>(tw::to_float(d[1]) + tw::to_float(1.f) + tw::from_float<float>(2.f));
   tw::unpack2<f16>(tw::pack2<f16>(x[0], x[1]), low, high);
   w[15] = tw::byte_permute(w[16], w[17], 0x6420);

@@ -28,7 +28,9 @@ def thread_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decisi
     """How many threads share a row."""
     columns, reads = sizes.rows.column_count, ("vector", "row_threads")
     row_bytes = columns * sizes.element_bytes
-    least = 0 if sizes.lies_along_rows or row_bytes <= 2 * SEGMENT else SEGMENT
+    widest = max(v for d in decisions if d.name == "vector" for v in d.values if isinstance(v, int))
+    possible = WARP * widest * sizes.element_bytes
+    least = 0 if sizes.lies_along_rows or row_bytes <= 2 * SEGMENT else min(SEGMENT, possible)
 
     def side(c: Any) -> Any:
         return np.minimum(c["row_threads"], WARP) * c["vector"] * sizes.element_bytes

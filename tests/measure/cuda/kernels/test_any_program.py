@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.spaces import dtype_programs
 from tests.spaces.cpu.native import allowed_outputs
 from tests.spaces.function_programs import PROGRAMS
 from tests.spaces.language.strategies import programs
@@ -50,6 +51,12 @@ def test_random_programs_have_right_kernels(emulator, drawn, dtype, name):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_programs_that_call_the_library_have_right_kernels(emulator, name, dtype):
     check(emulator, (PROGRAMS[name], {"r": 12, "c": 37}), dtype, "sm_90a")
+
+
+@pytest.mark.parametrize("name", dtype_programs.PROGRAMS)
+def test_programs_of_further_dtypes_have_right_kernels(emulator, name):
+    text = dtype_programs.PROGRAMS[name]
+    check(emulator, (text, dtype_programs.extents(text)), "float32", "sm_90a")
 
 
 @pytest.mark.slow
