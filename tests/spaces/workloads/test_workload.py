@@ -137,7 +137,7 @@ def test_inputs_are_deterministic_and_as_described(name):
         assert tuple(s // array.itemsize for s in array.strides) == operand.strides
         assert np.array_equal(array, again[operand.name])
         assert not np.array_equal(array, other[operand.name])
-        assert len(np.unique(array)) > 4
+        assert len(np.unique(array)) > (1 if name == "bool" else 4)
     assert first["A"].flags.f_contiguous
     assert first["B"].flags.c_contiguous
 
