@@ -19,7 +19,9 @@ from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.served import workload_of
 
 TARGET = detect_cpu()
-DTYPES = st.sampled_from(["float32", "float32", "float64", "float16", "bfloat16", "int8"])
+DTYPES = st.sampled_from(
+    ["float32", "float32", "float64", "float16", "bfloat16", "int8", "int64", "uint8", "bool"]
+)
 
 
 def check(drawn: tuple[str, dict[str, int]], dtype: str, seed: int) -> None:

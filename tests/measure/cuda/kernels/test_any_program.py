@@ -19,7 +19,9 @@ from tilewright.spaces.numerics.allowance import agrees
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.workloads.served import workload_of
 
-DTYPES = st.sampled_from(["float32", "float32", "float64", "float16", "bfloat16", "int8"])
+DTYPES = st.sampled_from(
+    ["float32", "float32", "float64", "float16", "bfloat16", "int8", "int64", "uint8", "bool"]
+)
 TARGETS = st.sampled_from(["sm_80", "sm_90a"])
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
