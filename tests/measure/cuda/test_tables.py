@@ -106,7 +106,7 @@ def test_long_sums_have_other_inputs_too():
             assert 0.79 < np.mean(values == 0) < 0.81
             low, high = session.array(bounds)
             wide, usual = high - low, before[1][1] - before[1][0]
-            assert (wide < usual / 3.9).all()  # the others count as 5/4 as large in the mean
+            assert (wide < usual / 3.5).all()  # small terms count as larger ones, so it is not 5
             exact = values.sum(axis=1, dtype=np.float64)
             assert ((low <= exact) & (exact <= high)).all()
             without = exact[:, None] - values
