@@ -66,8 +66,8 @@ def with_edges(
     one_axis: bool = False,
     numerics: Numerics = Numerics.STRICT,
 ) -> Iterator[Draw]:
-    """The same problem with inputs of each kind, judged at so many points at ``most``; along one
-    axis alone where that is wanted. Kernels of ``numerics`` are right on them."""
+    """Yield the same problem with inputs of each kind, judged at so many points at ``most``; along
+    one axis alone where that is wanted. Kernels of ``numerics`` are right on them."""
     if isinstance(draw, ProgramDraw):
         program = draw.program
         for number, edge in enumerate(edges(program, numerics)):
@@ -143,7 +143,8 @@ def _in_slices(
     draw: ProgramDraw,
     generator: np.random.Generator,
 ) -> Inputs:
-    """Operands in slices, each of which has its kinds in turn, where judged rows read them."""
+    """Return the operands in slices, each of which has its kinds in turn, where judged rows read
+    them."""
     read = places_read(draw.program, draw.rows) if draw.rows else {}
     given = {}
     for place, (own, kinds) in enumerate(every.items()):
@@ -155,7 +156,7 @@ def _in_slices(
 
 @lru_cache(maxsize=256)
 def _judged(program: Program) -> Mapping[str, Places]:
-    """The places of operands that rows of :data:`POINTS` points read."""
+    """Return the places of operands that rows of :data:`POINTS` points read."""
     rows = sample(program, POINTS, np.random.default_rng(0))
     return places_read(program, rows) if rows else {}
 
@@ -180,8 +181,8 @@ def _takes_logarithms(program: Program) -> bool:
 
 
 def _masks(element: DType, sign: int, whole: bool) -> list[Kind]:
-    """Rows of masks, those first that matter most; infinities where the type has them, and for the
-    ``whole`` row if that is wanted."""
+    """Return the rows of masks, those first that matter most; infinities where the type has them,
+    and for the ``whole`` row if that is wanted."""
     left_out, most = sign * inf, sign * largest(element)
     infinite: list[Kind] = [
         lambda rows, generator: _few(rows, left_out, generator),
@@ -201,7 +202,7 @@ def _masks(element: DType, sign: int, whole: bool) -> list[Kind]:
 
 
 def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
-    """The sums of products, and the operands that are factors of each."""
+    """Yield the sums of products, and the operands that are factors of each."""
     for stage in program.stages:
         found = factors(stage.body) if stage.reducer == "sum" else ()
         if len(found) > 1:
@@ -209,8 +210,8 @@ def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
 
 
 def _with_infinity(program: Program) -> set[str]:
-    """Operands that may have NaN and infinities: not what is multiplied by an array that is read
-    across its borders, for kernels may leave out terms in which that is zero, or not."""
+    """Return the operands that may have NaN and infinities: not what is multiplied by an array that
+    is read across its borders, for kernels may leave out terms in which that is zero, or not."""
     found = {operand.name for operand in program.operands}
     for stage, names in _factors(program):
         across = {read.name for read in stage.body.reads if read.outside is not None}
@@ -228,9 +229,9 @@ def _is_of_three(program: Program, name: str) -> bool:
 
 
 def _huge(program: Program, name: str) -> float:
-    """How large an operand's values may be. Those of scores and moments are not huge, nor are
-    factors of three. Beside a stage the sum stays finite if weights are divided by their sum in the
-    end.
+    """Return how large an operand's values may be. Those of scores and moments are not huge, nor
+    are factors of three. Beside a stage the sum stays finite if weights are divided by their sum in
+    the end.
     """
     if name in cancelling_operands(program) or _is_of_three(program, name):
         return 0.0
@@ -267,7 +268,7 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
 
 
 def _even_values(program: Program, operand: Operand) -> list[Kind]:
-    """Rows of values of one size."""
+    """Return the rows of values of one size."""
     element = operand.element
     if element.is_integer:
         return _whole_values(element)
@@ -281,13 +282,14 @@ def _equal(rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def _tiny(element: DType, tiny: float) -> Kind:
-    """Values of which sums of halves do not underflow."""
+    """Return the values of which sums of halves do not underflow."""
     small = max(tiny, 256 * least(element))
     return lambda rows, _: _normal(rows * small, element)
 
 
 def _whole_values(element: DType) -> list[Kind]:
-    """Rows of the least and the greatest whole numbers of a type, one among others, and zeros."""
+    """Return the rows of the least and the greatest whole numbers of a type, one among others, and
+    zeros."""
     least, most = (max(-WIDEST, min(limit, WIDEST)) for limit in element.limits)
     return [
         _as_ever,
@@ -303,7 +305,7 @@ def _set(value: float) -> Kind:
 
 
 def _normal(rows: np.ndarray, element: DType) -> np.ndarray:
-    """Zeros for subnormal numbers, which some instructions take for zero."""
+    """Return the zeros for subnormal numbers, which some instructions take for zero."""
     return np.where(abs(rows) < least(element), 0.0, rows)
 
 
@@ -312,7 +314,7 @@ def _as_ever(rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def _one(rows: np.ndarray, others: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """One element of each row as in the ``others``."""
+    """Return one element of each row as in the ``others``."""
     place = generator.integers(rows.shape[1], size=(len(rows), 1))
     return np.where(np.arange(rows.shape[1]) == place, others, rows)
 
@@ -326,13 +328,13 @@ def _few(rows: np.ndarray, value: float, generator: np.random.Generator) -> np.n
 
 
 def _half(rows: np.ndarray, value: float, count: int, first: bool) -> np.ndarray:
-    """So many of the first, or of the last, elements of each row have a value."""
+    """Give a value to ``count`` of the first, or of the last, elements of each row."""
     place = np.arange(rows.shape[1])
     return np.where(place < count if first else place >= rows.shape[1] - count, value, rows)
 
 
 def largest(element: DType) -> float:
-    """The greatest finite number of a type of floating point."""
+    """Return the greatest finite number of a type of floating point."""
     return float(_limits(element).max)
 
 

@@ -49,11 +49,12 @@ COMMANDS = {
     "bundle": "bundle.bundle_command",
     "completion": "completion.completion_command",
 }
-"""Where each command is, within ``scheduler.cli.commands``."""
+"""The module of each command, within ``scheduler.cli.commands``."""
 
 
 def app(arguments: Sequence[str]) -> typer.Typer:
-    """The command line: the one command that is asked for, or else all, which take long to load."""
+    """Return the command line: the one command that is asked for, or else all, which take long to
+    load."""
     made = typer.Typer(
         name="tilewright",
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -148,7 +149,7 @@ def _run(arguments: Sequence[str], began: float) -> int:
 
 
 def _settings() -> dict[str, Any]:
-    """Defaults of commands that the settings give, read when a command needs them."""
+    """Return the defaults of commands that the settings give, read when a command needs them."""
     one: dict[str, Any] = {"db": default_database, "target": default_target}
     usual = dict.fromkeys(COMMANDS, one)
     several = {"tune": one | {"target": lambda: [default_target()]}}

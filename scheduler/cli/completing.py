@@ -23,22 +23,23 @@ CHOICES |= {"b": (*CHOICES["a"], "packed"), "c": CHOICES["a"], "out": CHOICES["d
 
 
 def words_before() -> list[str]:
-    """The words of the command line that a shell asks to complete, without the command's name and
-    the word at the cursor; none if no shell asks."""
+    """Return the words of the command line that a shell asks to complete, without the command's
+    name and the word at the cursor; none if no shell asks."""
     line = os.environ.get(LINE, "")
     words = line.split()
     return words[1:] if line.endswith(" ") else words[1:-1]
 
 
 def operators(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
-    """The names of all operators."""
+    """Return the names of all operators."""
     from tilewright.spaces.named import names
 
     return names()
 
 
 def parameters(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
-    """The parameters of the operator that have no value yet, or the values that one had before."""
+    """Return the parameters of the operator that have no value yet, or the values that one had
+    before."""
     operator = context.params.get("operator")
     name, equals, _ = incomplete.partition("=")
     if not operator or not str(operator).isidentifier():
@@ -50,28 +51,28 @@ def parameters(context: typer.Context, arguments: list[str], incomplete: str) ->
 
 
 def targets(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
-    """The names of targets."""
+    """Return the names of targets."""
     from tilewright.spaces.target import target_names
 
     return [*target_names(), "cpu:threads="]
 
 
 def searches(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
-    """The names of searches."""
+    """Return the names of searches."""
     from tilewright.scheduler.strategies.registry import SEARCHES
 
     return list(SEARCHES)
 
 
 def suites(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
-    """The names of shipped suites."""
+    """Return the names of shipped suites."""
     from tilewright.scheduler.suites.suite import shipped_suites
 
     return shipped_suites()
 
 
 def sections(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
-    """The names of the sections of the suite that was named."""
+    """Return the names of the sections of the suite that was named."""
     from tilewright.scheduler.suites.suite import read_suite
 
     named = context.params.get("suite")
@@ -82,7 +83,7 @@ def sections(context: typer.Context, arguments: list[str], incomplete: str) -> l
 
 
 def _parameters(operator: str) -> Mapping[str, Parameter]:
-    """The parameters of an operator; none of an unknown one."""
+    """Return the parameters of an operator; none of an unknown one."""
     from tilewright.spaces.named import named
     from tilewright.spaces.operators import MATMUL
     from tilewright.spaces.validation import signature
@@ -97,7 +98,7 @@ def _parameters(operator: str) -> Mapping[str, Parameter]:
 
 
 def _values(context: typer.Context, operator: str, name: str) -> Iterable[str]:
-    """Values of a parameter: what it may be, or was in workloads of the database."""
+    """Return the values of a parameter: what it may be, or was in workloads of the database."""
     from tilewright.measure.tables.workload_texts import texts_of
     from tilewright.spaces.settings import default_database
 

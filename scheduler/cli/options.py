@@ -15,7 +15,7 @@ from tilewright.spaces.schedule import LARGEST
 
 
 class Format(StrEnum):
-    """How to print a result."""
+    """The form in which a result is printed."""
 
     TABLE = "table"
     JSON = "json"

@@ -32,8 +32,8 @@ COMPARED_WITH_TORCH = "torch.compile"
 
 
 def usual_sizes(profile: Profile) -> list[int]:
-    """The sizes of kernels that are worth a search: the ends of ranges, the powers of two, and the
-    numbers halfway between two of these, in the order of the sizes."""
+    """Return the sizes of kernels that are worth a search: the ends of ranges, the powers of two,
+    and the numbers halfway between two of these, in the order of the sizes."""
     found = {end for each in profile.ranges for end in (each.first, each.last)}
     power = 1
     while power <= profile.last:
@@ -45,7 +45,7 @@ def usual_sizes(profile: Profile) -> list[int]:
 def known_kernels(
     family: Family, profile: Profile, target: Target, database: Database | None
 ) -> list[TableKernel]:
-    """The best kernels of which the database has records, by size."""
+    """Return the best kernels of which the database has records, by size."""
     if database is None:
         return []
     extra = extra_for(family, profile.last, target)
@@ -58,7 +58,7 @@ def known_kernels(
 def _best_kernel(
     family: Family, size: int, target: Target, database: Database, extra: Extra
 ) -> TableKernel | None:
-    """The best kernel of a size: of those timed from memory, and of the best record if it is
+    """Return the best kernel of a size: of those timed from memory, and of the best record if it is
     not among them."""
     space = space_for(family.at(size), target, Numerics.STRICT)
     records = database.best_few(space.workload, target, FEW, space.versions)
@@ -78,13 +78,13 @@ def _best_kernel(
 def _recorded_sizes(
     family: Family, profile: Profile, target: Target, database: Database
 ) -> list[int]:
-    """The sizes up to the profile's last one of which there are attempts on this target."""
+    """Return the sizes up to the profile's last one of which there are attempts on this target."""
     pairs = (workload for workload, where in database.pairs() if where == target)
     return sorted({size for each in pairs for size in _sizes_of(each, family, profile)})
 
 
 def _sizes_of(workload: Workload, family: Family, profile: Profile) -> list[int]:
-    """The size at which a workload is of the family; none if it is of another one."""
+    """Return the size at which a workload is of the family; none if it is of another one."""
     found = []
     for size in {each for each in workload.extents.values() if each <= profile.last}:
         with suppress(InputError):  # a size that only others have
@@ -94,7 +94,7 @@ def _sizes_of(workload: Workload, family: Family, profile: Profile) -> list[int]
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """So many places of a list, from its first to its last."""
+    """Return at most ``most`` of ``count`` places, from the first to the last."""
     if count <= most:
         return list(range(count))
     return sorted(set(np.linspace(0, count - 1, most).round().astype(int).tolist()))
@@ -107,7 +107,7 @@ def with_estimates(
     known: Sequence[TableKernel],
     sizes: Iterable[int],
 ) -> list[TableKernel]:
-    """The known kernels and those of other ``sizes``, by size.
+    """Return the known kernels and those of other ``sizes``, by size.
 
     The latter's latencies are the roofline's least, times what measured ones differ from it at the
     nearest sizes.
@@ -134,15 +134,15 @@ def with_estimates(
 
 @dataclass(frozen=True)
 class Torch:
-    """How many times as long as our kernel torch took, at the sizes at which both were timed in
+    """The times of torch, as multiples of our kernel's, at the sizes at which both were timed in
     turns."""
 
     sizes: tuple[int, ...] = ()
     ratios: tuple[float, ...] = ()
 
     def seconds(self, own: np.ndarray) -> np.ndarray:
-        """The time of torch by size, where ``own`` is that of a kernel of this size; infinite
-        outside of the sizes at which torch was timed."""
+        """Return the time of torch by size, where ``own`` is that of a kernel of this size;
+        infinite outside of the sizes at which torch was timed."""
         at = np.arange(len(own))
         if not self.sizes:
             return np.full(len(own), np.inf)
@@ -154,7 +154,7 @@ class Torch:
 def known_torch(
     family: Family, profile: Profile, target: Target, database: Database | None
 ) -> Torch:
-    """The comparisons with torch on record, the latest of each size."""
+    """Return the comparisons with torch on record, the latest of each size."""
     if database is None:
         return Torch()
     found: dict[int, float] = {}

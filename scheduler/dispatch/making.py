@@ -41,7 +41,7 @@ FURTHER = 2
 """Searches beyond one for each kernel, for sizes that turn out better once others are measured."""
 SECONDS_EACH = 60.0
 GAIN = 1.02
-"""How many times as fast as kernels torch must be to take a size, as in a competition."""
+"""The factor by which torch must be faster than kernels to take a size, as in a competition."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def dispatch_table(
     axis: str = "m",
     target: Target | str = Default.TARGET,
 ) -> Table:
-    """The table of at most ``kernels`` kernels with the least expected regret, from what the
+    """Return the table of at most ``kernels`` kernels with the least expected regret, from what the
     database knows now.
 
     Latencies that are not on record are estimates. Without a database all are; one without any
@@ -89,8 +89,8 @@ def tuned_table(
     seconds: float | None = None,
     progress: bool = False,
 ) -> Table:
-    """As :func:`dispatch_table`, where the kernels that it selects are tuned first, and the best
-    of each size are timed in turns from memory.
+    """Return what :func:`dispatch_table` does, where the kernels that it selects are tuned first,
+    and the best of each size are timed in turns from memory.
 
     There are at most ``kernels + FURTHER`` searches, which share the ``seconds`` (by default
     ``SECONDS_EACH`` for each kernel). With ``progress`` their course is shown.
@@ -137,7 +137,7 @@ def _request(
 
 
 def _made(request: Request, database: Database | None, of_records: bool = False) -> Table:
-    """The table, of measured kernels only if asked for and if there are any."""
+    """Return the table, of measured kernels only if asked for and if there are any."""
     about = (request.family, request.profile, request.target, database)
     known = known_kernels(*about)
     usual = () if of_records and known else usual_sizes(request.profile)
@@ -146,7 +146,7 @@ def _made(request: Request, database: Database | None, of_records: bool = False)
 
 
 def selected(request: Request, offered: Sequence[TableKernel], torch: Torch) -> Table:
-    """The table of the best of the offered kernels."""
+    """Return the table of the best of the offered kernels."""
     family, profile, last = request.family, request.profile, request.profile.last
     extra = extra_for(family, last, request.target)
     seconds = {each.size: each.seconds for each in offered}

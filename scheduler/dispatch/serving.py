@@ -37,8 +37,9 @@ class Extra:
     shared: float = 0.0
 
     def seconds(self, latency: float) -> float:
-        """The time of a kernel of this latency where it reads the shared arrays from memory, partly
-        while it computes: the root of the sum of squares lies between the larger and the sum."""
+        """Return the time of a kernel of this latency where it reads the shared arrays from memory,
+        partly while it computes: the root of the sum of squares lies between the larger and the
+        sum."""
         return hypot(latency, self.shared)
 
 
@@ -53,7 +54,7 @@ GPU's are guesses."""
 
 
 def extra_for(family: Family, size: int, target: Target) -> Extra:
-    """The cost of calls in pieces on a target; ``size`` rows say how large arrays are."""
+    """Return the cost of calls in pieces on a target; ``size`` rows say how large arrays are."""
     work, moved = family.at(size), family.moved_bytes(size)
     if target.kind != "cpu":
         return Extra(GPU_PIECE, GPU_COPY, moved / size / GPU_BANDWIDTH)
@@ -67,7 +68,7 @@ def extra_for(family: Family, size: int, target: Target) -> Extra:
 def serving_seconds(
     sets: Sequence[Sequence[int]], seconds: Mapping[int, float], most: int, extra: Extra
 ) -> np.ndarray:
-    """The time of calls of 0 to ``most`` rows (columns) by the kernels of each set (rows).
+    """Return the time of calls of 0 to ``most`` rows (columns) by the kernels of each set (rows).
 
     ``seconds`` are the times of kernels by their sizes.
     """
@@ -93,7 +94,7 @@ def _ways(
     rows: int,
     extra: Extra,
 ) -> np.ndarray:
-    """The time of a call of so many rows for each kernel that may begin it."""
+    """Return the time of a call of so many rows for each kernel that may begin it."""
     then = found[every, np.maximum(rows - sizes, 0)] + extra.piece
     copied = extra.copy + extra.row * (sizes + rows)
     return own + np.where(sizes <= rows, then, copied)
@@ -102,8 +103,8 @@ def _ways(
 def choices(
     sizes: Sequence[int], seconds: Mapping[int, float], most: int, extra: Extra
 ) -> list[int]:
-    """The size of the kernel that begins a call of 1 to ``most`` rows, where all kernels of these
-    sizes may be used. The first entry, for no rows, has no meaning."""
+    """Return the size of the kernel that begins a call of 1 to ``most`` rows, where all kernels of
+    these sizes may be used. The first entry, for no rows, has no meaning."""
     ordered = np.array([sorted(sizes, reverse=True)])
     own = np.vectorize(seconds.__getitem__, otypes=[float])(ordered)
     every = np.zeros((1, 1), int)

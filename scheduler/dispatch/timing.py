@@ -60,7 +60,7 @@ def time_from_memory(workload: Workload, target: CpuTarget, database: Database) 
 def in_turns(
     calls: Mapping[Schedule, Callable[..., Any]], sets: Sequence[Arrays], target: CpuTarget
 ) -> dict[Schedule, float]:
-    """The median time of each call, by CPU time where kernels have one thread."""
+    """Return the median time of each call, by CPU time where kernels have one thread."""
     clock = time.thread_time if target.threads == 1 else time.perf_counter
     times: dict[Schedule, list[float]] = {schedule: [] for schedule in calls}
     draw, end = random.Random(0), time.perf_counter() + SECONDS
@@ -76,7 +76,8 @@ def in_turns(
 
 
 def _rotation(workload: Workload, target: CpuTarget) -> list[Arrays]:
-    """Sets of inputs, so many that a set has probably left the caches at its next turn."""
+    """Return the sets of inputs, so many that a set has probably left the caches at its next
+    turn."""
     size = sum(array.bytes for array in workload.inputs) or 1
     count = min(1 + 3 * target.l3_bytes // size, MOST_BYTES // size, 1000)
     return [_inputs(workload, seed) for seed in range(max(2, count))]
@@ -115,7 +116,7 @@ def _record(
 
 
 def times_from_memory(workload: Workload, target: Target, database: Database) -> dict[str, float]:
-    """The times on record by the keys of schedules, the latest of each."""
+    """Return the times on record by the keys of schedules, the latest of each."""
     found: dict[str, float] = {}
     for run in database.runs(_session(workload)):
         key, value = (run.configuration.get(name) for name in ("schedule", "from_memory_seconds"))

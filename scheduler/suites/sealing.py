@@ -31,7 +31,7 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def sealed(suite: Suite, decoys: int, target: Target, seed: int | None = None) -> Suite:
-    """The workloads of ``suite`` under plain names, and as many ``decoys``, shuffled.
+    """Return the workloads of ``suite`` under plain names, and as many ``decoys``, shuffled.
 
     A decoy is one of the workloads with another extent, for which ``target`` has a space too.
     :class:`InputError` if so many cannot be made. Without a ``seed`` nobody can draw the same.
@@ -50,7 +50,7 @@ def sealed(suite: Suite, decoys: int, target: Target, seed: int | None = None) -
 
 
 def plain(work: Workload) -> Workload:
-    """The same workload with numbers in its names, in the order in which they stand."""
+    """Return the same workload with numbers in its names, in the order in which they stand."""
     if isinstance(work, Computation):
         program = work.program
         arrays = [*program.operand, *program.stage, *(array.name for array in program.outputs)]
@@ -67,7 +67,7 @@ def plain(work: Workload) -> Workload:
 
 
 def _renamed(text: str, axes: Collection[str], arrays: Collection[str]) -> str:
-    """A text with numbers in the names of axes and arrays."""
+    """Return a text with numbers in the names of axes and arrays."""
     order = [name for name in dict.fromkeys(NAME.findall(text)) if name in (*axes, *arrays)]
     new = {name: f"{'a' if name in axes else 't'}{place}" for place, name in enumerate(order)}
     return NAME.sub(lambda found: new.get(found[0], found[0]), text)
@@ -76,7 +76,7 @@ def _renamed(text: str, axes: Collection[str], arrays: Collection[str]) -> str:
 def _decoy(
     own: Sequence[Workload], known: dict[str, Workload], target: Target, drawn: Random
 ) -> Workload | None:
-    """A workload that is not known yet; None if none is found."""
+    """Return a workload that is not known yet; None if none is found."""
     for _ in range(TRIES):
         like = drawn.choice(own)
         text = like.program.text if isinstance(like, Computation) else str(like)
@@ -87,8 +87,8 @@ def _decoy(
 
 
 def _changed(text: str, like: Workload, target: Target, drawn: Random) -> Workload | None:
-    """A workload like another one, with one extent changed wherever it stands; None if it then
-    means nothing, or has no space."""
+    """Return a workload like another one, with one extent changed wherever it stands; None if it
+    then means nothing, or has no space."""
     extents = sorted({extent for extent in like.extents.values() if extent > 1})
     if not extents:
         return None

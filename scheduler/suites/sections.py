@@ -19,7 +19,7 @@ Latencies = Sequence[float | None]
 def value_of(
     objective: Objective, members: Sequence[Member], latencies: Latencies, library: Latencies
 ) -> float | None:
-    """The geometric mean of the sections' values; None while one of them is not known."""
+    """Return the geometric mean of the sections' values; None while one of them is not known."""
     found = values_of(objective, members, latencies, library).values()
     known = [value for value in found if value is not None]
     if len(known) < len(found):
@@ -30,7 +30,7 @@ def value_of(
 def values_of(
     objective: Objective, members: Sequence[Member], latencies: Latencies, library: Latencies
 ) -> dict[str, float | None]:
-    """The value of each section (:meth:`scheduler.suites.objective.Objective.evaluate`)."""
+    """Return the value of each section (:meth:`scheduler.suites.objective.Objective.evaluate`)."""
     return {
         name: objective.evaluate(
             list(weights.values()),
@@ -42,8 +42,8 @@ def values_of(
 
 
 def slopes_of(objective: Objective, members: Sequence[Member], latencies: Latencies) -> list[float]:
-    """The derivative of the value's logarithm by each latency, negated and but for a factor that
-    all share; 0 while a latency is not known."""
+    """Return the derivative of the value's logarithm by each latency, negated and but for a factor
+    that all share; 0 while a latency is not known."""
     slopes = [0.0] * len(members)
     for weights in _weights(members).values():
         known = {
@@ -58,7 +58,7 @@ def slopes_of(objective: Objective, members: Sequence[Member], latencies: Latenc
 
 
 def _weights(members: Sequence[Member]) -> Mapping[str, dict[int, float]]:
-    """The places of the members of each section, with their weights."""
+    """Return the places of the members of each section, with their weights."""
     found: dict[str, dict[int, float]] = {}
     for place, member in enumerate(members):
         for name, weight in (member.sections or {"": member.weight}).items():

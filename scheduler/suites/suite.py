@@ -52,7 +52,7 @@ class Member:
 
     @classmethod
     def of_sections(cls, workload: Workload, sections: Mapping[str, float], name: str) -> Member:
-        """A member with a weight in each of some sections."""
+        """Return a member with a weight in each of some sections."""
         return cls(workload, sum(sections.values()), name, dict(sections))
 
     @property
@@ -88,7 +88,8 @@ class Suite:
         return tuple(dict.fromkeys(name for member in self.members for name in member.sections))
 
     def section(self, name: str) -> Suite:
-        """The workloads of one section as a suite; :class:`InputError` if there is no such one."""
+        """Return the workloads of one section as a suite; :class:`InputError` if there is no such
+        one."""
         if name not in self.sections:
             allowed = ", ".join(self.sections) or "none, for the suite has no sections"
             raise InputError(f"the suite has no section {shown(name)}; allowed: {allowed}")
@@ -101,7 +102,7 @@ class Suite:
 
 
 def as_suite(given: Suite | str | Path) -> Suite:
-    """``given`` itself, or see :func:`read_suite`."""
+    """Return ``given`` itself, or see :func:`read_suite`."""
     if isinstance(given, Suite):
         return given
     if not isinstance(given, str | Path):
@@ -110,13 +111,13 @@ def as_suite(given: Suite | str | Path) -> Suite:
 
 
 def shipped_suites() -> list[str]:
-    """The names of the suites that come with the program."""
+    """Return the names of the suites that come with the program."""
     return sorted(path.stem for path in SHIPPED.glob("*.toml"))
 
 
 def read_suite(name: str | Path) -> Suite:
-    """The suite of a shipped name or in a file; :class:`InputError` if there is none, or it is
-    malformed."""
+    """Return the suite of a shipped name or in a file; :class:`InputError` if there is none, or it
+    is malformed."""
     path = SHIPPED / f"{name}.toml" if str(name) in shipped_suites() else Path(name)
     try:
         return _suite(_table(path), path.stem)
@@ -173,7 +174,8 @@ def _member(entry: object) -> Member:
 
 
 def section_weights(given: Mapping[str, Any]) -> dict[str, float]:
-    """The weights by section; :class:`InputError` for a name or a weight that is not allowed."""
+    """Return the weights by section; :class:`InputError` for a name or a weight that is not
+    allowed."""
     if not given:
         raise InputError("weight={} is empty; allowed: a weight for each section")
     for name in given:

@@ -153,7 +153,8 @@ class SuiteTuner:
         )
 
     def _space(self, place: int) -> Space:
-        """The space of one workload; :class:`InputError` if its kernels cannot be verified."""
+        """Return the space of one workload; :class:`InputError` if its kernels cannot be
+        verified."""
         workload = self.suite.members[place].workload
         check_sensitivity(workload)
         if self._given_spaces:
@@ -161,7 +162,7 @@ class SuiteTuner:
         return space_for(workload, self.target, self._numerics)
 
     def _of_suite(self, place: int) -> dict[str, object]:
-        """The suite's facts that each run records, see
+        """Return the suite's facts that each run records, see
         :func:`scheduler.tuning.runs.sessions.suite_of`."""
         member = self.suite.members[place]
         own: dict[str, object] = {"name": member.name, "weight": member.weight}
@@ -175,7 +176,7 @@ class SuiteTuner:
         return sharing_search(space, self._database, self._shared, self._seed, self._model)
 
     def _ordered(self, tasks: Sequence[Task], going_on: Sequence[Task]) -> list[Task]:
-        """The tasks that continue, in the order in which they are served."""
+        """Return the tasks that continue, in the order in which they are served."""
         slopes = self._slopes(tasks)
         standings = list(map(self._standing, self.suite.members, tasks, slopes))
         return [tasks[i] for i in self._allocation(standings) if tasks[i] in going_on]
@@ -185,7 +186,7 @@ class SuiteTuner:
         return slopes_of(self._objective, members, [task.latency for task in tasks])
 
     def _parts(self, tasks: Sequence[Task]) -> list[float | None]:
-        """The part of the objective that each task's latency makes up."""
+        """Return the part of the objective that each task's latency makes up."""
         return [
             None if task.latency is None else task.latency * slope
             for task, slope in zip(tasks, self._slopes(tasks), strict=True)

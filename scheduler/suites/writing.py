@@ -11,13 +11,13 @@ from tilewright.spaces.workloads.workload import Workload
 
 
 def text_of(suite: Suite) -> str:
-    """The suite in TOML."""
+    """Return the suite in TOML."""
     blocks = ("\n".join(member_lines(member)) for member in suite.members)
     return "\n\n".join([f"title = {json.dumps(suite.title)}", *blocks]) + "\n"
 
 
 def member_lines(member: Member) -> Iterator[str]:
-    """The lines of one workload."""
+    """Yield the lines of one workload."""
     yield "[[workloads]]"
     if member.name:
         yield f"name = {json.dumps(member.name)}"
@@ -27,14 +27,14 @@ def member_lines(member: Member) -> Iterator[str]:
 
 
 def _operator(workload: Workload) -> str:
-    """A program by its lines, any other workload by its words."""
+    """Return a program by its lines, any other workload by its words."""
     if isinstance(workload, Computation):
         return f'"""\n{workload.program.text}\n"""'
     return json.dumps(str(workload))
 
 
 def _weight(weight: float, sections: Mapping[str, float]) -> str:
-    """The weight, or that in each section."""
+    """Return the weight, or that in each section."""
     if not sections:
         return f"{weight:g}"
     pairs = (f"{json.dumps(name)} = {share:g}" for name, share in sections.items())

@@ -51,8 +51,8 @@ def calls(
     shards: Sequence[int] | None = None,
     draft: Numbers | None = None,
 ) -> Generator[Call, None, None]:
-    """The calls of ``model``; a process group of as many ranks as a call has shards is there until
-    the next one is asked for.
+    """Yield the calls of ``model``; a process group of as many ranks as a call has shards is there
+    until the next one is asked for.
 
     With speculative decoding, a step verifies a ``draft`` of some tokens and one more, so that
     decoding has as many rows as the batch times one more than the draft. :class:`InputError` for
@@ -79,7 +79,7 @@ def calls(
 
 
 def title_of(model: Model) -> str:
-    """The name of a model."""
+    """Return the name of a model."""
     return str(getattr(model, "__name__", type(model).__name__))
 
 
@@ -102,8 +102,8 @@ def _check(
 
 
 def _numbers(rows: Rows | None, draft: Numbers | None) -> Iterator[tuple[str, int, int, float]]:
-    """Each phase with its numbers of rows, the tokens of a draft, and weights; without rows, a
-    phase of no name."""
+    """Yield each phase with its numbers of rows, the tokens of a draft, and weights; without rows,
+    a phase of no name."""
     if draft and "decode" not in (rows or {}):
         raise InputError("a draft is for decoding; give rows of decode, too")
     for phase, counts in (rows or {"": [0]}).items():
@@ -117,7 +117,7 @@ def _numbers(rows: Rows | None, draft: Numbers | None) -> Iterator[tuple[str, in
 
 
 def _weighed(numbers: Numbers, what: str, least: int) -> Iterator[tuple[int, float]]:
-    """Numbers with their weights; :class:`InputError` for what is out of range."""
+    """Yield the numbers with their weights; :class:`InputError` for what is out of range."""
     pairs = numbers.items() if isinstance(numbers, Mapping) else ((n, 1) for n in numbers)
     for number, weight in pairs:
         yield whole(what, number, least, MOST_ROWS), positive(f"weight of {what}", weight)

@@ -46,7 +46,7 @@ def captured(
     kwargs: Mapping[str, Any] | None = None,
     dtype: torch.dtype | None = None,
 ) -> list[fx.Graph]:
-    """The graphs of a call of ``module`` for inference: see :func:`captured_parts`."""
+    """Return the graphs of a call of ``module`` for inference: see :func:`captured_parts`."""
     return [each.graph for each in captured_parts(module, args, target, kwargs, dtype)]
 
 
@@ -58,9 +58,9 @@ def captured_parts(
     dtype: torch.dtype | None = None,
     training: bool = False,
 ) -> list[Captured]:
-    """The graphs of a call of ``module`` on a device like that of ``target``: those of inference,
-    or the forward and the backward ones of ``training``, as AOTAutograd divides them. All tensors
-    of floating point are taken for ``dtype``, if one is given.
+    """Return the graphs of a call of ``module`` on a device like that of ``target``: those of
+    inference, or the forward and the backward ones of ``training``, as AOTAutograd divides them.
+    All tensors of floating point are taken for ``dtype``, if one is given.
 
     Raises :class:`InputError` for a module that cannot be captured, with the line of its code.
     """
@@ -89,8 +89,8 @@ def captured_parts(
 
 
 def _device(target: Target) -> str:
-    """The kind of device of the fake tensors. Without a GPU, torch has fake ones of CPUs alone:
-    kernels for GPUs compute the same."""
+    """Return the kind of device of the fake tensors. Without a GPU, torch has fake ones of CPUs
+    alone: kernels for GPUs compute the same."""
     found = getattr(torch, target.kind, None)
     return target.kind if found is not None and found.is_available() else "cpu"
 
@@ -129,7 +129,8 @@ class _Backend:
 
 
 def part_of(settings: Mapping[str, Any]) -> str:
-    """The part of a step that a graph computes, by Inductor's settings for its compilation."""
+    """Return the part of a step that a graph computes, by Inductor's settings for its
+    compilation."""
     if settings.get("is_backward"):
         return BACKWARD
     return INFERENCE if settings.get("is_inference") else FORWARD
@@ -144,12 +145,12 @@ class _Fakes:
         self._made: dict[int, Any] = {}
 
     def module(self, module: torch.nn.Module) -> torch.nn.Module:
-        """A copy of a module whose tensors are fake."""
+        """Return a copy of a module whose tensors are fake."""
         memo = {id(tensor): self._fake(tensor) for tensor in _tensors(module)}
         return copy.deepcopy(module, memo)
 
     def tree(self, given: Any) -> Any:
-        """The same structure with fake tensors."""
+        """Return the same structure with fake tensors."""
         return pytree.tree_map_only(torch.Tensor, self._fake, given)
 
     def _fake(self, tensor: torch.Tensor) -> Any:
@@ -173,7 +174,8 @@ class _Fakes:
 
 
 def _tensors(module: torch.nn.Module) -> Iterator[torch.Tensor]:
-    """All tensors that a module and its parts have, as parameters, buffers or plain attributes."""
+    """Yield all tensors that a module and its parts have, as parameters, buffers or plain
+    attributes."""
     yield from module.parameters()
     yield from module.buffers()
     for part in module.modules():

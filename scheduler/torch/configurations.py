@@ -61,7 +61,7 @@ class Configured:
     def __call__(
         self, rows: int = 0, phase: str = "prefill", draft: int = 0, tp: int = 1
     ) -> tuple[nn.Module, tuple[Any, ...]]:
-        """The module, in evaluation mode, and its arguments."""
+        """Return the module, in evaluation mode, and its arguments."""
         with torch.device("meta"):
             model = self._model(self._configuration).eval()
             shard(model, self._configuration, tp)
@@ -103,7 +103,8 @@ class Configured:
 
 
 def _configuration(library: Any, name: str) -> Any:
-    """The configuration of a model type, or of a file; :class:`InputError` if there is none."""
+    """Return the configuration of a model type, or of a file; :class:`InputError` if there is
+    none."""
     if not name.endswith(".json"):
         return _config_class(library, name)()
     given = _table(Path(name))
@@ -146,7 +147,7 @@ def _table(path: Path) -> Mapping[str, Any]:
 
 
 def _model_class(library: Any, configuration: Any, name: str) -> Any:
-    """The class that a configuration names, or else that of the first of :data:`TASKS`."""
+    """Return the class that a configuration names, or else that of the first of :data:`TASKS`."""
     for named in configuration.architectures or ():
         found = getattr(library, str(named), None)
         if isinstance(found, type) and issubclass(found, library.PreTrainedModel):

@@ -53,7 +53,7 @@ class Extracted:
 
     @property
     def weight(self) -> float:
-        """How often it occurs, calls weighed as they count."""
+        """The number of times that it occurs, calls weighed as they count."""
         return sum(self.sections.values())
 
     @property
@@ -63,7 +63,7 @@ class Extracted:
         return f"{first} and {others} more" if others else first
 
     def member(self) -> Member:
-        """The member of a suite."""
+        """Return the member of a suite."""
         if set(self.sections) == {""}:
             return Member(self.workload, self.weight, self.name)
         return Member.of_sections(self.workload, self.sections, self.name)
@@ -88,8 +88,8 @@ class Extraction:
         return sum(parts) / whole if whole else 1.0
 
     def shares(self, each: Extracted, section: str | None = None) -> tuple[float, float]:
-        """A workload's share of the FLOPs and of the bytes of a section; without one, the largest
-        that it has of any."""
+        """Return a workload's share of the FLOPs and of the bytes of a section; without one, the
+        largest that it has of any."""
         shares = [
             (work.flops / max(self.work[name].flops, 1), work.bytes / max(self.work[name].bytes, 1))
             for name, work in each.work.items()
@@ -98,7 +98,7 @@ class Extraction:
         return max(flops for flops, _ in shares), max(moved for _, moved in shares)
 
     def to_json(self) -> dict[str, Any]:
-        """The extraction as a JSON object."""
+        """Return the extraction as a JSON object."""
         return {
             "title": self.title,
             "covered": self.covered,
@@ -126,7 +126,7 @@ class Extraction:
         } | ({"sections": sections} if sections else {})
 
     def suite(self) -> Suite:
-        """The suite that tunes all of them."""
+        """Return the suite that tunes all of them."""
         return Suite(self.title, tuple(each.member() for each in self.found))
 
 
@@ -180,7 +180,7 @@ class _Extraction:
         _add(self._work, call, work)
 
     def finished(self, title: str) -> Extraction:
-        """The extraction; :class:`InputError` if there is nothing in it."""
+        """Return the extraction; :class:`InputError` if there is nothing in it."""
         if not self._found:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self._left) or "it is empty"
             raise InputError(f"no kernel computes any part of the model: {shortened(reasons)}")

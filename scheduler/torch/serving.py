@@ -20,7 +20,7 @@ class Encoding(Served):
     """Reads tokens."""
 
     def forward(self, tokens: Tensor) -> Any:
-        """The outputs of the model."""
+        """Return the outputs of the model."""
         return self.model(input_ids=tokens, return_dict=False)
 
 
@@ -28,7 +28,7 @@ class Classifying(Served):
     """Looks at images."""
 
     def forward(self, images: Tensor) -> Any:
-        """The outputs of the model."""
+        """Return the outputs of the model."""
         return self.model(pixel_values=images, return_dict=False)
 
 
@@ -36,7 +36,7 @@ class Transcribing(Served):
     """Reads sound, and the tokens written so far, in one call."""
 
     def forward(self, sound: Tensor, tokens: Tensor) -> Any:
-        """The scores of the next tokens."""
+        """Return the scores of the next tokens."""
         given = {"input_features": sound, "decoder_input_ids": tokens}
         return self.model(**given, use_cache=False).logits
 
@@ -45,7 +45,7 @@ class Prefilling(Served):
     """Reads the tokens of a prompt, keeps keys and values, and scores the next token alone."""
 
     def forward(self, tokens: Tensor) -> Any:
-        """The scores, and the keys and values of each layer."""
+        """Return the scores, and the keys and values of each layer."""
         found = self.model(input_ids=tokens, use_cache=True, logits_to_keep=1)
         layers = found.past_key_values.layers
         return found.logits, [(layer.keys, layer.values) for layer in layers]
@@ -70,7 +70,7 @@ class Decoding(Served):
                 self.register_buffer(f"{name}_{place}", getattr(layer, name))
 
     def forward(self, tokens: Tensor) -> Any:
-        """The scores of the next tokens."""
+        """Return the scores of the next tokens."""
         for layer in self._cache.layers:
             layer.device = tokens.device
         return self.model(input_ids=tokens, past_key_values=self._cache, use_cache=True).logits

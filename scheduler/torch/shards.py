@@ -18,8 +18,8 @@ MOST_SHARDS = 1 << 10
 
 @contextmanager
 def fake_group(shards: int) -> Iterator[None]:
-    """A process group of ``shards`` ranks, of which this process is the first. For one shard there
-    is none. :class:`InputError` if this process is of a group already."""
+    """Make a process group of ``shards`` ranks, of which this process is the first. For one shard
+    there is none. :class:`InputError` if this process is of a group already."""
     if shards == 1:
         yield
         return
@@ -38,8 +38,8 @@ def fake_group(shards: int) -> Iterator[None]:
 def sharded_like(
     tensor: torch.Tensor, make: Callable[[torch.Tensor], torch.Tensor]
 ) -> torch.Tensor | None:
-    """A distributed tensor whose local shard is made from that of ``tensor``; None for a tensor
-    that is not distributed. :class:`InputError` if its shards differ in size."""
+    """Return a distributed tensor whose local shard is made from that of ``tensor``; None for a
+    tensor that is not distributed. :class:`InputError` if its shards differ in size."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return None
     from torch.distributed.tensor import DTensor, Shard

@@ -13,7 +13,7 @@ MOST_PLACES = 4
 
 
 def suite_text(found: Extraction) -> str:
-    """The suite in TOML, with shares and what is left to torch as comments."""
+    """Return the suite in TOML, with shares and what is left to torch as comments."""
     return "\n".join(_lines(found)) + "\n"
 
 

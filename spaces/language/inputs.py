@@ -60,7 +60,7 @@ def draw(
 
 
 def _part(operand: Operand, sizes: Mapping[int, int]) -> Operand:
-    """An operand with other ``sizes`` of some dimensions."""
+    """Return an operand with other ``sizes`` of some dimensions."""
     shape = tuple(sizes.get(d, extent) for d, extent in enumerate(operand.shape))
     return operand if shape == operand.shape else replace(operand, shape=shape, leading=None)
 

@@ -64,7 +64,7 @@ class Rules(Operations[Interval]):
     absorbs: bool = False
 
     def number(self, value: float) -> Interval:
-        """A literal: rounded, if code computes in float32, and then exact."""
+        """Return a literal: rounded, if code computes in float32, and then exact."""
         return self._exact(self.numbers.constant(float(np.dtype(self.kind).type(value))))
 
     def given(self, value: Any, element: DType) -> Interval:
@@ -78,7 +78,7 @@ class Rules(Operations[Interval]):
         return Interval(-inner.high, -inner.low, inner.free)
 
     def binary(self, operator: str, left: Interval, right: Interval) -> Interval:
-        """One operation and its rounding."""
+        """Return one operation and its rounding."""
         rules = {"+": self._sum, "-": self._difference, "*": self._product, "/": self._quotient}
         found = self._rounded(rules[operator](left, right))
         if not self.absorbs or operator not in ("+", "-"):
@@ -87,7 +87,8 @@ class Rules(Operations[Interval]):
         return self._absorbed(left, right, self._absorbed(other, left, found))
 
     def call(self, function: str, arguments: Sequence[Interval]) -> Interval:
-        """A function of the ends, of the points between them at which it turns, and its error."""
+        """Return a function of the ends, of the points between them at which it turns, and its
+        error."""
         if len(arguments) == 2:
             return self._of_two(function, *arguments)
         (inner,) = arguments
@@ -115,7 +116,7 @@ class Rules(Operations[Interval]):
         return turns[0] < turns[1]
 
     def _off(self, interval: Interval, function: str) -> Interval:
-        """The values that code may give whose result is off by a function's error."""
+        """Return the values that code may give whose result is off by a function's error."""
         relative, absolute = (SLACK * error for error in FUNCTIONS[function].error)
         return self._widened(interval, relative, absolute) if relative else interval
 
@@ -132,7 +133,7 @@ class Rules(Operations[Interval]):
         return Interval(certain, perhaps, left.free | right.free)
 
     def select(self, condition: Interval, then: Interval, otherwise: Interval) -> Interval:
-        """One of two, or all between both where code may differ about the condition."""
+        """Return one of two, or all between both where code may differ about the condition."""
         a, b, choose = then, otherwise, self.numbers.select
         always, perhaps = condition.low, condition.high
         if always is perhaps:
@@ -178,7 +179,8 @@ class Rules(Operations[Interval]):
         return self._of(a.low - b.high, a.high - b.low, a, b)
 
     def _absorbed(self, a: Interval, b: Interval, found: Interval) -> Interval:
-        """The sum ``found`` of two, which is ``a`` where ``b`` is less than an eighth of a unit."""
+        """Return the sum ``found`` of two, which is ``a`` where ``b`` is less than an eighth of a
+        unit."""
         numbers, arithmetic = self.numbers, Arithmetic.of(self.kind)
         size = numbers.call("abs", [a.low])
         least = size * (arithmetic.unit / 8)
@@ -202,8 +204,8 @@ class Rules(Operations[Interval]):
         return Interval(low, high, a.free | b.free)
 
     def _of_two(self, function: str, a: Interval, b: Interval) -> Interval:
-        """A function of two: of all corners and of zero, where it has its extremes; anything where
-        it is singular."""
+        """Return a function of two: of all corners and of zero, where it has its extremes; anything
+        where it is singular."""
         if function in ("max", "min"):
             return self._extreme(function, a, b)
         numbers = self.numbers
@@ -222,7 +224,8 @@ class Rules(Operations[Interval]):
         return self._of(low, high, a, b)
 
     def _of(self, low: Any, high: Any, a: Interval, b: Interval) -> Interval:
-        """Two numbers give NaN, as infinities do; nothing is known unless both are exact."""
+        """Return the interval between two numbers; nothing is known where they are NaN, as sums of
+        infinities are, unless both are exact."""
         numbers = (a.low <= a.low) & (b.low <= b.low)
         exact = (a.low >= a.high) & (b.low >= b.high)
         free = (_is_nan(low) | _is_nan(high)) & numbers & ~exact
@@ -233,8 +236,8 @@ class Rules(Operations[Interval]):
         return self._widened(interval, SLACK * arithmetic.unit / 2, arithmetic.least)
 
     def _widened(self, interval: Interval, relative: float, absolute: float) -> Interval:
-        """Off by so much; what is too large for the type may have become infinite, or not yet, as
-        in the sum of a product that is never rounded itself."""
+        """Widen an interval by an error; what is too large for the type may have become infinite,
+        or not yet, as in the sum of a product that is never rounded itself."""
         numbers, largest = self.numbers, Arithmetic.of(self.kind).largest
         lows, highs = ([x * (1.0 - relative), x * (1.0 + relative)] for x in _ends(interval))
         low, high = numbers.least(*lows) - absolute, numbers.greatest(*highs) + absolute
@@ -257,7 +260,7 @@ _OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 
 
 def nowhere(numbers: Numbers) -> Any:
-    """A condition that never holds."""
+    """Return a condition that never holds."""
     zero = numbers.constant(0.0)
     return zero < zero
 

@@ -42,7 +42,8 @@ class Operand(Array):
         return strided(self.shape, self.strides)
 
     def stride(self, axis: str) -> int:
-        """Elements between neighbours along the loop ``axis``; 0 if it does not index this."""
+        """Return the elements between neighbours along the loop ``axis``; 0 if it does not index
+        this."""
         return self.strides[self.axes.index(axis)] if axis in self.axes else 0
 
 
@@ -73,7 +74,7 @@ class Contraction(Workload):
         return self._described(self._computed)
 
     def __str__(self) -> str:
-        """The same with the epilogue's text: ``workload`` reads it back."""
+        """Return the same with the epilogue's text: ``workload`` reads it back."""
         return self._text
 
     @cached_property
@@ -86,7 +87,7 @@ class Contraction(Workload):
         return " ".join([self.operator, *words, *fused])
 
     def to_json(self) -> dict[str, Any]:
-        """``{"operator": ..., "parameters": {...}}``."""
+        """Return ``{"operator": ..., "parameters": {...}}``."""
         return {"operator": self.operator, "parameters": dict(self.parameters)}
 
     @cached_property
@@ -180,7 +181,7 @@ class Contraction(Workload):
         }
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The exact result in float64 (int64 for integers), of the output's shape."""
+        """Return the exact result in float64 (int64 for integers), of the output's shape."""
         return self.finish(self.contract(inputs), inputs)
 
     def contract(
@@ -189,7 +190,7 @@ class Contraction(Workload):
         pause: Callable[[], None] = lambda: None,
         small: bool = False,
     ) -> np.ndarray:
-        """The sums of products alone, in float64 or int64, of the output's shape.
+        """Return the sums of products alone, in float64 or int64, of the output's shape.
 
         ``pause`` is called now and then, and may raise to end the work. A ``small`` product is not
         worth the threads of a BLAS.
@@ -197,8 +198,8 @@ class Contraction(Workload):
         return sums_of_products(self, inputs, pause, by_blas=not small)
 
     def finish(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The epilogue of sums that :meth:`contract` gave, within the range of the output if that
-        is an integer: kernels saturate."""
+        """Return the epilogue of sums that :meth:`contract` gave, within the range of the output if
+        that is an integer: kernels saturate."""
         finished = self._fused(accumulator, inputs)
         if not self.output.element.is_integer:
             return finished
@@ -212,7 +213,7 @@ class Contraction(Workload):
         return self.epilogue.evaluate(accumulator.astype(np.float64), wide)
 
     def beside_output(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The epilogue's operands, each of a shape that broadcasts to the output's."""
+        """Return the epilogue's operands, each of a shape that broadcasts to the output's."""
         letters = {axis: i for i, axis in enumerate(self.output.axes)}
         named = {}
         for operand in self.epilogue_inputs:

@@ -36,7 +36,7 @@ def matmul(
     ldb: int = 0,
     ldc: int = 0,
 ) -> Contraction:
-    """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``, once or for each of a batch of matrices.
+    """Return ``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``, once or for each of a batch of matrices.
 
     ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
     input's, or the accumulator's for tfloat32, float8 and int8). ``a``, ``b``, ``c`` are ``row``
@@ -107,7 +107,7 @@ class _Matrices:
         return _Matrices({name: extents[name] for name in (*sizes, *several)}, several)
 
     def with_packed(self, dtype: str, output: str) -> _Matrices:
-        """The same with a packed right matrix; :class:`InputError` where none can be."""
+        """Return the same with a packed right matrix; :class:`InputError` where none can be."""
         made = replace(self, packed=True)
         if len(made.axes["b"]) > 2:
             counts = " ".join(f"{name}={self.extents[name]}" for name in self.several)
@@ -136,7 +136,8 @@ class _Matrices:
     def array(
         self, name: str, dtype: str, order: tuple[str, ...], leading: int | None = None
     ) -> Operand:
-        """A matrix, or a batch of them, with its axes from the slowest in memory to the fastest."""
+        """Return a matrix, or a batch of them, with its axes from the slowest in memory to the
+        fastest."""
         made = self._operand(name, dtype, self.axes[name.lower()], order)
         return replace(made, packed=self.packed and name == "B", leading=leading)
 
@@ -157,7 +158,7 @@ class _Matrices:
 def _leading(
     matrices: _Matrices, orders: Mapping[str, tuple[str, ...]], asked: Mapping[str, int]
 ) -> dict[str, int]:
-    """The leading dimensions of slices; that of a dense matrix says nothing."""
+    """Return the leading dimensions of slices; that of a dense matrix says nothing."""
     found = {}
     for name, value in asked.items():
         least = matrices.extents[orders[name[-1]][-1]]
@@ -197,7 +198,8 @@ def _extent(name: str, value: int) -> int:
 
 
 def _order(name: str, text: str, axes: tuple[str, ...]) -> tuple[str, ...]:
-    """The axes of a matrix, or of a batch of them, from the slowest in memory to the fastest."""
+    """Return the axes of a matrix, or of a batch of them, from the slowest in memory to the
+    fastest."""
     order = _named_orders(axes).get(text) or tuple(text.split("-"))
     if sorted(order) != sorted(axes) or order[-1] not in axes[-2:]:
         allowed = ", ".join((*ORDERS, PACKED) if name == "b" and len(axes) == 2 else ORDERS)
@@ -228,7 +230,7 @@ def _accumulator(source: DType, asked: str) -> str:
 
 
 def _output(inputs: str, asked: str) -> str:
-    """The dtype of the output of sums of ``inputs``."""
+    """Return the dtype of the output of sums of ``inputs``."""
     source = element_type(inputs)
     same = source.bytes > 1 and inputs != "tfloat32"
     output = asked or (inputs if same else source.accumulator)

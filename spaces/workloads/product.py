@@ -40,12 +40,13 @@ class Beside:
         return self.array.name
 
     def step(self, width: int) -> int | None:
-        """Elements from one to the next of ``width`` columns that begin at a multiple of it; those
-        of step 1 also begin at such a multiple in memory. None if there is no such step."""
+        """Return the elements from one to the next of ``width`` columns that begin at a multiple of
+        it; those of step 1 also begin at such a multiple in memory. None if there is no such
+        step."""
         return self.array.stride(self.product.column)
 
     def at(self, row: Index, column: Index) -> Index:
-        """Elements from the start to what is beside a sum."""
+        """Return the elements from the start to what is beside a sum."""
         return self.product.layout(self.array).index([row, column])
 
 
@@ -112,8 +113,8 @@ class Product:
         return self.right.stride(self.column) != 1
 
     def run(self, operand: Array) -> int:
-        """Elements that lie side by side along the axis of stride 1, from any multiple of a power
-        of two that divides this on."""
+        """Return the elements that lie side by side along the axis of stride 1, from any multiple
+        of a power of two that divides this on."""
         run = self._run(operand)
         return run if operand.leading is None else gcd(run, operand.leading)
 
@@ -136,8 +137,8 @@ class Product:
         return 1.0
 
     def reach(self, beyond: int) -> int:
-        """Above the offset of any element of any array, ``beyond`` rows, columns or terms past the
-        end included."""
+        """An integer above the offset of any element of any array, ``beyond`` rows, columns or
+        terms past the end included."""
         layouts = [self.layout(o) for o in (*self.workload.indexed, *self.workload.outputs)]
         return max(layout.size + beyond * max(layout.strides) for layout in layouts)
 
@@ -157,7 +158,7 @@ class Product:
         return tuple(Beside(self, operand) for operand in self.workload.epilogue_inputs)
 
     def written(self, row: Index, column: Index) -> Index:
-        """Elements from the start of one product's output to its entry (row, column)."""
+        """Return the elements from the start of one product's output to its entry (row, column)."""
         return self.layout(self.output).index([row, column])
 
     def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
@@ -178,8 +179,8 @@ class Product:
         return strided((extents[first], extents[second]), strides)
 
     def start(self, operand: Array, number: Index) -> Index:
-        """Elements from the start of ``operand`` to what product ``number`` of the batch has of
-        it; those that share it have the same."""
+        """Return the elements from the start of ``operand`` to what product ``number`` of the batch
+        has of it; those that share it have the same."""
         assert isinstance(operand, Operand)
         offset = Index()
         for axis in reversed(self.batch):
@@ -207,7 +208,7 @@ class Product:
         return found
 
     def matrix_bytes(self, operand: Operand) -> int:
-        """Bytes of what one product of the batch has of ``operand``."""
+        """Return the bytes of what one product of the batch has of ``operand``."""
         shared = (self.workload.extents[axis] for axis in self.batch if axis in operand.axes)
         return operand.bytes // prod(shared)
 
@@ -230,8 +231,9 @@ def why_no_product(workload: Contraction) -> str | None:
 
 
 def product_of(workload: Workload, packed: bool = False, sliced: bool = False) -> Product | str:
-    """The oriented product that ``workload`` is, or why it is none, in words; with ``packed``
-    weights, and matrices that are ``sliced`` from larger ones, for those that read such."""
+    """Return the oriented product that ``workload`` is, or why it is none, in words; with
+    ``packed`` weights, and matrices that are ``sliced`` from larger ones, for those that read
+    such."""
     if not isinstance(workload, Contraction):
         return workload.obstacle if isinstance(workload, Computation) else "needs a product"
     if not packed and any(operand.packed for operand in workload.factors):
@@ -243,9 +245,9 @@ def product_of(workload: Workload, packed: bool = False, sliced: bool = False) -
 
 
 def orient(workload: Contraction) -> Product:
-    """The product with columns along the output's fastest axis, and rows along the fastest of those
-    that only the other factor has. One column of many rows is seen as one row of many columns,
-    which lie in the same places."""
+    """Return the product with columns along the output's fastest axis, and rows along the fastest
+    of those that only the other factor has. One column of many rows is seen as one row of many
+    columns, which lie in the same places."""
     column = _column(workload)
     (depth,) = (axis.name for axis in workload.axes if axis.reduction)
     left, right = workload.factors
@@ -259,8 +261,8 @@ def _fastest(operand: Operand) -> str:
 
 
 def _column(workload: Contraction) -> str:
-    """The output's axis that vectors run along: its fastest one, or the next one if that has one
-    element and both belong to one matrix."""
+    """Return the output's axis that vectors run along: its fastest one, or the next one if that has
+    one element and both belong to one matrix."""
     output = workload.output
     fastest = _fastest(output)
     before = output.axes[output.order[-2]]
@@ -272,7 +274,7 @@ def _column(workload: Contraction) -> str:
 
 
 def _alone(workload: Contraction, operand: Operand) -> tuple[str, ...]:
-    """The output's axes that one factor alone has, from the slowest in memory."""
+    """Return the output's axes that one factor alone has, from the slowest in memory."""
     axes = [workload.output.axes[dimension] for dimension in workload.output.order]
     having = {axis: [o for o in workload.factors if axis in o.axes] for axis in axes}
     return tuple(axis for axis in axes if having[axis] == [operand])

@@ -33,8 +33,8 @@ def served(program: Program, target: Target) -> list[tuple[type[Template], str |
 def workload_of(
     program: Program, operator: str = PROGRAM, parameters: Mapping[str, Parameter] | None = None
 ) -> Workload:
-    """The workload that computes a program, whoever called it so: a product of matrices if it is
-    one, and else the program itself."""
+    """Return the workload that computes a program, whoever called it so: a product of matrices if
+    it is one, and else the program itself."""
     made = matmul_workload(program)
     if isinstance(made, str):
         if packed := next((o.name for o in program.operands if o.packed), None):
@@ -44,7 +44,7 @@ def workload_of(
 
 
 def matmul_workload(program: Program) -> Contraction | str:
-    """The workload that computes a program, or why there is none yet, in words.
+    """Return the workload that computes a program, or why there is none yet, in words.
 
     It is one product of two matrices, or a batch of them, with at most one map after it. Several
     neighbouring axes may stand for the rows, the columns or the depth, as the batch and the
@@ -117,7 +117,7 @@ class _Matmul:
         return self.program.operand[read.name].packed
 
     def _roles(self) -> Roles:
-        """The roles of the product's axes."""
+        """Return the roles of the product's axes."""
         found = roles_of(self.program, self.product)
         if isinstance(found, str):
             raise InputError(f"{found}; needs a product of two matrices")
@@ -155,7 +155,7 @@ class _Matmul:
         )
 
     def _leading(self, read: Read) -> int:
-        """The distance between the rows of a slice; 0 of a dense matrix."""
+        """Return the distance between the rows of a slice; 0 of a dense matrix."""
         array = self.output if read is self.written else self.program.operand[read.name]
         return array.leading or 0
 
@@ -175,7 +175,7 @@ class _Matmul:
         return {**places, self.written: offset}
 
     def _whole(self, read: Read) -> Form:
-        """The place of a read that has all of a dense operand, each element at a point."""
+        """Return the place of a read that has all of a dense operand, each element at a point."""
         operand, found = (
             self.program.operand[read.name],
             address_of(self.program, self.indexing, read),
@@ -190,7 +190,7 @@ class _Matmul:
         return found.offset
 
     def _axes(self) -> dict[str, Loop[Read]]:
-        """The loops by the names that ``matmul`` has for their extents."""
+        """Return the loops by the names that ``matmul`` has for their extents."""
         batch, rows, columns, depth = (self.loops[name] for name in ("batch", "m", "n", "k"))
         if len(batch) > 2 or len(rows) > 2 or len(columns) > 1 or len(depth) > 1:
             axes = ", ".join((*self.last.axes, *self.product.over))
@@ -254,7 +254,7 @@ class _Matmul:
         return "" if self.last is self.product else str(self._fused(self.last.body))
 
     def _fused(self, node: Expression) -> Expression:
-        """An epilogue's expression, in which ``x`` is the product."""
+        """Return an epilogue's expression, in which ``x`` is the product."""
         match node:
             case Read(name, indices) if name == self.product.name:
                 if indices != tuple(AxisValue(axis) for axis in self.product.axes):

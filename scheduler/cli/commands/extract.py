@@ -137,7 +137,7 @@ def _print(found: Extraction) -> None:
 
 
 def _function(model: str | None, config: str | None, context: int | None) -> Callable[..., Any]:
-    """The function that makes the model."""
+    """Return the function that makes the model."""
     if (model is None) == (config is None):
         both = "were given" if model else "are missing"
         raise InputError(f"MODEL.py:FUNCTION and --config {both}; allowed: one of them")
@@ -154,7 +154,7 @@ def _function(model: str | None, config: str | None, context: int | None) -> Cal
 
 
 def _phases(given: Sequence[str]) -> dict[str, dict[int, float]]:
-    """The numbers of rows by phase, with their weights."""
+    """Return the numbers of rows by phase, with their weights."""
     found: dict[str, dict[int, float]] = {}
     for word in given:
         phase, equals, numbers = word.partition("=")
@@ -180,7 +180,8 @@ def _shards(given: str | None) -> list[int] | None:
 
 
 def _numbers(text: str) -> dict[int, float] | None:
-    """Numbers with weights of such as ``1,8`` or ``1:0.3,8:0.7``; None of another text."""
+    """Return the numbers with weights of such as ``1,8`` or ``1:0.3,8:0.7``; None of another
+    text."""
     found: dict[int, float] = {}
     for part in text.split(","):
         number, colon, weight = part.partition(":")

@@ -122,7 +122,8 @@ def _budget(
     seconds: float | None,
     patience: int | None,
 ) -> Budget:
-    """The budget for each target. Raises :class:`InputError` for a value that is not allowed."""
+    """Return the budget for each target. Raises :class:`InputError` for a value that is not
+    allowed."""
     count = len(what.members) if isinstance(what, Suite) else 1
     asked = None if seconds is None else positive("--seconds", seconds)
     return budget_for(count, effort, trials, asked, patience)
@@ -136,7 +137,8 @@ def _what(
     section: str | None,
     objective: Objective,
 ) -> Workload | Suite:
-    """The workload or suite to tune. Raises :class:`InputError` if none is named, or two are."""
+    """Return the workload or suite to tune. Raises :class:`InputError` if none is named, or two
+    are."""
     if suite is not None:
         if operator is not None or file is not None:
             other = f"the operator {shown(operator)}" if file is None else "--file"

@@ -46,7 +46,7 @@ class SuiteCourse:
         return beginning(self._title, self._session)
 
     def comparison(self, baselines: Sequence[Baseline]) -> str:
-        """NumPy's weighted sum, if all of it is known."""
+        """Return NumPy's weighted sum, if all of it is known."""
         self._begun = True
         theirs = [baseline.numpy_seconds for baseline in baselines]
         found = values_of(Objective.LATENCY, self._suite.members, theirs, theirs)
@@ -54,7 +54,7 @@ class SuiteCourse:
         return f"NumPy's products: weighted sum {', '.join(sums)}" if sums else ""
 
     def news(self, progress: SuiteProgress) -> str:
-        """A gain of the objective, and the start of the comparison."""
+        """Return a gain of the objective, and the start of the comparison."""
         begins = self.latest is None or progress.phase != self.latest.phase
         self.latest = progress
         if begins and progress.phase == "final":

@@ -81,7 +81,7 @@ class SuiteJson:
 
 
 def _weight(member: Member) -> dict[str, Any]:
-    """The weight, and that in each section of a suite that has some."""
+    """Return the weight, and that in each section of a suite that has some."""
     found: dict[str, Any] = {"weight": member.weight}
     return found | ({"sections": dict(member.sections)} if member.sections else {})
 

@@ -16,12 +16,12 @@ COLUMNS = ("workload", "#weight", "#trials", "#share", "#latency", "#gain", "#Nu
 
 
 def title_of(suite: Suite, target: Target) -> str:
-    """The suite and its target, in one line."""
+    """Return the suite and its target, in one line."""
     return f"{suite.title} ({len(suite.members)} workloads) on {target.summary}"
 
 
 def objective_of(states: SuiteStates) -> str:
-    """The value of the objective, in words."""
+    """Return the value of the objective, in words."""
     sections = states.sections
     if sections and states.value is not None:
         return "; ".join(
@@ -31,7 +31,7 @@ def objective_of(states: SuiteStates) -> str:
 
 
 def _value(objective: Objective, value: float | None, library: float | None) -> str:
-    """The value of an objective, in words."""
+    """Return the value of an objective, in words."""
     if objective is Objective.SPEEDUP:
         return f"geometric mean of speed-ups {times(value)}"
     if value is None:
@@ -41,12 +41,12 @@ def _value(objective: Objective, value: float | None, library: float | None) -> 
 
 
 def tasks_table(states: SuiteStates) -> Table:
-    """The workloads as rows, each with its share of the trials so far."""
+    """Return the workloads as rows, each with its share of the trials so far."""
     return table(COLUMNS, (_row(task, max(1, states.trials)) for task in states.tasks))
 
 
 def outcome(result: SuiteResult, session: str) -> list[RenderableType]:
-    """The outcome of a suite's run: a list of facts, then a table of its workloads."""
+    """Return the outcome of a suite's run: a list of facts, then a table of its workloads."""
     pairs = [
         ("target", result.target.summary),
         *_objectives(result),
@@ -58,7 +58,7 @@ def outcome(result: SuiteResult, session: str) -> list[RenderableType]:
 
 
 def _objectives(result: SuiteResult) -> list[tuple[str, str]]:
-    """The objective, or that of each section, as facts."""
+    """Return the objective, or that of each section, as facts."""
     sections = result.sections
     if not sections:
         return [("objective", objective_of(result))]

@@ -73,7 +73,7 @@ class Session:
         return ", ".join(dict.fromkeys(run.reason for run in self.runs if run.reason))
 
     def state(self, now: float) -> SessionState:
-        """The state of the session at the time ``now``."""
+        """Return the state of the session at the time ``now``."""
         open = [run for run in self.runs if run.ended_at is None]
         if not open:
             return SessionState.ENDED
@@ -81,7 +81,7 @@ class Session:
         return SessionState.RUNNING if alive else SessionState.LOST
 
     def to_json(self, now: float) -> dict[str, Any]:
-        """The job and its state by the time ``now`` as a JSON object."""
+        """Return the job and its state by the time ``now`` as a JSON object."""
         return {
             "session": self.name,
             "state": str(self.state(now)),
@@ -105,7 +105,7 @@ class UnfinishedRun:
 
 
 def sessions(database: Database) -> list[Session]:
-    """All sessions of a database, the oldest first."""
+    """Return all sessions of a database, the oldest first."""
     runs: dict[str, list[Run]] = {}
     for run in database.runs():
         runs.setdefault(run.session or run.key, []).append(run)
@@ -113,7 +113,7 @@ def sessions(database: Database) -> list[Session]:
 
 
 def unfinished_runs(database: Database, name: str) -> list[UnfinishedRun]:
-    """The unfinished runs of the session called ``name``.
+    """Return the unfinished runs of the session called ``name``.
 
     Raises :class:`InputError` if there is no such session, it still runs or is finished, or its
     budget is spent.
@@ -141,8 +141,8 @@ def unfinished_runs(database: Database, name: str) -> list[UnfinishedRun]:
 
 
 def suite_of(unfinished: UnfinishedRun) -> tuple[Suite, Objective] | None:
-    """The suite that runs are of, as they noted it, and what it was tuned for; None for one that is
-    of none. :class:`InputError` if they are malformed."""
+    """Return the suite that runs are of, as they noted it, and what it was tuned for; None for one
+    that is of none. :class:`InputError` if they are malformed."""
     options = unfinished.run.configuration
     if "suite" not in options:
         return None
@@ -154,7 +154,7 @@ def suite_of(unfinished: UnfinishedRun) -> tuple[Suite, Objective] | None:
 
 
 def target_here(run: Run) -> Target:
-    """The target of a run, which must be this machine; :class:`InputError` if it is not."""
+    """Return the target of a run, which must be this machine; :class:`InputError` if it is not."""
     target = run.target
     here = detect_target(target.kind, getattr(target, "threads", None))
     if here.fingerprint != target.fingerprint:
@@ -166,7 +166,8 @@ def target_here(run: Run) -> Target:
 
 
 def _is_alive(run: Run, now: float) -> bool:
-    """True if an open run may continue: it was alive lately, and its process may still exist."""
+    """Return True if an open run may continue: it was alive lately, and its process may still
+    exist."""
     return -AHEAD <= now - run.heartbeat < LOST_AFTER and not is_gone(run.versions.get("process"))
 
 
@@ -176,7 +177,7 @@ def _session(name: str, runs: Iterable[Run]) -> Session:
 
 
 def _member(run: Run) -> Member:
-    """The member of a suite that a run tuned; :class:`InputError` if it is malformed."""
+    """Return the member of a suite that a run tuned; :class:`InputError` if it is malformed."""
     told = run.configuration
     name, sections = str(told.get("name", "")), told.get("sections")
     if isinstance(sections, Mapping):
@@ -185,7 +186,7 @@ def _member(run: Run) -> Member:
 
 
 def _sharing(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
-    """Each run by itself, but those of a suite on one target together."""
+    """Return each run by itself, but those of a suite on one target together."""
     found: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         shared = "suite" in run.configuration
@@ -195,8 +196,8 @@ def _sharing(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
 
 
 def _spenders(session: Session, runs: Sequence[Run]) -> list[Run]:
-    """Whoever used the budget of ``runs``: of a suite, also those that stopped alone before. Each
-    time it was resumed, what was left was another budget."""
+    """Return the runs that used the budget of ``runs``: of a suite, also those that stopped alone.
+    Each time it was resumed, what was left was another budget."""
     budget = _recorded_budget(runs[0])
     others = [run for run in session.runs if "suite" in runs[0].configuration and run not in runs]
     return [*runs, *(run for run in others if _recorded_budget(run) == budget)]
@@ -209,7 +210,8 @@ def _recorded_budget(run: Run) -> tuple[object, ...]:
 
 
 def _budget_left(database: Database, runs: Sequence[Run], now: float) -> Budget | None:
-    """None if less than a second is left; one trial at least, for the last comparison is undone."""
+    """Return None if less than a second is left; one trial at least, for the last comparison is
+    undone."""
     options: dict[str, Any] = {"trials": None, "seconds": None, **runs[0].configuration}
     try:
         whole("seed", runs[0].seed, 0)

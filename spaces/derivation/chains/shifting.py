@@ -41,8 +41,8 @@ subtracted from itself."""
 
 
 def shifted(program: Program) -> Program:
-    """The program with shifted sums in the place of those whose mean a sum subtracts from their
-    terms; the same program if there are none."""
+    """Return the program with shifted sums in the place of those whose mean a sum subtracts from
+    their terms; the same program if there are none."""
     shift = _Shift(program)
     bodies = {s.name: shift.body(s) for s in program.stages if s.reducer == "sum"}
     stages: list[Stage] = []
@@ -99,7 +99,7 @@ class _Shift:
         return Call("min", (Call("max", (found, Negation(limit))), limit))
 
     def _at(self, stage: Stage, rank: int) -> Expression:
-        """The term of a sum that has so many before it."""
+        """Return the term of a sum that has so many before it."""
         term = self.term(stage)
         kept = {axis: AxisValue(axis) for axis in term.axes - set(stage.over)}
         places = np.unravel_index(rank, self.program.shape(stage.over))
@@ -146,5 +146,5 @@ class _Shift:
 
 
 def _own(stage: Stage, name: str) -> Read:
-    """The read of an array of the stage's axes at these."""
+    """Return the read of an array of the stage's axes at these."""
     return Read(name, tuple(map(AxisValue, stage.axes)))

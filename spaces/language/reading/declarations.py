@@ -36,7 +36,7 @@ class Declaration:
 
 
 def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Declaration:
-    """The declaration that a statement spells."""
+    """Return the declaration that a statement spells."""
     if not isinstance(node.target, ast.Name) or node.value is not None:
         statement.fail(f"malformed declaration; allowed: {EXAMPLE}")
     reader = _Reader(statement, names)
@@ -62,7 +62,7 @@ class _Reader:
     names: Names
 
     def element(self, node: ast.expr) -> str:
-        """The dtype, which stands alone or before the shape."""
+        """Return the dtype, which stands alone or before the shape."""
         name = node.value if isinstance(node, ast.Subscript) else node
         if not isinstance(name, ast.Name):
             self.statement.fail(f"malformed declaration; allowed: {EXAMPLE}", node.col_offset)
@@ -79,7 +79,7 @@ class _Reader:
         return shape
 
     def properties(self, node: ast.Call) -> dict[str, Any]:
-        """``order``, ``leading``, ``drawn`` and ``packed`` as far as they are given."""
+        """Return ``order``, ``leading``, ``drawn`` and ``packed`` as far as they are given."""
         found: dict[str, Any] = {}
         if [name.id for name in node.args if isinstance(name, ast.Name)] == [PACKED]:
             if node.keywords:

@@ -31,7 +31,7 @@ from tilewright.spaces.language.tree import (
 
 MAX_DEPTH = 64
 MAX_JOINED = 8
-"""How often ``and``, ``or`` and ``not`` stand in the condition of a ``select``."""
+"""The most that ``and``, ``or`` and ``not`` may occur in the condition of a ``select``."""
 MAX_TABLES = 8
 """Tables that an index is read from, one by an entry of the other."""
 CALLED = (*FUNCTIONS, *spelt.FUNCTIONS, *spelt.CONDITIONS, "select", "inside", "size")
@@ -117,7 +117,7 @@ class ExpressionReader:
         self._called = called
 
     def read(self, node: ast.expr, depth: int = 1) -> Expression:
-        """Our node for Python's, which stands ``depth`` levels deep."""
+        """Return our node for Python's, which stands ``depth`` levels deep."""
         if depth > MAX_DEPTH:
             self._fail(node, f"too deeply nested; allowed: {MAX_DEPTH} levels")
         match node:
@@ -145,7 +145,8 @@ class ExpressionReader:
         self._fail(node, f"{self._source(node)} is not part of the language; {near}")
 
     def conditions(self, node: ast.expr, depth: int = 1) -> list[Comparison]:
-        """Comparisons that hold together: ``a < b <= c`` and those that ``and`` joins."""
+        """Return the comparisons that hold together: ``a < b <= c`` and those that ``and``
+        joins."""
         match node:
             case ast.BoolOp(op=ast.And(), values=values):
                 return [c for value in values for c in self.conditions(value, depth + 1)]
@@ -172,7 +173,7 @@ class ExpressionReader:
             self._fail(node, f"{self._source(node)} reduces; allowed: a stage of its own")
 
     def index(self, node: ast.expr, depth: int = 1) -> Expression:
-        """An index of an array: affine in axes and entries of integer arrays."""
+        """Return an index of an array: affine in axes and entries of integer arrays."""
         found = self.read(node, depth)
         if isinstance(found, AxisValue):
             return found
@@ -226,7 +227,7 @@ class ExpressionReader:
         return (spelt.power(found) if name == "pow" else None) or Call(name, found)
 
     def _spelt(self, node: ast.Call, name: str, known: spelt.Spelt, depth: int) -> Any:
-        """The text by which a call of one argument is spelt."""
+        """Return the text by which a call of one argument is spelt."""
         argument = self.read(node.args[0], depth + 1)
         if known.repeats and not spelt.repeatable(argument):
             problem = f"the argument of {name} has more than {spelt.MAX_REPEATED} parts"
@@ -244,7 +245,8 @@ class ExpressionReader:
     def _chosen(
         self, condition: ast.expr, then: Expression, otherwise: Expression, depth: int
     ) -> Expression:
-        """``then`` where the condition holds: ``or`` tries one after the other, ``not`` swaps."""
+        """Return ``then`` where the condition holds: ``or`` tries one after the other, ``not``
+        swaps."""
         match condition:
             case ast.BoolOp(op=ast.And(), values=values):
                 for value in reversed(values):
@@ -302,8 +304,8 @@ class ExpressionReader:
         return f"{name} names the axes that it reduces; write {self._reduced(name, body)}"
 
     def _reduced(self, name: str, body: ast.expr) -> str:
-        """The spelling of a reduction that was written without its axes: of those that the stage
-        does not keep."""
+        """Return the spelling of a reduction that was written without its axes: of those that the
+        stage does not keep."""
         kept, _, _ = self._statement.text.partition("=")
         found = [n.id for n in ast.walk(body) if isinstance(n, ast.Name)]
         axes = [axis for axis in dict.fromkeys(found) if axis in self._names.axes]
@@ -338,7 +340,7 @@ def parts(index: ast.expr) -> list[ast.expr]:
 def axis_names(
     statement: Statement, nodes: Sequence[ast.expr], known: Mapping[str, int]
 ) -> tuple[str, ...]:
-    """Names of different axes, each of which has an extent."""
+    """Return the names of different axes, each of which has an extent."""
     found: list[str] = []
     for node in nodes:
         text = statement.text[node.col_offset : node.end_col_offset]
