@@ -187,7 +187,7 @@ class Database:
     def best(
         self, workload: Workload, target: Target, versions: Collection[str] | None = None
     ) -> Record | None:
-        """The best-known schedule's record, by indexed queries; None if none is known.
+        """Return the best-known schedule's record, by indexed queries; None if none is known.
 
         ``versions`` asks for schedules of these versions of templates only.
         """
@@ -208,7 +208,8 @@ class Database:
         count: int,
         versions: Collection[str] | None = None,
     ) -> list[Record]:
-        """The records of at most ``count`` best schedules, best first, each schedule once."""
+        """Return the records of at most ``count`` best schedules, best first, each schedule
+        once."""
         found: dict[str, Record] = {}
         with transaction(self._engine) as connection:
             both = rankings(connection, workload, target, versions, count)
@@ -219,8 +220,8 @@ class Database:
         return list(found.values())
 
     def nearest(self, workload: Workload, target: Target, count: int = 8) -> Iterator[Record]:
-        """The best record of each of the ``count`` nearest other workloads, nearest first, each
-        read when it is asked for.
+        """Return the best record of each of the ``count`` nearest other workloads, nearest first,
+        each read when it is asked for.
 
         Those are of the same operator and target; what is near,
         ``measure.tables.similarity.distance`` says.
@@ -231,8 +232,8 @@ class Database:
     def of_siblings(
         self, workload: Workload, target: Target, versions: Collection[str]
     ) -> Iterator[Record]:
-        """The best record of this workload on each sibling of ``target``, the nearest first, each
-        read when it is asked for: see :meth:`spaces.target.Target.is_sibling`.
+        """Return the best record of this workload on each sibling of ``target``, the nearest first,
+        each read when it is asked for: see :meth:`spaces.target.Target.is_sibling`.
 
         Siblings count that have right schedules of these ``versions`` of templates.
         """
@@ -242,8 +243,8 @@ class Database:
     def of_other_threads(
         self, workload: Workload, target: Target, versions: Collection[str]
     ) -> list[Record]:
-        """The best record of this workload on the same machine for each other number of threads
-        that has right schedules of these ``versions`` of templates."""
+        """Return the best record of this workload on the same machine for each other number of
+        threads that has right schedules of these ``versions`` of templates."""
         with transaction(self._engine) as connection:
             ids = thread_pairs(connection, workload, target, versions)
         return list(self._reader.best_of(ids))
@@ -251,7 +252,8 @@ class Database:
     def related(
         self, workload: Workload, target: Target, versions: Collection[str], count: int = 8
     ) -> list[Record]:
-        """The best record of each of the ``count`` nearest other shapes, operators and devices.
+        """Return the best record of each of the ``count`` nearest other shapes, operators and
+        devices.
 
         Their targets are of the same kind, and they have right schedules of these ``versions`` of
         templates; see ``measure.tables.similarity.related`` for what is near.
@@ -261,7 +263,7 @@ class Database:
 
     @retried
     def _asked(self, query: Callable[..., Iterable[int]], *about: Any) -> Iterable[int]:
-        """The rows of ``pairs`` that a query finds."""
+        """Return the rows of ``pairs`` that a query finds."""
         with transaction(self._engine) as connection:
             return query(connection, *about)
 
@@ -280,13 +282,15 @@ class Database:
 
     @retried
     def trials_of_run(self, key: str) -> int:
-        """Number of schedules that a run tried, however they ended, but for those lost."""
+        """Return the number of schedules that a run tried, however they ended, but for those
+        lost."""
         with transaction(self._engine) as connection:
             return connection.execute(TRIALS_OF_RUN, {"run": key}).scalar_one()
 
     @retried
     def trials(self, workload: Workload, target: Target) -> int:
-        """Number of schedules that were tried, however they ended, but for those lost."""
+        """Return the number of schedules that were tried, however they ended, but for those
+        lost."""
         with transaction(self._engine) as connection:
             return trials(connection, workload, target)
 
@@ -306,7 +310,7 @@ class Database:
 
     @retried
     def pairs(self) -> list[tuple[Workload, Target]]:
-        """Each workload and target that there are attempts of, in order of workload."""
+        """Return each workload and target that there are attempts of, in order of workload."""
         with transaction(self._engine) as connection:
             rows = connection.execute(pairs_query()).all()
         return list(self._reader.pairs(rows))

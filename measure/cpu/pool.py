@@ -10,7 +10,7 @@ from tilewright.measure.cpu.binaries import pool_library
 
 @cache
 def load_pool(threads: int, cpus: tuple[int, ...] = ()) -> int:
-    """Address of a ``tw_runtime`` over ``threads`` threads, the caller's included.
+    """Return the address of a ``tw_runtime`` over ``threads`` threads, the caller's included.
 
     One pool per number of threads and process. It starts its threads at the first launch, and
     again in a forked child; between launches they sleep. With ``cpus``, one for each thread, they

@@ -82,8 +82,8 @@ class CpuFunction(KernelFunction):
 
     @classmethod
     def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:
-        """A function like the one of these parts: :class:`InputError` on a machine that is not the
-        ``target``, of which a process may be bound to fewer cores."""
+        """Return a function like the one of these parts: :class:`InputError` on a machine that is
+        not the ``target``, of which a process may be bound to fewer cores."""
         assert isinstance(target, CpuTarget)
         here = detect_target("cpu", threads=target.threads)
         if differing := _differing(here, target) - {"cores"}:
@@ -109,7 +109,7 @@ class CpuFunction(KernelFunction):
         )
 
     def _closely(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        """A call whose arrays may be of any kind: each is checked by its port."""
+        """Return a call whose arrays may be of any kind: each is checked by its port."""
         if named or len(arrays) != len(self._given):
             arrays = in_order(self._given, arrays, named)
         several = len(self._outputs) > 1
@@ -141,11 +141,11 @@ class CpuFunction(KernelFunction):
 
 
 def _differing(one: Target, other: Target) -> set[str]:
-    """The names of what two targets of a kind differ in."""
+    """Return the names of what two targets of a kind differ in."""
     names = [field.name for field in fields(one)]
     return {name for name in names if getattr(one, name) != getattr(other, name)}
 
 
 def _new(port: Port, arrays: tuple[Any, ...]) -> Any:
-    """An output of the first input's kind."""
+    """Return an output of the first input's kind."""
     return port.empty_tensor() if arrays and is_tensor(arrays[0]) else port.empty_array()

@@ -12,8 +12,8 @@ from tilewright.scheduler.torch.gap import Gap
 
 
 def name_of(node: fx.Node) -> str:
-    """The name of the operator that a node calls, without namespace and overload, such as ``add``;
-    ``getitem``, or the kind of a node that calls none."""
+    """Return the name of the operator that a node calls, without namespace and overload, such as
+    ``add``; ``getitem``, or the kind of a node that calls none."""
     if node.op != "call_function":
         return str(node.op)
     if node.target is operator.getitem:
@@ -23,13 +23,13 @@ def name_of(node: fx.Node) -> str:
 
 
 def called(node: fx.Node) -> str:
-    """The same, of a result of several the name of the operator that gives it."""
+    """Return the same, of a result of several the name of the operator that gives it."""
     name = name_of(node)
     return name_of(node.all_input_nodes[0]) if name == "getitem" else name
 
 
 def arguments(node: fx.Node) -> dict[str, Any]:
-    """All arguments of a node by the names of its operator's schema, defaults included."""
+    """Return all arguments of a node by the names of its operator's schema, defaults included."""
     schema = getattr(node.target, "_schema", None)
     if schema is None:
         raise Gap(name_of(node))
@@ -39,7 +39,7 @@ def arguments(node: fx.Node) -> dict[str, Any]:
 
 
 def fake(node: fx.Node) -> Tensor:
-    """The tensor without values that has a node's shape, strides and dtype; the first one of
+    """Return the tensor without values that has a node's shape, strides and dtype; the first one of
     several. :class:`Gap` of a node that gives no tensor."""
     found = node.meta.get("val")
     if isinstance(found, tuple | list) and found:
@@ -56,7 +56,7 @@ def has_tensor(node: fx.Node) -> bool:
 
 
 def shape(node: fx.Node) -> tuple[int, ...]:
-    """The extents of a node's tensor; :class:`Gap` if one is symbolic or zero."""
+    """Return the extents of a node's tensor; :class:`Gap` if one is symbolic or zero."""
     extents = tuple(fake(node).shape)
     if not all(type(extent) is int for extent in extents):
         raise Gap("a dynamic size")
@@ -75,12 +75,12 @@ def has_plain_shape(node: fx.Node) -> bool:
 
 
 def long_dimensions(node: fx.Node) -> tuple[int, ...]:
-    """The dimensions of more than one element: those that a kernel's array has."""
+    """Return the dimensions of more than one element: those that a kernel's array has."""
     return tuple(d for d, extent in enumerate(shape(node)) if extent != 1)
 
 
 def dimension(given: int, rank: int) -> int:
-    """A dimension counted from the first."""
+    """Return a dimension counted from the first."""
     return given % max(rank, 1)
 
 

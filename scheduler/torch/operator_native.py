@@ -26,7 +26,8 @@ OLDEST = (2, 10)
 
 @cache
 def native() -> Any:
-    """The module of ``operator_native.cpp``; None where it cannot be built, or torch is too old."""
+    """Return the module of ``operator_native.cpp``; None where it cannot be built, or torch is too
+    old."""
     if tuple(map(int, torch.__version__.split(".")[:2])) < OLDEST or not LIBRARY.exists():
         return None
     header = caller.SOURCE.with_suffix(".h")

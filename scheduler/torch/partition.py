@@ -37,7 +37,7 @@ from tilewright.spaces.workloads.workload import Workload
 SLOW = {"staged", "staged_loops", "loops"}
 """The templates whose kernels are as slow as several kernels, or slower."""
 MOST_TRIES = 6
-"""How often the views behind operands that would be copied are taken in."""
+"""The number of times that views behind operands that would be copied are taken in."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,8 @@ class _Partitioning:
         self._refusals.append(Refusal(anchor, reason or "its results are read one by one"))
 
     def _ends(self, anchor: fx.Node, kind: Kind) -> Iterator[tuple[fx.Node, set[fx.Node]]]:
-        """The nodes that a region may end with, the latest first, with all that it then has."""
+        """Yield the nodes that a region may end with, the latest first, with all that it then
+        has."""
         below = descendants(anchor)
         inside = grown(anchor, below, self._order, self._taken)
         if kind is Kind.REDUCTION:
@@ -137,8 +138,8 @@ class _Partitioning:
                 yield node, nodes
 
     def _region(self, nodes: set[fx.Node], end: fx.Node) -> Region | str:
-        """The region, the views behind its operands taken in as far as a template serves it then;
-        or why there is none."""
+        """Return the region, the views behind its operands taken in as far as a template serves it
+        then; or why there is none."""
         reason = ""
         for translation in reversed(self._translations(nodes, end)):
             if isinstance(translation, str):
@@ -151,7 +152,8 @@ class _Partitioning:
         return reason
 
     def _translations(self, nodes: set[fx.Node], end: fx.Node) -> list[Translation | str]:
-        """The translations with more and more of what is behind operands that would be copied."""
+        """Return the translations with more and more of what is behind operands that would be
+        copied."""
         found: list[Translation | str] = []
         nodes = with_masks(nodes)
         for _ in range(MOST_TRIES):
@@ -169,7 +171,7 @@ class _Partitioning:
         return found
 
     def _accepted(self, translation: Translation) -> Region | str:
-        """The region of a translation that a template serves, or why none does."""
+        """Return the region of a translation that a template serves, or why none does."""
         if not translation.reduces:
             return "it only moves elements"
         try:
@@ -190,7 +192,7 @@ class _Partitioning:
         return Region(translation.nodes, translation.outputs, operands, frozenset(copies), workload)
 
     def _served(self, text: str) -> Workload | str:
-        """The workload of a program that a template serves, or why none does."""
+        """Return the workload of a program that a template serves, or why none does."""
         try:
             workload = program_workload(text, {})
             space = space_for(workload, self._target)
@@ -201,7 +203,7 @@ class _Partitioning:
         return workload
 
     def _left(self) -> dict[fx.Node, str]:
-        """The nodes that torch computes, once regions stand for their outputs."""
+        """Return the nodes that torch computes, once regions stand for their outputs."""
         regions = {output: region for region in self._regions for output in region.outputs}
         refused = {refusal.anchor: refusal.reason for refusal in self._refusals}
         needed, waiting = set[fx.Node](), list(self._graph.find_nodes(op="output"))

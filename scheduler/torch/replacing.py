@@ -34,7 +34,7 @@ class Piece:
 
 
 def copied(module: fx.GraphModule) -> fx.GraphModule:
-    """A copy whose graph may be changed; it shares the module's tensors."""
+    """Return a copy whose graph may be changed; it shares the module's tensors."""
     made = fx.GraphModule(module, copy.deepcopy(module.graph))
     made.meta = dict(module.meta)
     return made
@@ -58,7 +58,7 @@ def replace_regions(module: fx.GraphModule, regions: Collection[Region]) -> None
 
 
 def pieces(region: Region) -> Piece:
-    """The region cut out of its graph, as the two that compete."""
+    """Return the region cut out of its graph, as the two that compete."""
     graph = fx.Graph()
     env: dict[fx.Node, fx.Node] = {}
     for place, node in enumerate(dict.fromkeys(region.operands)):
@@ -92,7 +92,7 @@ def pieces(region: Region) -> Piece:
 def _call(
     graph: fx.Graph, region: Region, known: Mapping[fx.Node, fx.Node], packed: fx.Node | None
 ) -> fx.Node:
-    """A node that calls the kernel of a region, in the shape of the node that it stands for;
+    """Return a node that calls the kernel of a region, in the shape of the node that it stands for;
     ``known`` has what operands are computed by now, and ``packed`` is the packed weight."""
     end = region.outputs[0]
     arrays = calling_of(region.workload).inputs
@@ -117,7 +117,7 @@ def _call(
 
 
 def _operand(graph: fx.Graph, node: fx.Node, now: fx.Node, region: Region, array: Array) -> fx.Node:
-    """An operand as the kernel's array: of its element type, strides and dimensions."""
+    """Return an operand as the kernel's array: of its element type, strides and dimensions."""
     tensor = fake(node)
     if node in region.copies:
         kind = getattr(torch, array.dtype)
@@ -130,7 +130,7 @@ def _operand(graph: fx.Graph, node: fx.Node, now: fx.Node, region: Region, array
 
 
 def _node(graph: fx.Graph, target: Callable[..., Any], *args: Any, **kwargs: Any) -> fx.Node:
-    """A new node with the tensor without values that it gives."""
+    """Return a new node with the tensor without values that it gives."""
     made = graph.call_function(target, args, kwargs)
     made.meta["val"] = target(*fx.map_arg(args, _value), **kwargs)
     return made

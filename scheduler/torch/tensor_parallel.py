@@ -47,7 +47,7 @@ def shard(model: Any, configuration: Any, shards: int) -> None:
 
 
 def _plan(model: Any) -> dict[str, str]:
-    """The styles by path, those of the base model among them."""
+    """Return the styles by path, those of the base model among them."""
     return dict(model.config.base_model_tp_plan or {}) | dict(type(model)._tp_plan or {})
 
 

@@ -137,8 +137,8 @@ class Product:
         return 1.0
 
     def reach(self, beyond: int) -> int:
-        """An integer above the offset of any element of any array, ``beyond`` rows, columns or
-        terms past the end included."""
+        """Return an integer above the offset of any element of any array, ``beyond`` rows, columns
+        or terms past the end included."""
         layouts = [self.layout(o) for o in (*self.workload.indexed, *self.workload.outputs)]
         return max(layout.size + beyond * max(layout.strides) for layout in layouts)
 
