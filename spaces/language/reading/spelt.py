@@ -58,19 +58,15 @@ def _logarithm(base: float) -> Callable[[Expression], Expression]:
     return lambda x: Binary("*", factor, Call("log", (x,)))
 
 
-def _distance(x: Expression) -> Expression:
-    """Return the zero of numbers; NaN of infinities and of NaN."""
-    return Binary("-", x, x)
+def _size_and_more(operator: str) -> Callable[[Expression], Comparison]:
+    """Compare a magnitude with one more than twice itself, which is greater if it is finite,
+    zero included."""
 
+    def compared(x: Expression) -> Comparison:
+        size = Call("abs", (x,))
+        return Comparison(operator, size, Binary("+", Binary("*", Number(2.0), size), _ONE))
 
-def _compared(operator: str, x: Expression) -> Comparison:
-    return Comparison(operator, x, x)
-
-
-def _is_infinite(x: Expression) -> Comparison:
-    """No finite magnitude is one more than twice itself, zero included."""
-    size = Call("abs", (x,))
-    return Comparison("==", Binary("+", Binary("*", Number(2.0), size), _ONE), size)
+    return compared
 
 
 FUNCTIONS = {
@@ -85,9 +81,9 @@ FUNCTIONS = {
 }
 """Functions of one argument."""
 CONDITIONS = {
-    "isnan": Spelt(lambda x: _compared("!=", x), repeats=True),
-    "isfinite": Spelt(lambda x: _compared("==", _distance(x)), repeats=True),
-    "isinf": Spelt(_is_infinite, repeats=True),
+    "isnan": Spelt(lambda x: Comparison("!=", x, x), repeats=True),
+    "isfinite": Spelt(_size_and_more("<"), repeats=True),
+    "isinf": Spelt(_size_and_more("=="), repeats=True),
 }
 """Conditions on one argument."""
 

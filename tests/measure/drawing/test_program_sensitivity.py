@@ -148,3 +148,9 @@ def test_no_more_of_large_operands_is_drawn_than_a_sample_reads():
     work = operator("grouped_matmul", t=512, n=4096, k=2048, experts=64, dtype="bfloat16")
     sampled = Sample.of(work).drawn(1, Spread())
     assert sum(array.size for array in sampled.inputs.values()) < 1 << 21
+
+
+@pytest.mark.parametrize("condition", ["isnan(x[r,c])", "isinf(x[r,c])", "not isfinite(x[r,c])"])
+def test_what_is_no_number_may_be_replaced(condition):
+    made = program(f"y[r] = sum[c](select({condition}, 0, x[r,c]))", r=6, c=40)
+    assert sensitivity(made).share > 0
