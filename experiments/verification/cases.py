@@ -180,6 +180,10 @@ EDGES = {
     "mask, edges": f'"{SCORED} + m[i,j]) * v[j,e])" i=70 j=100 d=64 e=64 dtype=float16',
     "lengths, edges": '"n: int32[b](index < 201); where j < n[b]; y[b,h,e] = sum[j](softmax[j]('
     'sum[d](q[b,h,d] * k[b,j,d])) * v[b,j,e])" b=3 h=4 j=200 d=64 e=64 dtype=bfloat16',
+    "slopes, edges": "attention b=1 h=2 i=70 j=100 d=64 mask=causal alibi=1 dtype=bfloat16",
+    "documents, edges": '"o: int32[i](index < 3); g: int32[j](index < 3); where o[i] == g[j]; '
+    f'{SCORED}) * v[j,e])" i=70 j=100 d=64 e=64 dtype=bfloat16',
+    "scales of rows, edges": '"y[i,j] = sum[k](a[i,k] * s[i] * b[k,j])" i=40 j=72 k=64',
     "causal of 32 bits, edges": "attention b=1 h=2 i=70 j=100 d=32 mask=causal",
     "differences, edges": '"m[r] = max[c](x[r,c] * x[r,c]); y[r,c] = sqrt(m[r] - x[r,c] * x[r,c])" '
     "r=40 c=300",
