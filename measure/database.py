@@ -87,6 +87,11 @@ class Database:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    @property
+    def location(self) -> str:
+        """The URL by which another process opens it, with its password."""
+        return self._engine.url.render_as_string(hide_password=False)
+
     def close(self) -> None:
         """Close all connections, unless others have the database open. Idempotent."""
         if not self._closed:

@@ -83,6 +83,10 @@ class Build:
         outcome = Compilations(self.supervised).run(command, folder, TIME_LIMIT)
         return outcome, made.read_bytes() if outcome.ok and made.exists() else b""
 
+    def content(self) -> bytes:
+        """The binary that is kept, compiled first where there is none."""
+        return self.file.content(self.compile)
+
     def load(self, load: Callable[[str], Loaded]) -> Loaded:
         """Call ``load`` with the path of this shared object, and return its result.
 
@@ -158,7 +162,16 @@ def _server() -> Build:
 @cache
 def pool_library() -> ctypes.CDLL:
     """The thread pool."""
-    return Build("pool", _sources("pool"), (*OPTIMISED, *SHARED)).load(ctypes.CDLL)
+    return _pool().load(ctypes.CDLL)
+
+
+def pool_binary() -> bytes:
+    """The shared object of the thread pool."""
+    return _pool().content()
+
+
+def _pool() -> Build:
+    return Build("pool", _sources("pool"), (*OPTIMISED, *SHARED))
 
 
 def kernel_library(source: Source, target: CpuTarget) -> ctypes.CDLL:
@@ -167,6 +180,12 @@ def kernel_library(source: Source, target: CpuTarget) -> ctypes.CDLL:
     Raises :class:`InputError` with the compiler's words if it cannot be built.
     """
     return _kernel_library(source.text, (*target.compiler_flags, *SHARED), target.fingerprint)
+
+
+def kernel_binary(source: Source, target: CpuTarget) -> bytes:
+    """The shared object of one kernel."""
+    flags = (*target.compiler_flags, *SHARED)
+    return _kernel(source.text, flags, target.fingerprint).content()
 
 
 def is_built(source: Source, target: CpuTarget) -> bool:

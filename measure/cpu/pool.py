@@ -16,7 +16,12 @@ def load_pool(threads: int, cpus: tuple[int, ...] = ()) -> int:
     again in a forked child; between launches they sleep. With ``cpus``, one for each thread, they
     stay on them; the caller itself, who has the first, is not moved.
     """
-    library = pool_library()
+    return pool_of(pool_library(), threads, cpus)
+
+
+@cache
+def pool_of(library: ctypes.CDLL, threads: int, cpus: tuple[int, ...] = ()) -> int:
+    """The same of a library of thread pools that is loaded already."""
     library.tw_runtime_create.restype = ctypes.c_void_p
     places = (ctypes.c_int * len(cpus))(*cpus) if cpus else None
     address = library.tw_runtime_create(ctypes.c_int(threads), places)

@@ -52,11 +52,9 @@ class CpuFunction(KernelFunction):
 
     def _make_ready(self) -> None:
         call = self._kernel.call
-        assert isinstance(self.target, CpuTarget)
-        library = kernel_library(self._kernel.source, self.target)
+        library, self._runtime = self._loaded()
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._entry = prototype((call.entry, library))
-        self._runtime = load_pool(self.target.threads)
         calling = calling_of(self.workload)
         self._given = tuple(
             IndexPort(operand) if self.check_indices and holds_indices(operand) else Port(operand)
@@ -79,6 +77,12 @@ class CpuFunction(KernelFunction):
             self._new_workspace if call.workspace_bytes else None,
             self._closely,
         )
+
+    def _loaded(self) -> tuple[ctypes.CDLL, int]:
+        """The library of the kernel, and the address of the threads that it runs on."""
+        assert isinstance(self.target, CpuTarget)
+        library = kernel_library(self._kernel.source, self.target)
+        return library, load_pool(self.target.threads)
 
     @classmethod
     def remade(cls, workload: Workload, target: Target, *parts: Any) -> Self:

@@ -8,36 +8,37 @@ here is warned of once, and Inductor compiles the graph alone.
 
 from __future__ import annotations
 
-import copy
 import logging
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
 
 from tilewright.measure.database import Database
-from tilewright.measure.memory import memory_limit
 from tilewright.scheduler.opening import opened
-from tilewright.scheduler.torch import judging
-from tilewright.scheduler.torch.choosing import Choice, Choosing
+from tilewright.scheduler.torch.building import Wanted, build_later
+from tilewright.scheduler.torch.choosing import Choice, Choosing, Compile
 from tilewright.scheduler.torch.explanation import (
-    OURS,
     TORCH,
     Explanation,
     GraphReport,
     explanation_of_caller,
 )
 from tilewright.scheduler.torch.nodes import name_of
+from tilewright.scheduler.torch.operator import put_wanted
 from tilewright.scheduler.torch.operator_functions import functions
 from tilewright.scheduler.torch.options import Options, options_of
 from tilewright.scheduler.torch.partition import Partition, partition
-from tilewright.scheduler.torch.replacing import copied, replace_regions
+from tilewright.scheduler.torch.replacing import copied
+from tilewright.scheduler.torch.switching import Switching
 from tilewright.scheduler.torch.weights import read_plain
+from tilewright.scheduler.torch.whole import WholeGraph, aside, compiled_aside
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target, detect_target
 
@@ -93,7 +94,7 @@ class _Compiler:
         try:
             made = self._with_kernels(module, spare, inputs, settings, report)
         except Exception as error:  # a fault of ours must not keep a model from running
-            _warn(error)
+            warn_of(error)
             report.by, report.why = TORCH, f"{type(error).__name__}: {error}"
             made = None
         if made is None:
@@ -112,96 +113,59 @@ class _Compiler:
     ) -> Any:
         """The compiled graph with kernels in it; None if torch is to compute all of it. ``spare``
         is a copy of the graph, which stays as it is."""
-        target = _target_of(module.graph)
-        if target is None:
-            report.why = "its tensors are on no device that has kernels, or on several"
+        found = choose(module, self._options, report, compiled_aside)
+        if found is None:
             return None
-        functions.database = self._options.db
-        read_plain(module)
-        with _database(self._options) as database:
-            found = partition(module.graph, target)
-            choosing = Choosing(target, self._options, database, _compiled)
-            choices = choosing.chosen(found.regions)
-        _tell(report, found, choices)
-        regions = [region for choice in choices if choice.open for region in choice.regions]
-        if not regions:
-            report.why = "no region is faster by kernels" if found.regions else "it has no region"
-            return None
-        plain = copied(spare)
-        replace_regions(module, regions)
-        report.by = OURS
-        if self._options.judge == "always" or _is_dynamic(inputs):
-            return _inductor(module, inputs, settings)
-        if judging.size(inputs) > memory_limit() / 4:
-            report.why = "too large to be compared as a whole"
-            return _inductor(module, inputs, settings)
-        return _faster(module, plain, inputs, settings, report)
+        graph = WholeGraph(module, spare, inputs, settings, report)
+        made = graph.chosen([c for c in found.choices if c.open], self._options.judge)
+        return self._with_later(graph, made, found) if found.later else made
+
+    def _with_later(self, graph: WholeGraph, made: Any, found: Chosen) -> Any:
+        """The graph as it is ``made`` until all kernels are built, and then with all of them, if
+        that is faster. Graphs of training wait for the next compilation."""
+        wanted = [Wanted(choice.key, *found.place) for choice in found.later]
+        if not graph.is_inference:
+            build_later(wanted, self._options.db, put_wanted)
+            return made
+        now = made or graph.compiled([])
+        with aside():
+            then = graph.compiled([c for c in found.choices if c.open or c.later])
+        switching = Switching(now, then, graph.inputs, self._options.judge)
+        switching.follow(wanted, found.later, graph.report, self._options.db)
+        return switching
 
 
-def _faster(
-    module: fx.GraphModule,
-    plain: fx.GraphModule,
-    inputs: Sequence[Any],
-    settings: Mapping[str, Any],
-    report: GraphReport,
-) -> Any:
-    """Compile the graph with kernels and the one without; return the faster one."""
-    with _aside() as ours_context:
-        ours = _inductor(module, inputs, settings)
-    with _aside() as plain_context:
-        rival = _inductor(plain, inputs, settings)
-    with judging.running():
-        times = judging.in_turns(
-            lambda given: ours(list(given)),
-            lambda given: rival(list(given)),
-            [judging.like(inputs)],
-        )
-    report.gain = times.gain
-    if times.gain >= 1:
-        _adopt(ours_context)
-        return ours
-    report.by, report.why = TORCH, "the whole graph is slower with kernels"
-    _adopt(plain_context)
-    return rival
+@dataclass(frozen=True)
+class Chosen:
+    """The regions of a graph with who computes them, and the ``place`` of functions: a kind of
+    target and a number of threads."""
+
+    choices: Sequence[Choice]
+    place: tuple[str, int]
+
+    @property
+    def later(self) -> list[Choice]:
+        """The choices whose kernels are still to be built."""
+        return [choice for choice in self.choices if choice.later]
 
 
-def _inductor(
-    module: fx.GraphModule, inputs: Sequence[Any], settings: Mapping[str, Any]
-) -> Callable[[list[Any]], Any]:
-    from torch._inductor.compile_fx import compile_fx_inner
-
-    made: Callable[[list[Any]], Any] = compile_fx_inner(module, inputs, **settings)
-    return made
-
-
-def _compiled(module: fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[[list[Any]], Any]:
-    """A piece of a graph, compiled for itself."""
-    with _aside():
-        return _inductor(module, inputs, {"is_inference": True})
-
-
-@contextmanager
-def _aside() -> Iterator[Any]:
-    """Compile something that may not become part of what is being compiled: what Inductor notes
-    about it goes to a context of its own, which is given."""
-    from torch._guards import TracingContext, tracing
-
-    outer = TracingContext.try_get()
-    own = copy.copy(outer)
-    if own is not None and own.output_strides is not None:
-        own.output_strides = []
-    with ExitStack() as stack:
-        stack.enter_context(tracing(own))
-        yield own
-
-
-def _adopt(own: Any) -> None:
-    """Note about the compilation what Inductor noted in a context of its own."""
-    from torch._guards import TracingContext
-
-    outer = TracingContext.try_get()
-    if outer is not None and outer.output_strides is not None:
-        outer.output_strides.extend(own.output_strides)
+def choose(
+    module: fx.GraphModule, options: Options, report: GraphReport, compile: Compile
+) -> Chosen | None:
+    """Find the regions of a graph and let them compete; None where there is no target. Linear
+    layers may become others on the way (:func:`weights.read_plain`)."""
+    target = _target_of(module.graph)
+    if target is None:
+        report.why = "its tensors are on no device that has kernels, or on several"
+        return None
+    functions.database = options.db
+    read_plain(module)
+    with _database(options) as database:
+        found = partition(module.graph, target)
+        choosing = Choosing(target, options, database, compile)
+        choices = choosing.chosen(found.regions)
+    _tell(report, found, choices)
+    return Chosen(choices, choosing.place)
 
 
 @contextmanager
@@ -237,15 +201,8 @@ def _target_of(graph: fx.Graph) -> Target | None:
     return detect_target("cuda") if kind == "cuda" else None
 
 
-def _is_dynamic(inputs: Sequence[Any]) -> bool:
-    """True if some input is a symbolic number, or has a symbolic size."""
-    return any(
-        not isinstance(each, torch.Tensor) or any(not isinstance(n, int) for n in each.shape)
-        for each in inputs
-    )
-
-
-def _warn(error: Exception) -> None:
+def warn_of(error: Exception) -> None:
+    """Warn that a graph is Inductor's alone, and why."""
     reason = " ".join(str(error).split())[:150]
     warnings.warn(
         f"tilewright leaves a graph to Inductor: {type(error).__name__}: {reason}",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
+from torch._inductor import config as inductor_config
 
 from tilewright.measure.cpu.binaries import is_built
 from tilewright.measure.database import Database
@@ -52,11 +51,18 @@ class Choice:
     report: RegionReport
     answer: Answer | None = None
     function: Any = None
+    later: bool = False
+    """True if the kernel is to be built while torch computes the regions."""
 
     @property
     def workload(self) -> Workload:
         """The workload that they all compute."""
         return self.regions[0].workload
+
+    @property
+    def key(self) -> str:
+        """The text that a compiled graph holds of it."""
+        return key_of(self.workload)
 
     @property
     def operands(self) -> list[torch.Tensor]:
@@ -73,6 +79,11 @@ class Choice:
         """Leave them to torch."""
         self.report.by, self.report.why = TORCH, why
 
+    def wait(self) -> None:
+        """Leave them to torch until their kernel is built."""
+        self.later = True
+        self.leave("its kernel is being built")
+
     @property
     def open(self) -> bool:
         """True until they are left to torch."""
@@ -88,12 +99,14 @@ class Choosing:
         self._target, self._options, self._database = target, options, database
         self._compile = compile
         threads = target.threads if isinstance(target, CpuTarget) else 0
-        self._place = (target.kind, threads)  # of functions
+        self.place = (target.kind, threads)
 
     def chosen(self, regions: Sequence[Region]) -> list[Choice]:
         """All regions, equal ones together, each with who computes it. Functions of kernels are
         ready to be called by the operator."""
-        choices = self._with_packed(_together(regions))
+        choices = _together(regions)
+        if inductor_config.freezing:  # else constants of a package may be exchanged
+            choices = self._with_packed(choices)
         self._tune(choices)
         self._recall(choices)
         self._build(choices)
@@ -143,13 +156,11 @@ class Choosing:
 
     def _build(self, choices: Sequence[Choice]) -> None:
         """Build all kernels side by side, or leave for later what is not built."""
-        wanted = [choice for choice in choices if choice.open]
         if self._options.build == "background":
-            for choice in wanted:
-                if not self._is_ready(choice):
-                    choice.leave("its kernel is being built")
-            _build_later([c for c in wanted if not c.open], self._make)
-            wanted = [choice for choice in wanted if choice.open]
+            for choice in choices:
+                if choice.open and not self._is_ready(choice):
+                    choice.wait()
+        wanted = [choice for choice in choices if choice.open]
         with warnings.catch_warnings(), ThreadPoolExecutor(BUILDERS) as pool:
             warnings.simplefilter("ignore")
             list(pool.map(self._make, wanted))
@@ -157,7 +168,7 @@ class Choosing:
     def _is_ready(self, choice: Choice) -> bool:
         """True if a call of the kernel needs no compiler."""
         answer = choice.answer
-        if functions.known(key_of(choice.workload), *self._place) is not None:
+        if functions.known(key_of(choice.workload), *self.place) is not None:
             return True
         if answer is None or not _is_measured(choice) or not isinstance(self._target, CpuTarget):
             return False
@@ -166,13 +177,13 @@ class Choosing:
     def _make(self, choice: Choice) -> None:
         """Make the function of a choice; a kernel that fails leaves it to torch."""
         answer = choice.answer
-        known = functions.known(key_of(choice.workload), *self._place)
+        known = functions.known(key_of(choice.workload), *self.place)
         try:
             if known is not None and answer is not None and known.schedule == answer.schedule:
                 choice.function = known
             else:
                 choice.function = function_for(choice.workload, self._target, self._database)
-                put(key_of(choice.workload), *self._place, choice.function)
+                put(key_of(choice.workload), *self.place, choice.function)
         except Exception as error:  # whatever a compiler or a machine has to say
             choice.leave(f"its kernel fails: {str(error).splitlines()[0][:150]}")
             return
@@ -271,26 +282,3 @@ def _together(regions: Sequence[Region]) -> list[Choice]:
 
 def _is_measured(choice: Choice) -> bool:
     return choice.answer is not None and choice.answer.provenance is Provenance.MEASURED
-
-
-_later: list[threading.Thread] = []
-
-
-def _build_later(choices: Sequence[Choice], make: Callable[[Choice], None]) -> None:
-    """Build kernels meanwhile, for compilations to come; those of one graph one after the other."""
-
-    def build() -> None:
-        for choice in choices:
-            with suppress(Exception):  # it stays torch's
-                make(choice)
-
-    if choices:
-        _later.append(threading.Thread(target=build, daemon=True, name="tilewright-build"))
-        _later[-1].start()
-
-
-def wait_for_builds(seconds: float | None = None) -> None:
-    """Wait until all kernels are built that compilations in the background left for later."""
-    while _later:
-        _later[-1].join(seconds)
-        _later.pop()

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 from torch import fx
 
-from tilewright.scheduler.torch.masks import band_of, mask_of, sources_of
-from tilewright.scheduler.torch.nodes import fake, has_tensor, name_of
+from tilewright.scheduler.torch.masks import band_of, mask_of
+from tilewright.scheduler.torch.nodes import fake, has_tensor, name_of, sources_of
 from tilewright.scheduler.torch.translation.products import factors_of
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import kind_of
@@ -15,27 +15,6 @@ from tilewright.scheduler.torch.translation.views import is_free
 
 AFTER_PRODUCT = (Kind.POINTWISE, Kind.VIEW, Kind.RESULT)
 AFTER_REDUCTION = (*AFTER_PRODUCT, Kind.REDUCTION)
-
-
-def descendants(node: fx.Node) -> set[fx.Node]:
-    """All nodes that depend on one."""
-    found, waiting = set[fx.Node](), [node]
-    while waiting:
-        new = [user for user in waiting.pop().users if user not in found]
-        found.update(new)
-        waiting += new
-    return found
-
-
-def closure(node: fx.Node, inside: Collection[fx.Node]) -> set[fx.Node]:
-    """A node, and those of ``inside`` on which it depends by way of these."""
-    found, waiting = set[fx.Node](), [node]
-    while waiting:
-        each = waiting.pop()
-        if each not in found:
-            found.add(each)
-            waiting += [source for source in each.all_input_nodes if source in inside]
-    return found
 
 
 def grown(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
+from math import prod
 from statistics import median
 from typing import Any
 
@@ -37,7 +38,7 @@ MOST_BYTES = 1 << 29
 """Memory of the tensors that calls take in turns, at most."""
 COMMAND = "torch.compile"
 
-Call = Callable[[Sequence[torch.Tensor]], Any]
+Call = Callable[[Sequence[Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def running() -> Iterator[None]:
         yield
 
 
-def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> Times:
+def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[Any]]) -> Times:
     """Time two calls in turns. Each call takes the next of ``inputs``: none finds in the caches
     what the other one left there.
 
@@ -92,7 +93,7 @@ def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[torch.Tensor]]) 
     return Times(theirs / median(other / own for own, other in found), theirs)
 
 
-def _calls(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> int:
+def _calls(call: Call, inputs: Sequence[Sequence[Any]]) -> int:
     """How many calls take long enough for the clock."""
     once = min(_seconds(call, [each]) for each in (inputs[0], inputs[-1]))
     return max(1, min(1000, round(LONG_ENOUGH / max(once, 1e-7))))
@@ -101,7 +102,7 @@ def _calls(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> int:
 def _seconds(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> float:
     """Seconds of one of these calls: CPU time where one thread does all, so that others on the
     machine do not count, else wall time. A GPU is waited for."""
-    on_gpu = any(tensor.is_cuda for tensor in inputs[0])
+    on_gpu = any(isinstance(each, torch.Tensor) and each.is_cuda for each in inputs[0])
     alone = torch.get_num_threads() == 1 and not on_gpu
     clock = time.thread_time if alone else time.perf_counter
     if on_gpu:
@@ -114,23 +115,41 @@ def _seconds(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> float:
     return (clock() - began) / len(inputs)
 
 
-def like(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Random tensors of these sizes, strides and types, which may be without values. Whole numbers
-    are 0, which is within all limits of indices."""
-    return [_like(tensor) for tensor in tensors]
+def like(inputs: Sequence[Any]) -> list[Any]:
+    """Random tensors of these sizes, strides and types, which may be without values, and numbers as
+    they are. Whole numbers in tensors are 0, which is within all limits of indices. What is
+    symbolic has the value that it was captured with."""
+    return [_like(each) if isinstance(each, torch.Tensor) else _number(each) for each in inputs]
 
 
 def _like(tensor: torch.Tensor) -> torch.Tensor:
-    shape, strides = tuple(map(int, tensor.shape)), tuple(map(int, tensor.stride()))
-    made = torch.empty_strided(shape, strides, dtype=tensor.dtype, device=tensor.device)
+    shape, strides = map(_number, tensor.shape), map(_number, tensor.stride())
+    made = torch.empty_strided(
+        tuple(shape), tuple(strides), dtype=tensor.dtype, device=tensor.device
+    )
     if tensor.dtype.is_floating_point and tensor.element_size() > 1:
         return made.normal_()
     return made.zero_()
 
 
-def size(tensors: Sequence[torch.Tensor]) -> int:
+def _number(given: Any) -> Any:
+    """A number, a symbolic one as its hint: to ask for its value would bind the graph to it."""
+    return given.node.hint if isinstance(given, torch.SymInt | torch.SymFloat) else given
+
+
+def copied(inputs: Sequence[Any]) -> list[Any]:
+    """The same inputs once more, which a graph may change in place."""
+    made = like(inputs)
+    for new, old in zip(made, inputs, strict=True):
+        if isinstance(old, torch.Tensor):
+            new.copy_(old)
+    return made
+
+
+def size(inputs: Sequence[Any]) -> int:
     """Bytes of the elements of all tensors."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+    return sum(prod(map(_number, each.shape)) * each.element_size() for each in tensors)
 
 
 def rotation(tensors: Sequence[torch.Tensor], cache_bytes: int) -> list[list[torch.Tensor]]:
@@ -143,6 +162,13 @@ def rotation(tensors: Sequence[torch.Tensor], cache_bytes: int) -> list[list[tor
 def cache_bytes(target: Target) -> int:
     """Bytes of the last cache before memory."""
     return int(getattr(target, "l3_bytes", 0) or getattr(target, "l2_bytes", 0))
+
+
+def alike(ours: Any, rival: Any) -> bool:
+    """Tell whether two results of graphs are :func:`close`, or equal where they are no tensors."""
+    if not (isinstance(ours, torch.Tensor) and isinstance(rival, torch.Tensor)):
+        return bool(ours == rival)
+    return close(ours, rival)
 
 
 def close(ours: torch.Tensor, rival: torch.Tensor) -> bool:

@@ -15,7 +15,13 @@ from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from tilewright.scheduler.torch.nodes import arguments, has_plain_shape, name_of, shape
+from tilewright.scheduler.torch.nodes import (
+    arguments,
+    has_plain_shape,
+    name_of,
+    shape,
+    sources_of,
+)
 
 HIDDEN = -1e30
 """Scores from which down on a key is hidden."""
@@ -48,17 +54,6 @@ def band_of(mask: fx.Node) -> Band | None:
     if _META not in base.meta:
         base.meta[_META] = _found(base)
     return base.meta[_META]
-
-
-def sources_of(mask: fx.Node) -> set[fx.Node]:
-    """A node and all that it is computed from."""
-    found, waiting = set[fx.Node](), [mask]
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += node.all_input_nodes
-    return found
 
 
 def _behind_copies(mask: fx.Node) -> fx.Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from torch import Tensor, fx
@@ -36,6 +36,34 @@ def arguments(node: fx.Node) -> dict[str, Any]:
     found = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
     names = [argument.name for argument in schema.arguments]
     return found | dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
+
+
+def reached(
+    start: Iterable[fx.Node], following: Callable[[fx.Node], Iterable[fx.Node]]
+) -> set[fx.Node]:
+    """Some nodes, and all that are reached from them by way of those ``following`` each."""
+    found, waiting = set[fx.Node](), list(start)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += following(node)
+    return found
+
+
+def sources_of(node: fx.Node) -> set[fx.Node]:
+    """A node and all that it is computed from."""
+    return reached([node], lambda each: each.all_input_nodes)
+
+
+def descendants(node: fx.Node) -> set[fx.Node]:
+    """All nodes that depend on one."""
+    return reached(node.users, lambda each: each.users)
+
+
+def closure(node: fx.Node, inside: Collection[fx.Node]) -> set[fx.Node]:
+    """A node, and those of ``inside`` on which it depends by way of these."""
+    return reached([node], lambda each: filter(inside.__contains__, each.all_input_nodes))
 
 
 def fake(node: fx.Node) -> Tensor:

@@ -33,6 +33,10 @@ typedef void (*Boxed)(Value *stack, uint64_t arguments, uint64_t results); /* an
   X(torch_list_size, (Handle, size_t *))                                                            \
   X(torch_list_get_item, (Handle, size_t, Value *))                                                 \
   X(torch_delete_list, (Handle))                                                                    \
+  X(torch_new_list_reserve_size, (size_t, Handle *))                                                \
+  X(torch_list_push_back, (Handle, Value))                                                          \
+  X(torch_new_string_handle, (const char *, size_t, Handle *))                                      \
+  X(torch_call_dispatcher, (const char *, const char *, Value *, uint64_t))                         \
   X(torch_string_length, (Handle, size_t *))                                                        \
   X(torch_string_c_str, (Handle, const char **))                                                    \
   X(torch_delete_string, (Handle))                                                                  \
@@ -52,6 +56,14 @@ struct {
 } torch;
 
 int32_t on_cpu; /* torch's number of the CPU among devices */
+
+/* What leads calls past autograd; null in a torch that lacks one of them. */
+struct {
+  bool (*is_recording)();                         /* whether gradients are wanted here at all */
+  void (*exclude)(uint16_t key, bool excluded);   /* a dispatch key, in this thread */
+  const char *(*problem)();                       /* the words of torch's last error */
+  uint16_t key;                                   /* of autograd */
+} autograd;
 
 void check(int32_t failed, const char *what) {
   if (failed) throw std::runtime_error(std::string("tilewright: torch refuses ") + what);
@@ -96,7 +108,7 @@ std::string listed(const int64_t *numbers, int64_t count) {
 
 /* A kernel with all that a call of it takes. */
 struct Plan {
-  void (*entry)(void *const *buffers, void *workspace, const void *runtime);
+  void (*entry)(void *const *buffers, void *workspace, const void *runtime); /* null: by torch */
   const void *runtime;
   size_t workspace_bytes;
   std::vector<size_t> order;  /* of each input of the kernel, the operand that it is */
@@ -126,6 +138,8 @@ struct Plan {
       throw std::runtime_error(called(place) + " is not aligned to its elements");
     return (char *)found;
   }
+
+  bool is_torchs() const { return !entry; }
 
   std::string called(size_t place) const {
     std::string kind = place < inputs ? "operand " : "output ";
@@ -239,6 +253,36 @@ Plan &plan_of(const std::string &key) {
   throw std::runtime_error("tilewright: " + trouble);
 }
 
+/* Call an operator by its name. It takes what is on the stack, and leaves its result there. */
+void dispatch(const char *name, const char *overload, Value *stack) {
+  if (!torch.torch_call_dispatcher(name, overload, stack, kAbi)) return;
+  throw std::runtime_error(autograd.problem ? autograd.problem() : "tilewright: an operator fails");
+}
+
+/* Tensors as a list, which owns them from now on. */
+Handle as_list(Tensors &tensors) {
+  Handle list = nullptr;
+  check(torch.torch_new_list_reserve_size(tensors.all.size(), &list), "a list");
+  for (Handle &tensor : tensors.all) {
+    check(torch.torch_list_push_back(list, (Value)tensor), "a list");
+    tensor = nullptr;
+  }
+  tensors.all.clear();
+  return list;
+}
+
+/* Let torch's own operators compute a key: there is no kernel, or none yet. */
+void run_by_torch(Value *stack, Tensors &given, const std::string &key, Tensors &out) {
+  Handle text = nullptr;
+  check(torch.torch_new_string_handle(key.data(), key.size(), &text), "a text");
+  Value arguments[3] = {(Value)as_list(given), (Value)text, 0};
+  bool has_out = !out.all.empty();
+  if (has_out) arguments[2] = (Value)out.all.back();
+  out.all.clear();
+  dispatch("tilewright::by_torch", has_out ? "out" : "", arguments);
+  stack[0] = arguments[0];
+}
+
 /* The operators: the operands are a list or plain tensors, the key follows, and then `out`, if there
    is one. The stack is ours: it holds the result at the end. */
 template <bool is_list, bool has_out>
@@ -252,6 +296,7 @@ void run(Value *stack, uint64_t arguments, uint64_t) {
   else
     for (uint64_t i = 0; i < last; i++) given.take((Handle)stack[i]);
   Plan &plan = plan_of(key);
+  if (plan.is_torchs()) return run_by_torch(stack, given, key, out);
   if (plan.demands.size() != plan.inputs + 1)
     throw std::runtime_error("tilewright: a workload of several outputs; allowed: run_several");
   if (!has_out) out.take(plan.new_output(plan.inputs));
@@ -260,12 +305,61 @@ void run(Value *stack, uint64_t arguments, uint64_t) {
   out.all.clear();
 }
 
+/* Keeps autograd from being met again in this thread. */
+struct BelowAutograd {
+  BelowAutograd() { autograd.exclude(autograd.key, true); }
+  ~BelowAutograd() { autograd.exclude(autograd.key, false); }
+};
+
+std::vector<std::string> overloads; /* of operators of plain tensors, by their number */
+
+/* The operators where autograd meets them first: only what may want gradients goes through Python. */
+template <bool is_list>
+void run_below_autograd(Value *stack, uint64_t arguments, uint64_t) {
+  if (!autograd.is_recording()) {
+    BelowAutograd guard;
+    return dispatch("tilewright::run", is_list ? "" : overloads[arguments - 1].c_str(), stack);
+  }
+  Tensors given;
+  Value rest[2] = {stack[0], stack[arguments - 1]};
+  if (!is_list) {
+    for (uint64_t i = 0; i + 1 < arguments; i++) given.take((Handle)stack[i]);
+    rest[0] = (Value)as_list(given);
+  }
+  dispatch("tilewright::differentiable", "", rest);
+  stack[0] = rest[0];
+}
+
 void *library; /* torch's */
+
+/* Find what leads past autograd, whose dispatch key has a number; whether all of it is there. */
+bool finds_autograd(int key) {
+  autograd.key = (uint16_t)key;
+  *(void **)(&autograd.is_recording) = dlsym(library, "aoti_torch_grad_mode_is_enabled");
+  *(void **)(&autograd.problem) = dlsym(library, "torch_exception_get_what_without_backtrace");
+  *(void **)(&autograd.exclude) =
+      dlsym(RTLD_DEFAULT, "_ZN3c104impl29tls_set_dispatch_key_excludedENS_11DispatchKeyEb");
+  if (!autograd.exclude) /* of a library that torch's loads for itself */
+    *(void **)(&autograd.exclude) =
+        dlsym(library, "_ZN3c104impl29tls_set_dispatch_key_excludedENS_11DispatchKeyEb");
+  return key >= 0 && autograd.is_recording && autograd.problem && autograd.exclude;
+}
 
 /* torch's number of an element type. */
 int32_t dtype_number(const std::string &name) {
   int32_t (*number)() = (int32_t(*)())dlsym(library, ("aoti_torch_dtype_" + name).c_str());
   return number ? number() : -1;
+}
+
+/* by_torch(key, threads): torch's operators compute the key until a kernel is put. */
+PyObject *by_torch(PyObject *, PyObject *given) {
+  const char *key;
+  Py_ssize_t key_bytes;
+  unsigned int threads;
+  if (!PyArg_ParseTuple(given, "s#I", &key, &key_bytes, &threads)) return NULL;
+  std::lock_guard<std::mutex> lock(table_guard);
+  table[std::string(key, key_bytes)][threads] = new Plan();
+  Py_RETURN_NONE;
 }
 
 /* put(key, threads, entry, runtime, workspace_bytes, order, demands, dtypes) */
@@ -307,38 +401,54 @@ PyObject *put(PyObject *, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-/* registered(path, resolve, most): whether torch's library at a path, which is loaded, takes the
-   operators, those of up to so many plain tensors among them. */
+/* Register operators for a dispatch key: of a list, of plain tensors, and the same with `out`, where
+   there are any. The library is kept for ever: to give it up would withdraw them. */
+bool takes_all(const char *key, Boxed of_list, Boxed of_plain, Boxed list_out = nullptr,
+               Boxed plain_out = nullptr) {
+  Handle owner = nullptr;
+  if (torch.aoti_torch_library_init_impl("tilewright", key, __FILE__, __LINE__, &owner)) return false;
+  int32_t failed = 0;
+  for (size_t count = 0; count < overloads.size(); count++) {
+    const std::string &overload = overloads[count];
+    std::string name = count ? "." + overload : "", out = count ? overload + "_out" : "out";
+    Boxed made = count ? of_plain : of_list, writing = count ? plain_out : list_out;
+    failed |= torch.torch_library_impl(owner, ("run" + name).c_str(), made, kAbi);
+    failed |= torch.torch_library_impl(owner, ("run_new" + name).c_str(), made, kAbi);
+    if (writing) failed |= torch.torch_library_impl(owner, ("run." + out).c_str(), writing, kAbi);
+  }
+  return !failed;
+}
+
+/* registered(path, resolve, most, key): whether torch's library at a path, which is loaded, takes
+   the operators, those of up to so many plain tensors among them; 2 if it takes those that autograd,
+   whose dispatch key is given, meets first as well. */
 PyObject *registered(PyObject *, PyObject *given) {
   const char *path;
   PyObject *function;
-  int most;
-  if (!PyArg_ParseTuple(given, "sOi", &path, &function, &most)) return NULL;
+  int most, key;
+  if (!PyArg_ParseTuple(given, "sOii", &path, &function, &most, &key)) return NULL;
   library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-  if (!library) Py_RETURN_FALSE;
+  if (!library) return PyLong_FromLong(0);
 #define FIND(name, parameters)                            \
   *(void **)(&torch.name) = dlsym(library, #name);        \
-  if (!torch.name) Py_RETURN_FALSE;
+  if (!torch.name) return PyLong_FromLong(0);
   TORCH_FUNCTIONS(FIND)
   int32_t (*cpu)() = (int32_t(*)())dlsym(library, "aoti_torch_device_type_cpu");
-  if (!cpu) Py_RETURN_FALSE;
+  if (!cpu) return PyLong_FromLong(0);
   on_cpu = cpu();
   resolve = Py_NewRef(function);
-  Handle owner = nullptr; /* kept for ever: to give it up would withdraw the operators */
-  if (torch.aoti_torch_library_init_impl("tilewright", "CPU", __FILE__, __LINE__, &owner) ||
-      torch.torch_library_impl(owner, "run", run<true, false>, kAbi) ||
-      torch.torch_library_impl(owner, "run.out", run<true, true>, kAbi))
-    Py_RETURN_FALSE;
-  for (int count = 1; count <= most; count++) {
-    std::string name = "run.of" + std::to_string(count);
-    if (torch.torch_library_impl(owner, name.c_str(), run<false, false>, kAbi) ||
-        torch.torch_library_impl(owner, (name + "_out").c_str(), run<false, true>, kAbi))
-      Py_RETURN_FALSE;
-  }
-  Py_RETURN_TRUE;
+  overloads.push_back("");
+  for (int count = 1; count <= most; count++) overloads.push_back("of" + std::to_string(count));
+  if (!takes_all("CPU", run<true, false>, run<false, false>, run<true, true>, run<false, true>))
+    return PyLong_FromLong(0);
+  if (!finds_autograd(key) ||
+      !takes_all("AutogradCPU", run_below_autograd<true>, run_below_autograd<false>))
+    return PyLong_FromLong(1);
+  return PyLong_FromLong(2);
 }
 
 PyMethodDef methods[] = {{"put", put, METH_VARARGS, NULL},
+                         {"by_torch", by_torch, METH_VARARGS, NULL},
                          {"registered", registered, METH_VARARGS, NULL},
                          {NULL, NULL, 0, NULL}};
 

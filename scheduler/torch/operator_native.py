@@ -34,12 +34,21 @@ def native() -> Any:
     return extension(SOURCE, beside=[header])
 
 
-def register(resolve: Callable[[str, int], None], most: int) -> bool:
-    """Register the operators of C++ for the CPU, those of up to ``most`` plain operands among them;
-    whether that succeeded. ``resolve`` is called with a key and a number of threads whose plan is
-    missing, and is to :func:`put` it."""
+def register(resolve: Callable[[str, int], None], most: int) -> int:
+    """Register the operators of C++ for the CPU, those of up to ``most`` plain operands among them.
+    ``resolve`` is called with a key and a number of threads whose plan is missing, and is to
+    :func:`put` it. Gives 0 if that failed, 1 if calls go through Python where autograd meets them,
+    and 2 if only those do that may want gradients."""
     module = native()
-    return module is not None and module.registered(str(LIBRARY), resolve, most)
+    if module is None:
+        return 0
+    key = getattr(torch._C.DispatchKey, "AutogradFunctionality", None)
+    return int(module.registered(str(LIBRARY), resolve, most, -1 if key is None else int(key)))
+
+
+def by_torch(key: str, threads: int) -> None:
+    """Let torch's own operators compute a key until a function is :func:`put`."""
+    native().by_torch(key, threads)
 
 
 def put(key: str, threads: int, function: Any) -> None:

@@ -9,8 +9,8 @@
     The database: a path, a URL, a :class:`~tilewright.Database`, or None for none.
 ``build``
     ``"wait"``, the default, builds kernels at compile time, side by side. With ``"background"``
-    regions whose kernels are not built are left to torch; they are built meanwhile, for the next
-    compilation.
+    torch computes regions whose kernels are not built, until a process has built them; the same
+    compiled model then calls them, or in training the next compilation.
 ``judge``
     ``"measure"``, the default, lets a kernel replace a region only if it is faster, and keeps
     kernels in a graph only if the whole is not slower. ``"always"`` replaces each region that has

@@ -8,21 +8,19 @@ last resorts left aside: their kernels are slow.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import fx
 
 from tilewright.scheduler.torch.gap import Gap
 from tilewright.scheduler.torch.growth import (
     behind,
-    closure,
-    descendants,
     grown,
     may_end,
     with_masks,
     with_producers,
 )
-from tilewright.scheduler.torch.nodes import fake
+from tilewright.scheduler.torch.nodes import closure, descendants, fake
 from tilewright.scheduler.torch.translation.program import Translation
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import kind_of
@@ -69,6 +67,17 @@ class Region:
     copies: frozenset[fx.Node]
     workload: Workload
     weight: Weight | None = None
+
+    def moved(self, to: Mapping[fx.Node, fx.Node]) -> Region:
+        """The same region of a copy of its graph, whose nodes are given by those of this one."""
+        return replace(
+            self,
+            nodes=frozenset(map(to.__getitem__, self.nodes)),
+            outputs=tuple(map(to.__getitem__, self.outputs)),
+            operands=tuple(map(to.__getitem__, self.operands)),
+            copies=frozenset(map(to.__getitem__, self.copies)),
+            weight=self.weight and replace(self.weight, node=to[self.weight.node]),
+        )
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,17 @@ def copied(module: fx.GraphModule) -> fx.GraphModule:
     return made
 
 
-def replace_regions(module: fx.GraphModule, regions: Collection[Region]) -> None:
-    """Let kernels compute ``regions``: each of them reads what other kernels wrote."""
-    graph = module.graph
+def with_kernels(module: fx.GraphModule, regions: Collection[Region]) -> fx.GraphModule:
+    """A copy in which kernels compute ``regions`` of the module's graph."""
+    made = copied(module)
+    nodes = dict(zip(module.graph.nodes, made.graph.nodes, strict=True))
+    replace_regions(made.graph, [region.moved(nodes) for region in regions])
+    made.recompile()  # Inductor's cache tells graphs apart by their code
+    return made
+
+
+def replace_regions(graph: fx.Graph, regions: Collection[Region]) -> None:
+    """Let kernels compute ``regions`` of a graph: each reads what other kernels wrote."""
     order = {node: place for place, node in enumerate(graph.nodes)}
     done: dict[fx.Node, fx.Node] = {}
     for region in sorted(regions, key=lambda region: order[region.outputs[0]]):
@@ -54,7 +62,6 @@ def replace_regions(module: fx.GraphModule, regions: Collection[Region]) -> None
         done[end] = new
     graph.eliminate_dead_code()
     graph.lint()
-    module.recompile()  # Inductor's cache tells graphs apart by their code
 
 
 def pieces(region: Region) -> Piece:
@@ -102,8 +109,8 @@ def _call(
         else _operand(graph, node, known.get(node, node), region, array)
         for node, array in zip(region.operands, arrays, strict=True)
     ]
-    run, key = overload(len(operands)), key_of(region.workload)
-    given = (operands, key) if run is overload(0) else (*operands, key)
+    run, key = overload(len(operands), out=not _in_cpp()), key_of(region.workload)
+    given = (operands, key) if run._overloadname == "default" else (*operands, key)
     made = _node(graph, run, *given)
     made.meta["eager_input_vals"] = (fx.map_arg(given, _value), {})  # of strides that stay
     wanted = fake(end)
@@ -114,6 +121,13 @@ def _call(
             graph, aten.as_strided.default, made, list(wanted.shape), list(wanted.stride())
         )
     return made
+
+
+def _in_cpp() -> bool:
+    """Tell whether Inductor writes C++ that calls kernels."""
+    from torch._inductor import config
+
+    return bool(config.cpp_wrapper)
 
 
 def _operand(graph: fx.Graph, node: fx.Node, now: fx.Node, region: Region, array: Array) -> fx.Node:

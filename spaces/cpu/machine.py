@@ -34,6 +34,18 @@ def _cpu_model() -> str:
 
 
 @cache
+def cpu_flags() -> frozenset[str]:
+    """The features of the processor by the names that Linux gives them; empty where it tells
+    none."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return frozenset()
+    found = re.search(r"^(?:flags|Features)\s*: (.*)$", text, re.MULTILINE)
+    return frozenset(found.group(1).split() if found else ())
+
+
+@cache
 def core_count() -> int:
     """Cores that this process may run on: hardware threads that share a core count once."""
     if not hasattr(os, "sched_getaffinity"):

@@ -104,7 +104,7 @@ def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
 def largest_array(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
     """Elements of the largest array on the way to a stage whose axes have these ``sizes``: a
     factor's, or all points of the axes."""
-    factors = _factors_of(stage)
+    factors = factors_of(stage)
     bounding = frozenset[str]().union(*(c.axes for c in program.bounding(stage)))
     if len(factors) < 2 or not any(bounding <= factor.axes for factor in factors):
         return prod(sizes[axis] for axis in (*stage.axes, *stage.over))
@@ -117,7 +117,7 @@ def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, sl
     grid = _grid(program, (*stage.axes, *stage.over), part)
     conditions = program.bounding(stage)
     meaning = _Exact(values, grid, part, bounded=bool(conditions))
-    factors = _factors_of(stage)
+    factors = factors_of(stage)
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None
     if len(factors) > 1:
@@ -143,7 +143,8 @@ def _grid(
     }
 
 
-def _factors_of(stage: Stage) -> list[Expression]:
+def factors_of(stage: Stage) -> list[Expression]:
+    """The factors of a sum of products; none of another stage."""
     return list(_factors(stage.body)) if stage.reducer == "sum" else []
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tilewright.scheduler.suites.suite import Suite
     from tilewright.scheduler.suites.tune import tune_suite
     from tilewright.scheduler.torch.explanation import Explanation, explain
+    from tilewright.scheduler.torch.packaging import load_package, package
     from tilewright.scheduler.tuning.progress import Progress, Stop, TuningResult
     from tilewright.scheduler.tuning.tuner import tune
     from tilewright.spaces.errors import InputError
@@ -65,8 +66,10 @@ __all__ = [
     "dispatch",
     "explain",
     "extract",
+    "load_package",
     "operator",
     "pack",
+    "package",
     "program",
     "query",
     "trials",
@@ -100,8 +103,10 @@ _HOMES = {
     "dispatch": "tilewright.scheduler.dispatch.function",
     "explain": "tilewright.scheduler.torch.explanation",
     "extract": "tilewright.scheduler.extracting",
+    "load_package": "tilewright.scheduler.torch.packaging",
     "operator": "tilewright.spaces.named",
     "pack": "tilewright.spaces.workloads.packing",
+    "package": "tilewright.scheduler.torch.packaging",
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",
     "trials": "tilewright.scheduler.data.frame",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,10 +17,19 @@ from torch import fx, nn
 from torch._inductor.compile_fx import compile_fx
 
 from tests.scheduler.torch.models import Attention, Convolutions, Mlp
-from tilewright import Explanation, InputError, Workload, best, detect_target, explain, workload
-from tilewright.scheduler.torch import backend, choosing, judging, operator
+from tilewright import (
+    Explanation,
+    InputError,
+    Workload,
+    best,
+    detect_target,
+    explain,
+    tune,
+    workload,
+)
+from tilewright.scheduler.torch import backend, building, choosing, judging, operator, whole
+from tilewright.scheduler.torch.building import wait_for_builds
 from tilewright.scheduler.torch.capture import captured
-from tilewright.scheduler.torch.choosing import wait_for_builds
 from tilewright.scheduler.torch.partition import partition
 
 ROOT = Path(__file__).parents[3]
@@ -157,6 +167,50 @@ def test_sizes_may_change_and_rows_be_one_or_none(mlp) -> None:
     assert "a dynamic size" in reasons
 
 
+def test_a_graph_of_dynamic_sizes_is_compared_as_a_whole(monkeypatch) -> None:
+    """With the sizes that it was captured with; it stays dynamic."""
+    left, right = torch.randn(24, 40), torch.randn(40, 32)
+    asked: list[Any] = []
+
+    def compared(ours: Any, rival: Any, sets: Any) -> judging.Times:
+        asked.append(sets[0])
+        torch.testing.assert_close(ours(sets[0]), rival(sets[0]))
+        return judging.Times(1.0, 2.0) if len(asked) == 1 else judging.Times(2.0, 1.0)
+
+    monkeypatch.setattr(judging, "in_turns", compared)
+    fast = compiled(lambda x: x * 2 + torch.relu(left @ right)[0], {"db": None})
+    with torch.no_grad():
+        for rows in (7, 9, 1):
+            x = torch.randn(rows, 32)
+            if rows > 1:
+                torch._dynamo.mark_dynamic(x, 0)
+            torch.testing.assert_close(fast(x), x * 2 + torch.relu(left @ right)[0])
+    graph = explain(fast).graphs[0]
+    assert (graph.by, graph.gain, graph.why) == (
+        "torch",
+        0.5,
+        "the whole graph is slower with kernels",
+    )
+    assert 7 in asked[1]
+    assert (7, 32) in [each.shape for each in asked[1] if isinstance(each, torch.Tensor)]
+
+
+def test_the_database_is_asked_again_at_each_compilation(tmp_path: Path) -> None:
+    """What it learned in the meantime is used."""
+    weight, x = torch.randn(36, 20), torch.randn(6, 36)
+    options = {"untuned": "skip", "judge": "always", "db": tmp_path / "known.db"}
+    reasons = []
+    for _ in range(2):
+        torch._dynamo.reset()
+        fast = compiled(lambda x: x @ weight, options)
+        with torch.no_grad():
+            torch.testing.assert_close(fast(x), x @ weight, rtol=1e-4, atol=1e-4)
+        (region,) = explain(fast).graphs[-1].regions
+        reasons.append((region.why, region.provenance))
+        tune(region.program, "cpu:threads=1", options["db"], trials=2)
+    assert reasons == [("not tuned", ""), ("asked for", "measured")]
+
+
 def test_inputs_are_changed_in_place_and_outputs_may_be_aliases() -> None:
     weight = torch.randn(8, 8)
 
@@ -223,17 +277,35 @@ def test_nothing_known_is_left_to_torch_if_that_is_asked_for(caplog) -> None:
     assert "kernels compute 0 of 1 regions" in line
 
 
-def test_kernels_may_be_built_meanwhile() -> None:
-    weight = torch.randn(24, 24)
-    x = torch.randn(3, 24)
+def test_torch_serves_until_kernels_are_built() -> None:
+    """Then the same compiled model calls them; the next compilation finds them."""
+    weight, x = torch.randn(24, 24), torch.randn(3, 24)
     options = {**ALWAYS, "build": "background"}
-    for wanted in ("its kernel is being built", "asked for"):
-        torch._dynamo.reset()
-        fast = compiled(lambda x: torch.relu(x @ weight), options)
-        with torch.no_grad():
+    fast = compiled(lambda x: torch.relu(x @ weight), options)
+    with torch.no_grad():
+        for by, why in (("torch", "its kernel is being built"), ("tilewright", "built meanwhile")):
             torch.testing.assert_close(fast(x), torch.relu(x @ weight))
-        assert [region.why for region in explain(fast).graphs[-1].regions] == [wanted]
+            (region,) = explain(fast).graphs[-1].regions
+            if by == "torch" and region.by != by:  # it was built before anybody could look
+                continue
+            assert (region.by, region.why) == (by, why)
+            wait_for_builds()
+        torch._dynamo.reset()
+        again = compiled(lambda x: torch.relu(x @ weight), options)
+        torch.testing.assert_close(again(x), torch.relu(x @ weight))
+    assert [region.why for region in explain(again).graphs[-1].regions] == ["asked for"]
+
+
+def test_what_cannot_be_built_stays_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "COMMAND", (sys.executable, "-c", "pass"))
+    weight, x = torch.randn(23, 24), torch.randn(3, 23)
+    fast = compiled(lambda x: torch.relu(x @ weight), {**ALWAYS, "build": "background"})
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), torch.relu(x @ weight))
         wait_for_builds()
+        torch.testing.assert_close(fast(x), torch.relu(x @ weight))
+    (region,) = explain(fast).graphs[-1].regions
+    assert (region.by, region.why) == ("torch", "some kernel cannot be built")
 
 
 def test_a_competition_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +365,7 @@ def test_a_slower_whole_is_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_graph_too_large_for_memory_is_not_compared_as_a_whole(monkeypatch) -> None:
-    monkeypatch.setattr(backend, "memory_limit", lambda: 1000)
+    monkeypatch.setattr(whole, "memory_limit", lambda: 1000)
     monkeypatch.setattr(judging, "in_turns", lambda *_: judging.Times(1.0, 2.0))
     weight, x = torch.randn(40, 40), torch.randn(9, 40)
     fast = compiled(lambda x: torch.relu(x @ weight), {"db": None})

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from functorch.compile import aot_function
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from tilewright import best, workload
+from tilewright.scheduler.functions.cpu_function import CpuFunction
 from tilewright.scheduler.torch import operator, operator_native
-from tilewright.scheduler.torch.operator_functions import functions, key_of, workload_of
+from tilewright.scheduler.torch.building import wait_for_builds
+from tilewright.scheduler.torch.operator_functions import Functions, functions, key_of, workload_of
 
 PRODUCT = workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=8, j=6, k=16)
 TWO = workload("m[r] = max[c](x[r,c])\ns[r] = sum[c](x[r,c])\n-> m, s", r=4, c=32)
@@ -69,7 +72,16 @@ def test_several_outputs_are_a_list() -> None:
     torch.testing.assert_close(total, x.sum(1))
 
 
-@pytest.mark.parametrize("made", [PRODUCT, TWO, PERMUTED, workload("matmul m=8 n=6 k=4 b=col")])
+@pytest.mark.parametrize(
+    "made",
+    [
+        PRODUCT,
+        TWO,
+        PERMUTED,
+        workload("matmul m=8 n=6 k=4 b=col"),
+        workload('matmul m=8 n=6 k=4 epilogue="relu(x) + 1"'),
+    ],
+)
 def test_a_key_says_all_of_its_workload(made) -> None:
     read = workload_of(key_of(made))
     assert read == made
@@ -137,16 +149,71 @@ def test_symbolic_sizes_are_bound_to_those_of_the_workload(matrices) -> None:
         run([torch.empty(9, 16), torch.empty(16, 6)], key_of(PRODUCT))
 
 
-def test_gradients_are_refused_in_words(matrices: list[torch.Tensor]) -> None:
-    left = matrices[0].requires_grad_()
-    made = run([left, matrices[1]], key_of(PRODUCT))
-    with pytest.raises(RuntimeError, match="kernels have no gradients"):
-        made.sum().backward()
+def test_gradients_are_those_of_torch(matrices: list[torch.Tensor]) -> None:
+    given = [each.clone().requires_grad_() for each in matrices]
+    expected = [each.clone().requires_grad_() for each in matrices]
+    for call in (lambda: run(given, key_of(PRODUCT)), lambda: run(*given, key_of(PRODUCT))):
+        found, wanted = call(), expected[0] @ expected[1]
+        torch.testing.assert_close(found, wanted)
+        factor = torch.randn(8, 6)
+        (found.square() * factor).sum().backward()
+        (wanted.square() * factor).sum().backward()
+    torch.testing.assert_close([g.grad for g in given], [e.grad for e in expected])
 
 
-def test_autocast_leaves_operands_as_they_are(matrices: list[torch.Tensor]) -> None:
+def test_gradients_of_some_operands_and_of_several_outputs() -> None:
+    x = torch.randn(4, 32, requires_grad=True)
+    most, total = several([x], key_of(TWO))
+    (2 * most + total).sum().backward()
+    expected = torch.ones(4, 32).scatter_add(1, x.argmax(1, keepdim=True), 2 * torch.ones(4, 1))
+    torch.testing.assert_close(x.grad, expected)
+
+
+def test_gradients_have_gradients() -> None:
+    """Of a product, each of whose factors depends on the other's gradient."""
+    a, b = torch.randn(8, 16, requires_grad=True), torch.randn(16, 6, requires_grad=True)
+    results: list[torch.Tensor] = []
+    for product in (lambda: run([a, b], key_of(PRODUCT)), lambda: a @ b):
+        (first,) = torch.autograd.grad(product().square().sum(), a, create_graph=True)
+        (second,) = torch.autograd.grad(first.sum(), b)
+        results.append(second)
+    torch.testing.assert_close(*results)
+
+
+def test_training_graphs_take_the_operator_in(matrices: list[torch.Tensor]) -> None:
+    """Forward and backward are traced as one, with the operator as a node."""
+    graphs = []
+
+    def keep(graph: torch.fx.GraphModule, _: object) -> torch.fx.GraphModule:
+        graphs.append(graph)
+        return graph
+
+    left = matrices[0].clone().requires_grad_()
+    traced = aot_function(lambda a, b: run(a, b, key_of(PRODUCT)), keep, keep)
+    traced(left, matrices[1]).sum().backward()
+    torch.testing.assert_close(left.grad, matrices[1].sum(1).expand(8, 16))
+    assert [str(node.target) for node in graphs[0].graph.nodes].count("tilewright.run.of2") == 1
+
+
+def test_autocast_casts_operands_to_the_dtypes_of_the_workload(matrices) -> None:
+    half = workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=8, j=6, k=16, dtype="bfloat16")
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         assert run(matrices, key_of(PRODUCT)).dtype == torch.float32
+        found = run(matrices[0], matrices[1].bfloat16(), key_of(half))
+        assert torch.equal(
+            run([m.bfloat16() for m in matrices], key_of(PRODUCT)),
+            run([m.bfloat16().float() for m in matrices], key_of(PRODUCT)),
+        )
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found, (matrices[0] @ matrices[1]).bfloat16(), rtol=0.05, atol=0.1)
+
+
+def test_a_view_that_is_negated_counts_as_such(matrices: list[torch.Tensor]) -> None:
+    turned = torch.complex(torch.zeros(8, 16), matrices[0]).conj().imag
+    assert turned.is_neg()
+    with torch.no_grad():
+        found = run([turned.view(8, 16), matrices[1]], key_of(PRODUCT))
+    torch.testing.assert_close(found, -(matrices[0] @ matrices[1]))
 
 
 def test_threads_are_those_of_torch(matrices: list[torch.Tensor]) -> None:
@@ -164,9 +231,47 @@ def test_threads_are_those_of_torch(matrices: list[torch.Tensor]) -> None:
 def test_another_function_may_take_over(matrices: list[torch.Tensor]) -> None:
     """Of another workload of the same arrays, so that one sees which is called."""
     threads = torch.get_num_threads()
-    key = key_of(PRODUCT) + "\n"
+    key = key_of(PRODUCT) + "; "
     doubled = workload("y[i,j] = sum[k](a[i,k] * b[k,j]) * 2", i=8, j=6, k=16)
     for made, factor in ((PRODUCT, 1), (doubled, 2)):
         operator.put(key, "cpu", threads, best(made, f"cpu:threads={threads}", None))
         with torch.no_grad():
             torch.testing.assert_close(run(matrices, key), factor * (matrices[0] @ matrices[1]))
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Functions:
+    """Functions of which none is made; what C++ keeps has other keys."""
+    made = Functions()
+    made.database = None
+    monkeypatch.setattr(operator, "functions", made)
+    return made
+
+
+def test_torch_computes_what_may_not_be_built(fresh: Functions, matrices) -> None:
+    fresh.build = "never"
+    doubled = workload("y[i,j] = sum[k](a[i,k] * b[k,j]) * 2", i=8, j=6, k=16)
+    out = torch.empty(8, 6)
+    with torch.no_grad(), warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        found = run(matrices, key_of(doubled))
+        run.of2_out(*matrices, key_of(doubled), out=out)
+        run(matrices, key_of(doubled) + "; ")  # another key, which is not warned of again
+    torch.testing.assert_close(found, 2 * (matrices[0] @ matrices[1]))
+    assert torch.equal(found, out)
+    assert ["torch computes it" in str(each.message) for each in seen] == [True]
+    assert fresh._made == {}
+
+
+def test_torch_computes_until_a_kernel_is_built(fresh: Functions, matrices) -> None:
+    fresh.build = "background"
+    tripled = workload("y[i,j] = sum[k](a[i,k] * b[k,j]) * 3", i=8, j=6, k=16)
+    place = (key_of(tripled), "cpu", torch.get_num_threads())
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before = run(matrices, key_of(tripled))
+        assert fresh.known(*place) is None
+        wait_for_builds()
+        after = run(matrices, key_of(tripled))
+    assert isinstance(fresh.known(*place), CpuFunction)
+    torch.testing.assert_close([before, after], [3 * (matrices[0] @ matrices[1])] * 2)

@@ -1,0 +1,273 @@
+"""Compute workloads by torch's own operators: where a process has no kernel, and for gradients.
+
+Each stage of a program is computed by broadcasting over its axes, a sum of products by
+``torch.einsum``, as :mod:`spaces.language.evaluation` does in float64. Here values are of the dtype
+that kernels compute in. Operators of torch record themselves, so results have gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tilewright.spaces.language.evaluation import OPERATIONS, factors_of, literal
+from tilewright.spaces.language.functions import REDUCERS, Reducer
+from tilewright.spaces.language.kinds import KEEPING
+from tilewright.spaces.language.program import Output, Program, Stage
+from tilewright.spaces.named import named
+from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.workload import Workload
+
+Value = Any
+"""A tensor that broadcasts over the axes of a stage, or a number."""
+
+FUNCTIONS: Mapping[str, Callable[..., Tensor]] = {
+    "gelu": lambda x: x.clamp(min=-40.0) * torch.special.ndtr(x),
+    "gelu_tanh": lambda x: functional.gelu(x.clamp(min=-40.0), approximate="tanh"),
+    "silu": lambda x: functional.silu(x.clamp(min=-80.0)),
+    "min": torch.minimum,
+    "max": torch.maximum,
+}
+"""The functions of the language that torch calls or defines otherwise."""
+
+
+class TorchFunction:
+    """A workload computed by torch, which is called as its kernel is: with operands in order, and
+    ``out`` if the result has a place. Several outputs are a tuple."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self._program = program_of(workload)
+        self._outputs = calling_of(workload).outputs
+
+    def __call__(self, *operands: Tensor, out: Any = None) -> Any:
+        """The outputs, of the dtypes and strides of the kernel's."""
+        found = evaluated(self._program, operands)
+        several = len(self._outputs) > 1
+        wanted = (out if several else [out]) if out is not None else [None] * len(found)
+        made = [
+            _placed(value, array, place)
+            for value, array, place in zip(found, self._outputs, wanted, strict=True)
+        ]
+        return tuple(made) if several else made[0]
+
+
+def program_of(workload: Workload) -> Program:
+    """The program of a workload; one that was named by words is written by its operator."""
+    made = getattr(workload, "program", None)
+    if made is None:
+        made = named(workload.operator).program(dict(workload.parameters))
+    assert isinstance(made, Program)
+    return made
+
+
+def _placed(value: Tensor, array: Any, place: Tensor | None) -> Tensor:
+    """The value as an output lies, in ``place`` if there is one."""
+    if place is None:
+        kind = getattr(torch, array.dtype)
+        place = torch.empty_strided(array.shape, array.strides, dtype=kind, device=value.device)
+    return place.copy_(value)
+
+
+def evaluated(program: Program, operands: Sequence[Tensor]) -> list[Tensor]:
+    """The outputs in order, in their dtypes."""
+    wide = getattr(torch, program.computed_in)
+    values: dict[str, Tensor] = {
+        operand.name: given.to(wide if given.dtype.is_floating_point else torch.int64)
+        for operand, given in zip(program.operands, operands, strict=True)
+    }
+    for stage in program.stages:
+        grid = _grid(program, stage, operands[0].device)
+        values[stage.name] = _Evaluation(program, stage, values, grid, wide).value()
+    return [_converted(values[output.name], output) for output in program.outputs]
+
+
+def _converted(value: Tensor, output: Output) -> Tensor:
+    """A value in the dtype of an output; integers stay in its range, as those of kernels do."""
+    kind = getattr(torch, output.dtype)
+    if output.element.is_integer:
+        limits = torch.iinfo(kind)
+        value = value.clamp(limits.min, limits.max)
+    return value.to(kind)
+
+
+def _grid(program: Program, stage: Stage, device: torch.device) -> dict[str, Tensor]:
+    """The values of each axis along a dimension of its own, those that are reduced over last."""
+    names = (*stage.axes, *stage.over)
+    return {
+        name: torch.arange(program.extent[name], device=device).view(
+            [-1 if other == name else 1 for other in names]
+        )
+        for name in names
+    }
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """The meaning (:class:`spaces.language.meaning.Meaning`) of one stage as tensors that
+    broadcast over its axes, those that it reduces over last."""
+
+    program: Program
+    stage: Stage
+    values: Mapping[str, Tensor]
+    grid: Mapping[str, Tensor]
+    wide: torch.dtype
+
+    @property
+    def _extents(self) -> tuple[int, ...]:
+        return self.program.shape((*self.stage.axes, *self.stage.over))
+
+    @property
+    def kept(self) -> int:
+        """How many dimensions the result has."""
+        return len(self.stage.axes)
+
+    def value(self) -> Tensor:
+        """The stage."""
+        holding = [condition.fold(self) for condition in self.program.bounding(self.stage)]
+        mask = reduce(torch.logical_and, holding) if holding else None
+        factors = factors_of(self.stage)
+        if len(factors) > 1:
+            found = self._masked(self._alike([factor.fold(self) for factor in factors]), mask)
+            if found is not None:
+                return self._sum_of_products(found)
+        body = self._tensor(self.stage.body.fold(self)).expand(self._extents)
+        if self.stage.reducer is None:
+            return body
+        return self._reduced(REDUCERS[self.stage.reducer], body, mask)
+
+    def _alike(self, values: Sequence[Value]) -> list[Tensor]:
+        """Tensors of one dtype: integers, if all are."""
+        found = [self._tensor(value) for value in values]
+        real = any(each.is_floating_point() for each in found)
+        return [each.to(self.wide) for each in found] if real else found
+
+    def _masked(self, factors: list[Tensor], mask: Tensor | None) -> list[Tensor] | None:
+        """The factors with zeros in one that has all axes of the mask; None if none has."""
+        if mask is None:
+            return factors
+        for place, factor in enumerate(factors):
+            if torch.broadcast_shapes(factor.shape, mask.shape) == factor.shape:
+                rest = [*factors[:place], *factors[place + 1 :]]
+                return [torch.where(mask, factor, 0), *rest]
+        return None
+
+    def _sum_of_products(self, factors: Sequence[Tensor]) -> Tensor:
+        extents = self._extents
+        arguments: list[Any] = []
+        found = set[int]()
+        for factor in factors:
+            places = [place for place, extent in enumerate(factor.shape) if extent > 1]
+            found.update(places)
+            arguments += [factor.reshape([factor.shape[place] for place in places]), places]
+        result = [place for place in range(self.kept) if place in found]
+        sums = torch.einsum(*arguments, result)
+        repeated = prod(extents[p] for p in range(self.kept, len(extents)) if p not in found)
+        shape = [extents[place] if place in found else 1 for place in range(self.kept)]
+        return (sums * repeated).reshape(shape).expand(extents[: self.kept])
+
+    def _reduced(self, reducer: Reducer, body: Tensor, mask: Tensor | None) -> Tensor:
+        if mask is not None:
+            body = torch.where(mask, body, _identity(reducer, body.dtype))
+        flat = body.reshape(*body.shape[: self.kept], -1)
+        if reducer.argument:
+            return self._place(reducer, flat, mask)
+        if reducer.name in ("sum", "prod"):
+            made: Tensor = getattr(flat, reducer.name)(-1)
+            return made
+        return flat.amax(-1) if reducer.identity < 0 else flat.amin(-1)
+
+    def _place(self, reducer: Reducer, flat: Tensor, mask: Tensor | None) -> Tensor:
+        """The first place of the value that a reducer finds; NaN is such a value, as in NumPy."""
+        found = flat.amax(-1) if reducer.identity < 0 else flat.amin(-1)
+        hits = (flat == found[..., None]) | (flat != flat)
+        if mask is not None:
+            hits &= mask.expand(self._extents).reshape(flat.shape)
+        count = flat.shape[-1]
+        places = torch.arange(count, device=flat.device)
+        return torch.where(hits, places, count).amin(-1) % count
+
+    # -- the meaning of nodes --------------------------------------------------------------------
+
+    def number(self, value: float) -> Value:
+        return literal(value)
+
+    def axis(self, name: str) -> Value:
+        return self.grid[name]
+
+    def read(self, name: str, indices: Sequence[Value], outside: float | None) -> Value:
+        array = self.values[name]
+        places = [self._tensor(index) for index in indices]
+        if (plain := self._plain(array, places)) is not None:
+            return plain
+        pairs = list(zip(places, array.shape, strict=True))
+        entries = array[tuple(place.clamp(0, extent - 1) for place, extent in pairs)]
+        if not indices or outside is None:
+            return entries
+        within = [(place >= 0) & (place < extent) for place, extent in pairs]
+        return torch.where(reduce(torch.logical_and, within), entries, literal(outside))
+
+    def negation(self, inner: Value) -> Value:
+        return -inner
+
+    def binary(self, operator: str, left: Value, right: Value) -> Value:
+        if operator == "/":
+            left, right = self._real(left), self._real(right)
+        return OPERATIONS[operator](left, right)
+
+    def comparison(self, operator: str, left: Value, right: Value) -> Value:
+        return OPERATIONS[operator](self._tensor(left), right)
+
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        return torch.where(condition, self._tensor(then), self._tensor(otherwise))
+
+    def call(self, function: str, arguments: Sequence[Value]) -> Value:
+        given = self._alike(arguments)
+        kind = getattr(torch, function, None)
+        if isinstance(kind, torch.dtype):
+            return given[0].to(torch.float32).to(kind).to(self.wide)
+        if function not in KEEPING:
+            given = [each.to(self.wide) for each in given]
+        return (FUNCTIONS.get(function) or getattr(torch, function))(*given)
+
+    def _tensor(self, value: Value) -> Tensor:
+        if isinstance(value, Tensor):
+            return value
+        kind = torch.int64 if isinstance(value, int) else self.wide
+        device = next(iter(self.values.values())).device
+        return torch.full([1] * len(self.grid), value, dtype=kind, device=device)
+
+    def _real(self, value: Value) -> Value:
+        return value.to(self.wide) if isinstance(value, Tensor) else float(value)
+
+    def _plain(self, array: Tensor, places: Sequence[Tensor]) -> Tensor | None:
+        """The array as a view along the axes that its indices are; None if one is no axis."""
+        names = list(self.grid)
+        axes = [
+            dimension
+            for place in places
+            for dimension, axis in enumerate(self.grid.values())
+            if axis is place
+        ]
+        if len(axes) < len(places) or len(set(axes)) < len(axes):
+            return None
+        for place, axis in enumerate(axes):
+            array = array.narrow(place, 0, self.program.extent[names[axis]])
+        view = array.permute(sorted(range(len(axes)), key=axes.__getitem__))
+        extents = [self.program.extent[name] if d in axes else 1 for d, name in enumerate(names)]
+        return view.reshape(extents)
+
+
+def _identity(reducer: Reducer, kind: torch.dtype) -> float:
+    """The result of no values, among integers the least or the largest one."""
+    if kind.is_floating_point or abs(reducer.identity) < 2:
+        return reducer.identity
+    limits = torch.iinfo(kind)
+    return limits.min if reducer.identity < 0 else limits.max
