@@ -54,7 +54,7 @@ bench: .venv/dev.stamp
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[dev,docs,torch,cuda,postgres,ray,data,plot,experiments]'
+	$(PIP) --editable '.[dev,docs,torch,models,cuda,postgres,ray,data,plot,experiments]'
 	@touch $@ .venv/demo.stamp
 
 clean:

@@ -86,7 +86,7 @@ class _Gathered(nn.Module):  # type: ignore[misc]
     def forward(self, x: Tensor) -> Tensor:
         from torch.distributed import _functional_collectives as collectives
 
-        return collectives.all_gather_tensor(self.layer(x), -1, _group())
+        return collectives.all_gather_tensor(self.layer(x), x.dim() - 1, _group())
 
 
 def _group() -> Any:
