@@ -155,7 +155,8 @@ class _Fakes:
 
     def _fake(self, tensor: torch.Tensor) -> Any:
         if id(tensor) not in self._made:
-            made = sharded_like(tensor, self._plain) or self._plain(tensor)
+            shards = sharded_like(tensor, self._plain)
+            made = self._plain(tensor) if shards is None else shards
             if isinstance(tensor, torch.nn.Parameter):
                 made = torch.nn.Parameter(made, requires_grad=tensor.requires_grad)
             elif tensor.requires_grad:

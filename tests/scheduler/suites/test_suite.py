@@ -77,34 +77,42 @@ def attention(queries: int, keys: int, hidden: int, layers: int) -> int:
 
 
 FLOPS = {
-    "bert-base": 2 * 128 * (BERT_PARAMETERS - BERT_EMBEDDINGS - BERT_VECTORS - 768**2)
+    ("bert-base", None): 2 * 128 * (BERT_PARAMETERS - BERT_EMBEDDINGS - BERT_VECTORS - 768**2)
     + 2 * 768**2
     + attention(128, 128, 768, 12),
-    "gpt-2": 2 * 1024 * (GPT_PARAMETERS - GPT_EMBEDDINGS - GPT_VECTORS)
+    ("gpt-2", "prefill"): 2 * 1024 * (GPT_PARAMETERS - GPT_EMBEDDINGS - GPT_VECTORS)
     + 2 * 50_257 * 768
-    + attention(1024, 1024, 768, 12),
-    "llama-3-8b-decode": 2 * (LLAMA_LAYERS + LLAMA_EMBEDDING) + attention(1, 1024, 4096, 32),
-    "llama-3-8b-prefill": 2 * (1024 * LLAMA_LAYERS + LLAMA_EMBEDDING)
+    + attention(1024, 1025, 768, 12) // 2,
+    ("gpt-2", "decode"): 2 * (GPT_PARAMETERS - GPT_EMBEDDINGS - GPT_VECTORS)
+    + 2 * 50_257 * 768
+    + attention(1, 1024, 768, 12),
+    ("resnet-50", None): 2 * 4_089_184_256,
+    ("inception-v3", None): 2 * 5_713_216_096,
+    ("llama-3-8b-decode", None): 2 * (LLAMA_LAYERS + LLAMA_EMBEDDING)
+    + attention(1, 1024, 4096, 32),
+    ("llama-3-8b-prefill", None): 2 * (1024 * LLAMA_LAYERS + LLAMA_EMBEDDING)
     + attention(1024, 1024, 4096, 32),
 }
-"""Of a pass, from the numbers of parameters: two for each weight and token."""
+"""Of a pass, from the numbers of parameters: two for each weight and token, and half of the scores
+where a token looks at those before it alone. Those of images are as published for torchvision."""
+LITTLE = 2e-3
+"""The share that norms, softmax and activations may add."""
 
 
-def test_the_flops_are_known_of_all_that_is_shipped():
-    assert shipped_suites() == sorted(FLOPS)
-
-
-@pytest.mark.parametrize("name", FLOPS)
-def test_a_shipped_suite_computes_what_its_model_does(name):
+@pytest.mark.parametrize(("name", "section"), FLOPS)
+def test_a_shipped_suite_computes_what_its_model_does(name, section):
     suite = read_suite(name)
-    assert sum(m.weight * m.workload.flops for m in suite.members) == FLOPS[name]
+    suite = suite if section is None else suite.section(section)
+    found = sum(m.weight * m.workload.flops for m in suite.members)
+    assert found == pytest.approx(FLOPS[name, section], rel=LITTLE)
     assert all(member.name for member in suite.members)
 
 
-@pytest.mark.parametrize("target", [MACHINE, detect_target("cuda:sm_90a")], ids=["cpu", "cuda"])
-@pytest.mark.parametrize("name", FLOPS)
-def test_a_shipped_suite_can_be_tuned(name, target):
+@pytest.mark.parametrize("name", shipped_suites())
+def test_a_shipped_suite_can_be_tuned(name):
     for member in read_suite(name).members:
+        bfloat16 = "bfloat16" in {array.dtype for array in member.workload.operands}
+        target = detect_target("cuda:sm_90a") if bfloat16 else MACHINE
         assert space_for(member.workload, target).templates
 
 

@@ -58,6 +58,14 @@ def phased(tokens, phase, draft=0):
     return nn.Linear(32, 64 if phase == "decode" else 96), (torch.empty(tokens, 32),)
 
 
+def parallel(tp):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+
+    mesh = init_device_mesh("cpu", (tp,))
+    return parallelize_module(nn.Linear(32, 96), mesh, ColwiseParallel()), (torch.empty(8, 32),)
+
+
 def sharded(tp):
     return nn.Linear(32, 96 // tp), (torch.empty(8, 32),)
 """
@@ -160,6 +168,13 @@ def test_shards_are_sections_of_a_group_that_is_not_there(model) -> None:
     assert [set(each.sections) for each in found.found] == [{"tp1"}, {"tp3"}]
     assert [each.workload.outputs[0].shape[-1] for each in found.found] == [96, 32]
     assert not torch.distributed.is_initialized()
+
+
+def test_distributed_weights_are_seen_as_the_first_rank_has_them(model) -> None:
+    found = extract(model_function(f"{model}:parallel"), tp=[3])
+    assert [each.workload.outputs[0].shape for each in found.found] == [(8, 32)]
+    with pytest.raises(InputError, match="tp=5 does not divide a weight of 96 evenly"):
+        extract(model_function(f"{model}:parallel"), tp=[5])
 
 
 def test_training_has_the_regions_of_forward_and_backward() -> None:
