@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tilewright.scheduler.suites.suite import Suite
     from tilewright.scheduler.suites.tune import tune_suite
     from tilewright.scheduler.torch.explanation import Explanation, explain
+    from tilewright.scheduler.torch.graphs import graphs
     from tilewright.scheduler.torch.packaging import load_package, package
     from tilewright.scheduler.tuning.progress import Progress, Stop, TuningResult
     from tilewright.scheduler.tuning.tuner import tune
@@ -66,6 +67,7 @@ __all__ = [
     "dispatch",
     "explain",
     "extract",
+    "graphs",
     "load_package",
     "operator",
     "pack",
@@ -103,6 +105,7 @@ _HOMES = {
     "dispatch": "tilewright.scheduler.dispatch.function",
     "explain": "tilewright.scheduler.torch.explanation",
     "extract": "tilewright.scheduler.extracting",
+    "graphs": "tilewright.scheduler.torch.graphs",
     "load_package": "tilewright.scheduler.torch.packaging",
     "operator": "tilewright.spaces.named",
     "pack": "tilewright.spaces.workloads.packing",

@@ -77,6 +77,7 @@ def served(folder: Path) -> dict[str, list[str]]:
     return told
 
 
+@pytest.mark.slow
 def test_a_fresh_process_runs_the_kernels_of_a_package(packaged: Path) -> None:
     told = served(packaged)
     assert not [words for words in told["warned"] if "kernel" in words]
