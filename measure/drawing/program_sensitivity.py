@@ -21,7 +21,7 @@ from tilewright.measure.drawing.scores import STEEP, USUAL, spread_of_scores
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.derivation.rounding.reached import reached
 from tilewright.spaces.derivation.rounding.reads import places_read
-from tilewright.spaces.derivation.rounding.rows import Places, Rows, row_axes
+from tilewright.spaces.derivation.rounding.rows import Places, Rows, row_axes, union
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.inputs import Spread, draw
 from tilewright.spaces.language.program import Operand, Program
@@ -184,7 +184,7 @@ def _places(program: Program, rows: Rows | None) -> dict[str, Places]:
     wanted: dict[str, Places] = {}
     for name, places in places_read(program, rows or Rows()).items():
         shape = program.operand[name].shape
-        both = {d: np.union1d(own, (own - 1) % shape[d]) for d, own in places.items()}
+        both = {d: union(shape[d], own, (own - 1) % shape[d]) for d, own in places.items()}
         wanted[name] = {d: own for d, own in both.items() if own.size < shape[d]}
     return wanted
 

@@ -99,6 +99,6 @@ def choose_places(extent: int, count: int, generator: np.random.Generator) -> np
     ]
     inside = [row for row in dict.fromkeys(corners) if row < extent]
     first = inside if count >= 2 * len(inside) else inside[: count // 2]
-    others = np.setdiff1d(np.arange(extent), first)
+    others = np.delete(np.arange(extent), first)
     chosen = generator.choice(others, count - len(first), replace=False)
     return np.sort(np.concatenate([np.array(first, int), chosen]))

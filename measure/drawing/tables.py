@@ -192,6 +192,6 @@ def _preferred(values: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Return as many as there are ``values``, three of four at most from those that come
     ``first``."""
     chosen = first[: values.size - values.size // 4]
-    others = np.setdiff1d(values, chosen)
+    others = values[~np.isin(values, chosen)]
     few = np.linspace(0, others.size - 1, values.size - chosen.size).round().astype(int)
     return np.sort(np.concatenate([chosen, others[few]]))

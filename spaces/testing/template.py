@@ -121,7 +121,7 @@ class TemplateContract(ABC):
     def test_what_breaks_a_rule_is_refused_with_its_sentence(self) -> None:
         choose = random.Random(5)
         for space in self.spaces():
-            for _ in range(50):
+            for _ in range(20):
                 refusing_rules(space, choose)
 
     def test_what_it_does_not_serve_is_refused_in_words(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.spaces.derivation.rounding.approximate import Approximate
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays
-from tilewright.spaces.derivation.rounding.rows import Rows, grid
+from tilewright.spaces.derivation.rounding.rows import Rows, grid, union
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.numerics.interval import Interval, Rules
 from tilewright.spaces.numerics.numbers import Arrays
@@ -25,7 +25,7 @@ def reached(program: Program, rows: Rows) -> dict[str, np.ndarray]:
     with np.errstate(all="ignore"):
         for stage in program.stages:
             for axis, values in _reached(program, stage, rows).items():
-                found[axis] = np.union1d(found.get(axis, values), values)
+                found[axis] = union(program.extent[axis], found.get(axis, values), values)
     return found
 
 

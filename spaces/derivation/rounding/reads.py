@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays
-from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid, reads
+from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid, reads, union
 from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import Expression, Read
 from tilewright.spaces.numerics.interval import Rules
@@ -33,15 +31,15 @@ def _places(
         if any(read.indices[dimension].reads for _, read in own):
             continue
         each = [_values(program, stage, rows, read.indices[dimension]) for stage, read in own]
-        values = np.unique(np.clip(reduce(np.union1d, each, np.zeros(0, int)), 0, extent - 1))
+        values = union(extent, *(np.clip(places, 0, extent - 1) for places in each))
         if values.size < extent:
             found[dimension] = values
     return found
 
 
 def _values(program: Program, stage: Stage, rows: Rows, index: Expression) -> np.ndarray:
-    """List the values that an index takes anywhere in the rows."""
+    """List the values that an index takes in the rows, at each of their points."""
     axes = {a: values for a, values in rows.values(program, stage).items() if a in index.axes}
     rules = Rules(Arrays(), program.computed_in)
     at = index.fold(ApproximateArrays(rules, {}, grid(axes), program)).value
-    return np.unique(np.asarray(at).astype(np.int64))
+    return np.asarray(at).astype(np.int64)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.spaces.derivation.programs import ATTENTIONS, ROWS, attention, rows
 from tilewright.spaces.derivation.rounding.allowance import allowed
-from tilewright.spaces.derivation.rounding.rows import Rows, row_axes
+from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, union
 from tilewright.spaces.language import program
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.named import operator
@@ -84,3 +84,9 @@ def test_the_work_can_be_ended():
     work = operator("softmax", r=4, c=8)
     with pytest.raises(KeyboardInterrupt):
         allowed(work, draw(work, 1), pause=pause)
+
+
+def test_a_union_has_each_place_once_and_rises():
+    arrays = (np.array([[5, 1], [1, 3]]), np.zeros(0, int), np.array([7, 0, 7]))
+    assert union(8, *arrays).tolist() == [0, 1, 3, 5, 7]
+    assert union(8).tolist() == []
