@@ -60,7 +60,7 @@ class Build:
         return _digest([list(self.flags), dict(self.sources)])
 
     def compile(self) -> bytes:
-        """The binary; :class:`InputError` with the compiler's words if there is none."""
+        """Return the binary; :class:`InputError` with the compiler's words if there is none."""
         compiler = find_compiler()
         with RunDirectory() as run:
             try:
@@ -84,7 +84,7 @@ class Build:
         return outcome, made.read_bytes() if outcome.ok and made.exists() else b""
 
     def content(self) -> bytes:
-        """The binary that is kept, compiled first where there is none."""
+        """Return the binary that is kept, compiled first where there is none."""
         return self.file.content(self.compile)
 
     def load(self, load: Callable[[str], Loaded]) -> Loaded:
@@ -126,13 +126,13 @@ def _c_library() -> str:
 
 
 def server_binary() -> Path:
-    """The program that measures candidates, checked each time it is asked for."""
+    """Return the program that measures candidates, checked each time it is asked for."""
     build = _server()
     return build.file.program(build.compile)
 
 
 def keeper_binary() -> Path:
-    """The program that supervises others, checked as well."""
+    """Return the program that supervises others, checked as well."""
     build = _keeper()
     return build.file.program(build.compile)
 
@@ -161,12 +161,12 @@ def _server() -> Build:
 
 @cache
 def pool_library() -> ctypes.CDLL:
-    """The thread pool."""
+    """Return the thread pool."""
     return _pool().load(ctypes.CDLL)
 
 
 def pool_binary() -> bytes:
-    """The shared object of the thread pool."""
+    """Return the shared object of the thread pool."""
     return _pool().content()
 
 
@@ -175,7 +175,7 @@ def _pool() -> Build:
 
 
 def kernel_library(source: Source, target: CpuTarget) -> ctypes.CDLL:
-    """One kernel, loaded; each once in a process, where it stays.
+    """Return one kernel, loaded; each once in a process, where it stays.
 
     Raises :class:`InputError` with the compiler's words if it cannot be built.
     """
@@ -183,7 +183,7 @@ def kernel_library(source: Source, target: CpuTarget) -> ctypes.CDLL:
 
 
 def kernel_binary(source: Source, target: CpuTarget) -> bytes:
-    """The shared object of one kernel."""
+    """Return the shared object of one kernel."""
     flags = (*target.compiler_flags, *SHARED)
     return _kernel(source.text, flags, target.fingerprint).content()
 
@@ -204,7 +204,7 @@ def _kernel(text: str, flags: tuple[str, ...], host: str) -> Build:
 
 
 def _sources(*modules: str) -> dict[str, str]:
-    """The text of these C modules, and all headers, by file name."""
+    """Return the text of these C modules, and all headers, by file name."""
     wanted = {f"{module}.c" for module in modules}
     paths = [path for path in HERE.rglob("*.[ch]") if path.suffix == ".h" or path.name in wanted]
     return {path.name: path.read_text() for path in sorted(paths, key=lambda path: path.name)}

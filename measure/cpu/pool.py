@@ -21,7 +21,7 @@ def load_pool(threads: int, cpus: tuple[int, ...] = ()) -> int:
 
 @cache
 def pool_of(library: ctypes.CDLL, threads: int, cpus: tuple[int, ...] = ()) -> int:
-    """The same of a library of thread pools that is loaded already."""
+    """Return the same of a library of thread pools that is loaded already."""
     library.tw_runtime_create.restype = ctypes.c_void_p
     places = (ctypes.c_int * len(cpus))(*cpus) if cpus else None
     address = library.tw_runtime_create(ctypes.c_int(threads), places)

@@ -79,7 +79,7 @@ class CpuFunction(KernelFunction):
         )
 
     def _loaded(self) -> tuple[ctypes.CDLL, int]:
-        """The library of the kernel, and the address of the threads that it runs on."""
+        """Return the library of the kernel, and the address of the threads that it runs on."""
         assert isinstance(self.target, CpuTarget)
         library = kernel_library(self._kernel.source, self.target)
         return library, load_pool(self.target.threads)

@@ -32,6 +32,6 @@ class ShippedFunction(CpuFunction):
         return self._given_library, pool_of(self._given_pool, self.target.threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as any kernel's function is: who unpickles it builds it anew."""
+        """Pickle it as any kernel's function: who unpickles it builds it anew."""
         parts = (self.workload, self.target, self.schedule, self.provenance, self.check_indices)
         return CpuFunction.remade, parts

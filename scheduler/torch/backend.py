@@ -70,7 +70,7 @@ def tilewright(
 
 
 def _unwrapped(error: InputError) -> Exception:
-    """The same error as one that Dynamo hands on as it is."""
+    """Return the same error as one that Dynamo hands on as it is."""
     from torch._dynamo import exc
 
     kind: Any = type("OptionError", (exc.ShortenTraceback, InputError), {})
@@ -111,8 +111,8 @@ class _Compiler:
         settings: Mapping[str, Any],
         report: GraphReport,
     ) -> Any:
-        """The compiled graph with kernels in it; None if torch is to compute all of it. ``spare``
-        is a copy of the graph, which stays as it is."""
+        """Return the compiled graph with kernels in it; None if torch is to compute all of it.
+        ``spare`` is a copy of the graph, which stays as it is."""
         found = choose(module, self._options, report, compiled_aside)
         if found is None:
             return None
@@ -121,8 +121,8 @@ class _Compiler:
         return self._with_later(graph, made, found) if found.later else made
 
     def _with_later(self, graph: WholeGraph, made: Any, found: Chosen) -> Any:
-        """The graph as it is ``made`` until all kernels are built, and then with all of them, if
-        that is faster. Graphs of training wait for the next compilation."""
+        """Return the graph as it is ``made`` until all kernels are built, and then with all of
+        them, if that is faster. Graphs of training wait for the next compilation."""
         wanted = [Wanted(choice.key, *found.place) for choice in found.later]
         if not graph.is_inference:
             build_later(wanted, self._options.db, put_wanted)
@@ -170,7 +170,7 @@ def choose(
 
 @contextmanager
 def _database(options: Options) -> Iterator[Database | None]:
-    """The database of the options; None where none is wanted."""
+    """Open the database of the options; None where none is wanted."""
     if options.db is None:
         yield None
         return
@@ -190,7 +190,8 @@ def _kind(settings: Mapping[str, Any]) -> str:
 
 
 def _target_of(graph: fx.Graph) -> Target | None:
-    """The target of a graph's device, with as many threads as torch uses; None if it has none."""
+    """Return the target of a graph's device, with as many threads as torch uses; None if it has
+    none."""
     tensors = [node.meta.get("val") for node in graph.nodes]
     kinds = {each.device.type for each in tensors if isinstance(each, torch.Tensor)}
     if len(kinds) != 1:

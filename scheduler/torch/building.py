@@ -29,7 +29,7 @@ from tilewright.spaces.target import detect_target
 
 COMMAND = (sys.executable, "-P", "-m", "tilewright.scheduler.torch.building")
 LOW_PRIORITY = 10
-"""How far the process lets others go first, see ``nice``."""
+"""The niceness of the process, by which others go first."""
 _ROOT = Path(__file__).parents[2]
 
 
@@ -43,7 +43,8 @@ class Wanted:
 
 
 Done = Callable[[Wanted, Any], None]
-"""Called with what was wanted and the function of its kernel, in a thread of its own."""
+"""The callback, in a thread of its own, that gets what was wanted and the function of its
+kernel."""
 
 _building: list[threading.Thread] = []
 
@@ -95,7 +96,7 @@ def _built(wanted: Sequence[Wanted], database: Any) -> Iterator[tuple[Wanted, An
 
 
 def _loaded(wanted: Wanted, told: dict[str, Any]) -> Any:
-    """The function of a schedule whose binary is kept."""
+    """Return the function of a schedule whose binary is kept."""
     target = detect_target(wanted.kind, wanted.threads or None)
     space = space_for(workload_of(wanted.key), target)
     schedule = space.ordered(Schedule.from_json(told["schedule"]))
@@ -103,7 +104,7 @@ def _loaded(wanted: Wanted, told: dict[str, Any]) -> Any:
 
 
 def _location(database: Any) -> str | None:
-    """The name by which another process opens a database; the default one's is empty."""
+    """Return the name by which another process opens a database; the default one's is empty."""
     if database is None or database is Default.DATABASE:
         return None if database is None else ""
     if isinstance(database, Database):

@@ -102,8 +102,8 @@ class Choosing:
         self.place = (target.kind, threads)
 
     def chosen(self, regions: Sequence[Region]) -> list[Choice]:
-        """All regions, equal ones together, each with who computes it. Functions of kernels are
-        ready to be called by the operator."""
+        """Return all regions, equal ones together, each with who computes it. Functions of kernels
+        are ready to be called by the operator."""
         choices = _together(regions)
         if inductor_config.freezing:  # else constants of a package may be exchanged
             choices = self._with_packed(choices)
@@ -116,8 +116,8 @@ class Choosing:
         return _best_of(choices)
 
     def _with_packed(self, choices: Sequence[Choice]) -> list[Choice]:
-        """The choices, with constant weights packed. The kernel that reads such a weight as it
-        is stays a rival where somebody measured it."""
+        """Return the choices, with constant weights packed. The kernel that reads such a weight as
+        it is stays a rival where somebody measured it."""
         found = []
         for choice in choices:
             twin = _packed(choice) if choice.open else None
@@ -166,7 +166,7 @@ class Choosing:
             list(pool.map(self._make, wanted))
 
     def _is_ready(self, choice: Choice) -> bool:
-        """True if a call of the kernel needs no compiler."""
+        """Return True if a call of the kernel needs no compiler."""
         answer = choice.answer
         if functions.known(key_of(choice.workload), *self.place) is not None:
             return True
@@ -218,7 +218,7 @@ class Choosing:
                 judging.remember(self._database, *about, choice.operands, times)
 
     def _times(self, region: Region) -> Times | None:
-        """Times of the two in turns; None if they disagree."""
+        """Return the times of the two in turns; None if they disagree."""
         piece, weight = pieces(region), region.weight
         count, packed = len(piece.operands), [like_packed(region)] if weight else []
         ours = self._compile(piece.ours, [*piece.operands, *packed])
@@ -237,7 +237,8 @@ class Choosing:
 
 
 def _packed(choice: Choice) -> Choice | None:
-    """The choice with the constant weight of each of its regions packed; None if there is none."""
+    """Return the choice with the constant weight of each of its regions packed; None if there is
+    none."""
     regions = [with_packed_weight(region) for region in choice.regions]
     made = [region for region in regions if region is not None]
     if len(made) < len(regions):
@@ -249,7 +250,7 @@ def _packed(choice: Choice) -> Choice | None:
 
 
 def _best_of(choices: Sequence[Choice]) -> list[Choice]:
-    """The best of those that compute the same nodes, in their order."""
+    """Return the best of those that compute the same nodes, in their order."""
     found: dict[Any, Choice] = {}
     for choice in choices:
         about = choice.regions[0].outputs
@@ -261,7 +262,7 @@ def _best_of(choices: Sequence[Choice]) -> list[Choice]:
 
 
 def _together(regions: Sequence[Region]) -> list[Choice]:
-    """Regions of one workload and equal operands together, in their order."""
+    """Return the regions of one workload and equal operands together, in their order."""
     found: dict[Any, Choice] = {}
     for region in regions:
         lie = tuple(fake(node).stride() for node in region.operands)

@@ -48,7 +48,7 @@ class TorchFunction:
         self._outputs = calling_of(workload).outputs
 
     def __call__(self, *operands: Tensor, out: Any = None) -> Any:
-        """The outputs, of the dtypes and strides of the kernel's."""
+        """Return the outputs, of the dtypes and strides of the kernel's."""
         found = evaluated(self._program, operands)
         several = len(self._outputs) > 1
         wanted = (out if several else [out]) if out is not None else [None] * len(found)
@@ -60,7 +60,7 @@ class TorchFunction:
 
 
 def program_of(workload: Workload) -> Program:
-    """The program of a workload; one that was named by words is written by its operator."""
+    """Return the program of a workload; one that was named by words is written by its operator."""
     made = getattr(workload, "program", None)
     if made is None:
         made = named(workload.operator).program(dict(workload.parameters))
@@ -69,7 +69,7 @@ def program_of(workload: Workload) -> Program:
 
 
 def _placed(value: Tensor, array: Any, place: Tensor | None) -> Tensor:
-    """The value as an output lies, in ``place`` if there is one."""
+    """Return the value as an output lies, in ``place`` if there is one."""
     if place is None:
         kind = getattr(torch, array.dtype)
         place = torch.empty_strided(array.shape, array.strides, dtype=kind, device=value.device)
@@ -77,7 +77,7 @@ def _placed(value: Tensor, array: Any, place: Tensor | None) -> Tensor:
 
 
 def evaluated(program: Program, operands: Sequence[Tensor]) -> list[Tensor]:
-    """The outputs in order, in their dtypes."""
+    """Return the outputs in order, in their dtypes."""
     wide = getattr(torch, program.computed_in)
     values: dict[str, Tensor] = {
         operand.name: given.to(wide if given.dtype.is_floating_point else torch.int64)
@@ -90,7 +90,8 @@ def evaluated(program: Program, operands: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _converted(value: Tensor, output: Output) -> Tensor:
-    """A value in the dtype of an output; integers stay in its range, as those of kernels do."""
+    """Return a value in the dtype of an output; integers stay in its range, as those of kernels
+    do."""
     kind = getattr(torch, output.dtype)
     if output.element.is_integer:
         limits = torch.iinfo(kind)
@@ -99,7 +100,8 @@ def _converted(value: Tensor, output: Output) -> Tensor:
 
 
 def _grid(program: Program, stage: Stage, device: torch.device) -> dict[str, Tensor]:
-    """The values of each axis along a dimension of its own, those that are reduced over last."""
+    """Return the values of each axis along a dimension of its own, those that are reduced over
+    last."""
     names = (*stage.axes, *stage.over)
     return {
         name: torch.arange(program.extent[name], device=device).view(
@@ -126,11 +128,11 @@ class _Evaluation:
 
     @property
     def kept(self) -> int:
-        """How many dimensions the result has."""
+        """The number of dimensions of the result."""
         return len(self.stage.axes)
 
     def value(self) -> Tensor:
-        """The stage."""
+        """Return the stage."""
         holding = [condition.fold(self) for condition in self.program.bounding(self.stage)]
         mask = reduce(torch.logical_and, holding) if holding else None
         factors = factors_of(self.stage)
@@ -144,13 +146,13 @@ class _Evaluation:
         return self._reduced(REDUCERS[self.stage.reducer], body, mask)
 
     def _alike(self, values: Sequence[Value]) -> list[Tensor]:
-        """Tensors of one dtype: integers, if all are."""
+        """Return the tensors of one dtype: integers, if all are."""
         found = [self._tensor(value) for value in values]
         real = any(each.is_floating_point() for each in found)
         return [each.to(self.wide) for each in found] if real else found
 
     def _masked(self, factors: list[Tensor], mask: Tensor | None) -> list[Tensor] | None:
-        """The factors with zeros in one that has all axes of the mask; None if none has."""
+        """Return the factors with zeros in one that has all axes of the mask; None if none has."""
         if mask is None:
             return factors
         for place, factor in enumerate(factors):
@@ -185,7 +187,8 @@ class _Evaluation:
         return flat.amax(-1) if reducer.identity < 0 else flat.amin(-1)
 
     def _place(self, reducer: Reducer, flat: Tensor, mask: Tensor | None) -> Tensor:
-        """The first place of the value that a reducer finds; NaN is such a value, as in NumPy."""
+        """Return the first place of the value that a reducer finds; NaN is such a value, as in
+        NumPy."""
         found = flat.amax(-1) if reducer.identity < 0 else flat.amin(-1)
         hits = (flat == found[..., None]) | (flat != flat)
         if mask is not None:
@@ -248,7 +251,8 @@ class _Evaluation:
         return value.to(self.wide) if isinstance(value, Tensor) else float(value)
 
     def _plain(self, array: Tensor, places: Sequence[Tensor]) -> Tensor | None:
-        """The array as a view along the axes that its indices are; None if one is no axis."""
+        """Return the array as a view along the axes that its indices are; None if one is no
+        axis."""
         names = list(self.grid)
         axes = [
             dimension
@@ -266,7 +270,7 @@ class _Evaluation:
 
 
 def _identity(reducer: Reducer, kind: torch.dtype) -> float:
-    """The result of no values, among integers the least or the largest one."""
+    """Return the result of no values, among integers the least or the largest one."""
     if kind.is_floating_point or abs(reducer.identity) < 2:
         return reducer.identity
     limits = torch.iinfo(kind)

@@ -31,7 +31,7 @@ class Differentiable(_torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        """The gradients of what torch's operators compute of the operands."""
+        """Return the gradients of what torch's operators compute of the operands."""
         operands, wanted = ctx.saved_tensors, ctx.needs_input_grad[3:]
         with torch.enable_grad():
             given = [each.view_as(each) for each in operands]

@@ -1,4 +1,4 @@
-"""How regions grow: along what reads their nodes, and to what they read."""
+"""Grow regions along what reads their nodes, and to what they read."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def grown(
     order: Mapping[fx.Node, int],
     taken: Collection[fx.Node],
 ) -> set[fx.Node]:
-    """The anchor, and the nodes ``below`` it that read nothing else that depends on it. A second
-    product of the same left factor that meets the first one, as a gate does, is taken along."""
+    """Return the anchor, and the nodes ``below`` it that read nothing else that depends on it. A
+    second product of the same left factor that meets the first one, as a gate does, is taken
+    along."""
     inside = {anchor}
     allowed = AFTER_PRODUCT if kind_of(anchor) is Kind.PRODUCT else AFTER_REDUCTION
     while True:
@@ -42,7 +43,7 @@ def grown(
 
 
 def _gates(anchor: fx.Node, outer: Collection[fx.Node], taken: Collection[fx.Node]) -> set[fx.Node]:
-    """The nodes of products of the same left factor that lead to these nodes alone."""
+    """Return the nodes of products of the same left factor that lead to these nodes alone."""
     if name_of(anchor) != "mm":
         return set()
     found: set[fx.Node] = set()
@@ -55,7 +56,7 @@ def _gates(anchor: fx.Node, outer: Collection[fx.Node], taken: Collection[fx.Nod
 
 
 def _single_chain(node: fx.Node, taken: Collection[fx.Node]) -> set[fx.Node]:
-    """The nodes back to products that nothing else reads; none if one of these is taken."""
+    """Return the nodes back to products that nothing else reads; none if one of these is taken."""
     chain, waiting = set[fx.Node](), [node]
     while waiting:
         each, kind = waiting[-1], kind_of(waiting.pop())
@@ -72,7 +73,7 @@ def _single_chain(node: fx.Node, taken: Collection[fx.Node]) -> set[fx.Node]:
 
 
 def _left(product: fx.Node) -> fx.Node | None:
-    """The left factor, views of it seen through."""
+    """Return the left factor, views of it seen through."""
     if name_of(product) not in ("mm", "addmm"):
         return None
     node = factors_of(product)[0]
@@ -82,7 +83,7 @@ def _left(product: fx.Node) -> fx.Node | None:
 
 
 def with_producers(inside: set[fx.Node], taken: Collection[fx.Node]) -> set[fx.Node]:
-    """The same nodes with those before them that nothing else reads, and that are cheap."""
+    """Return the same nodes with those before them that nothing else reads, and that are cheap."""
     while True:
         more = {
             source
@@ -125,14 +126,15 @@ def _gives_several(node: fx.Node) -> bool:
 
 
 def with_masks(nodes: set[fx.Node]) -> set[fx.Node]:
-    """The same nodes with all that computes the masks of attention, where these are bands."""
+    """Return the same nodes with all that computes the masks of attention, where these are
+    bands."""
     masks = [mask_of(node) for node in nodes if kind_of(node) is Kind.PRODUCT]
     bands = [mask for mask in masks if mask is not None and band_of(mask) is not None]
     return nodes.union(*map(sources_of, bands))
 
 
 def behind(nodes: set[fx.Node]) -> set[fx.Node]:
-    """The same nodes with the free views that they read."""
+    """Return the same nodes with the free views that they read."""
     while True:
         read = {source for node in nodes for source in node.all_input_nodes} - nodes
         views = {node for node in read if node.op == "call_function" and is_free(node)}

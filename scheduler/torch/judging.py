@@ -1,4 +1,4 @@
-"""Who computes a region faster: the kernel, or torch compiled on the same nodes.
+"""Judge who computes a region faster: the kernel, or torch compiled on the same nodes.
 
 Both are graphs that Inductor compiled, called in turns on the same tensors. These change from call
 to call, so that they are not in the last-level cache, as weights in a model are not. The database
@@ -28,7 +28,7 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
 
 GAIN = 1.02
-"""How many times as fast as torch a kernel must be to replace it."""
+"""The factor by which a kernel must be faster than torch to replace it."""
 SECONDS = 0.3
 ROUNDS = 7
 """Rounds of calls at least, and as many more as there are seconds for."""
@@ -50,7 +50,7 @@ class Times:
 
     @property
     def gain(self) -> float:
-        """How many times as fast as torch the kernel is."""
+        """The kernel's speed as a multiple of torch's."""
         return self.torch / self.ours
 
     @property
@@ -94,14 +94,14 @@ def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[Any]]) -> Times:
 
 
 def _calls(call: Call, inputs: Sequence[Sequence[Any]]) -> int:
-    """How many calls take long enough for the clock."""
+    """Return how many calls take long enough for the clock."""
     once = min(_seconds(call, [each]) for each in (inputs[0], inputs[-1]))
     return max(1, min(1000, round(LONG_ENOUGH / max(once, 1e-7))))
 
 
 def _seconds(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> float:
-    """Seconds of one of these calls: CPU time where one thread does all, so that others on the
-    machine do not count, else wall time. A GPU is waited for."""
+    """Return the seconds of one of these calls: CPU time where one thread does all, so that others
+    on the machine do not count, else wall time. A GPU is waited for."""
     on_gpu = any(isinstance(each, torch.Tensor) and each.is_cuda for each in inputs[0])
     alone = torch.get_num_threads() == 1 and not on_gpu
     clock = time.thread_time if alone else time.perf_counter
@@ -133,12 +133,13 @@ def _like(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _number(given: Any) -> Any:
-    """A number, a symbolic one as its hint: to ask for its value would bind the graph to it."""
+    """Return a number, a symbolic one as its hint: to ask for its value would bind the graph to
+    it."""
     return given.node.hint if isinstance(given, torch.SymInt | torch.SymFloat) else given
 
 
 def copied(inputs: Sequence[Any]) -> list[Any]:
-    """The same inputs once more, which a graph may change in place."""
+    """Return the same inputs once more, which a graph may change in place."""
     made = like(inputs)
     for new, old in zip(made, inputs, strict=True):
         if isinstance(old, torch.Tensor):
@@ -147,7 +148,7 @@ def copied(inputs: Sequence[Any]) -> list[Any]:
 
 
 def size(inputs: Sequence[Any]) -> int:
-    """Bytes of the elements of all tensors."""
+    """Return the bytes of the elements of all tensors."""
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     return sum(prod(map(_number, each.shape)) * each.element_size() for each in tensors)
 
@@ -160,7 +161,7 @@ def rotation(tensors: Sequence[torch.Tensor], cache_bytes: int) -> list[list[tor
 
 
 def cache_bytes(target: Target) -> int:
-    """Bytes of the last cache before memory."""
+    """Return the bytes of the last cache before memory."""
     return int(getattr(target, "l3_bytes", 0) or getattr(target, "l2_bytes", 0))
 
 
@@ -191,7 +192,8 @@ def remembered(
     schedule: Schedule,
     operands: Sequence[torch.Tensor],
 ) -> Times | None:
-    """The times of an earlier comparison of this very schedule with this version of torch."""
+    """Return the times of an earlier comparison of this very schedule with this version of
+    torch."""
     for run in reversed(list(database.runs(_session(workload, target, operands)))):
         ours = run.configuration.get("ours_seconds")
         same = run.configuration.get("schedule") == schedule.key
@@ -229,8 +231,8 @@ def remember(
 
 
 def _session(workload: Workload, target: Target, operands: Sequence[torch.Tensor]) -> str:
-    """The name of all comparisons that are about the same: the workload, the machine, the strides
-    of operands in the graph, and the version of torch."""
+    """Return the name of all comparisons that are about the same: the workload, the machine, the
+    strides of operands in the graph, and the version of torch."""
     lie = [(tuple(map(int, each.shape)), tuple(map(int, each.stride()))) for each in operands]
     words = (workload.key, target.fingerprint, torch.__version__, lie)
     return "torch " + hashlib.sha256(repr(words).encode()).hexdigest()[:24]

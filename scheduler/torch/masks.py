@@ -40,14 +40,15 @@ class Band:
 
 
 def mask_of(attention: fx.Node) -> fx.Node | None:
-    """The node that is the mask, or the bias, of an attention's scores."""
+    """Return the node that is the mask, or the bias, of an attention's scores."""
     given = arguments(attention)
     found = given.get("attn_mask", given.get("attn_bias"))
     return found if isinstance(found, fx.Node) else None
 
 
 def band_of(mask: fx.Node) -> Band | None:
-    """The band that a mask leaves; None of a mask that depends on inputs, or is another one."""
+    """Return the band that a mask leaves; None of a mask that depends on inputs, or is another
+    one."""
     if not all(map(has_plain_shape, sources_of(mask))):
         return None
     base = _behind_copies(mask)
@@ -57,7 +58,7 @@ def band_of(mask: fx.Node) -> Band | None:
 
 
 def _behind_copies(mask: fx.Node) -> fx.Node:
-    """The node with the same rows and keys that is only repeated for heads and layers."""
+    """Return the node with the same rows and keys that is only repeated for heads and layers."""
     while name_of(mask) in ("expand", "clone", "alias", "detach"):
         (source,) = mask.all_input_nodes
         if shape(source)[-2:] != shape(mask)[-2:]:
@@ -87,7 +88,7 @@ def _is_computed(node: fx.Node) -> bool:
 
 
 def _run(node: fx.Node, values: dict[fx.Node, Any]) -> Any:
-    """The value of a node, on the CPU wherever the graph runs."""
+    """Return the value of a node, on the CPU wherever the graph runs."""
     args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
     cpu = torch.device("cpu")
     args, kwargs = pytree.tree_map_only(torch.device, lambda _: cpu, (args, kwargs))
@@ -95,7 +96,7 @@ def _run(node: fx.Node, values: dict[fx.Node, Any]) -> Any:
 
 
 def _band(mask: Tensor) -> Band | None:
-    """The band of a mask: of truth values, or of zeros and of what hides."""
+    """Return the band of a mask: of truth values, or of zeros and of what hides."""
     same = [slice(None) if step else slice(0, 1) for step in mask.stride()[:-2]]
     rows = mask[(*same, ...)].flatten(0, -3) if mask.dim() > 2 else mask[None]
     seen = rows if rows.dtype is torch.bool else rows > HIDDEN
@@ -106,7 +107,7 @@ def _band(mask: Tensor) -> Band | None:
 
 
 def _neighbours(seen: Tensor) -> Band | None:
-    """The band of a table of truth values, a row for each query."""
+    """Return the band of a table of truth values, a row for each query."""
     queries, keys = seen.shape
     place = torch.arange(queries)
     first = seen.int().argmax(1)
@@ -120,12 +121,12 @@ def _neighbours(seen: Tensor) -> Band | None:
 
 
 def _offset(offsets: Tensor, ended: Tensor) -> int | None:
-    """The offset of the first row that a band ends in; None if there is none."""
+    """Return the offset of the first row that a band ends in; None if there is none."""
     return int(offsets[ended][0]) if bool(ended.any()) else None
 
 
 def _table(band: Band, queries: int, keys: int) -> Tensor:
-    """The truth values of a band."""
+    """Return the truth values of a band."""
     key, query = torch.arange(keys)[None], torch.arange(queries)[:, None]
     seen = torch.ones(queries, keys, dtype=torch.bool)
     seen &= True if band.before is None else key >= query - band.before

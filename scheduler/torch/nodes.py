@@ -41,7 +41,7 @@ def arguments(node: fx.Node) -> dict[str, Any]:
 def reached(
     start: Iterable[fx.Node], following: Callable[[fx.Node], Iterable[fx.Node]]
 ) -> set[fx.Node]:
-    """Some nodes, and all that are reached from them by way of those ``following`` each."""
+    """Return some nodes, and all that are reached from them by way of those ``following`` each."""
     found, waiting = set[fx.Node](), list(start)
     while waiting:
         node = waiting.pop()
@@ -52,17 +52,17 @@ def reached(
 
 
 def sources_of(node: fx.Node) -> set[fx.Node]:
-    """A node and all that it is computed from."""
+    """Return a node and all that it is computed from."""
     return reached([node], lambda each: each.all_input_nodes)
 
 
 def descendants(node: fx.Node) -> set[fx.Node]:
-    """All nodes that depend on one."""
+    """Return all nodes that depend on one."""
     return reached(node.users, lambda each: each.users)
 
 
 def closure(node: fx.Node, inside: Collection[fx.Node]) -> set[fx.Node]:
-    """A node, and those of ``inside`` on which it depends by way of these."""
+    """Return a node, and those of ``inside`` on which it depends by way of these."""
     return reached([node], lambda each: filter(inside.__contains__, each.all_input_nodes))
 
 

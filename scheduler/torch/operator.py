@@ -37,8 +37,8 @@ _library = _torch.library.Library("tilewright", "DEF")
 
 
 def overload(count: int, out: bool = True) -> Any:
-    """The operator of so many plain operands; of a list where there are none or too many. Without
-    ``out`` it is the one that has no variant which writes it."""
+    """Return the operator of so many plain operands; of a list where there are none or too many.
+    Without ``out`` it is the one that has no variant which writes it."""
     name = f"of{count}" if 1 <= count <= MOST_PLAIN else "default"
     return getattr(torch.ops.tilewright.run if out else torch.ops.tilewright.run_new, name)
 
@@ -100,7 +100,7 @@ def _define(name: str, operands: str, result: str, fake: Callable[..., Any]) -> 
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of plain operands and a key, by one of a list."""
+    """Return a function of plain operands and a key, by one of a list."""
 
     def called(*given: Any, **named: Any) -> Any:
         return function(given[:-1], given[-1], **named)
@@ -190,7 +190,8 @@ def _differentiable_several(operands: Sequence[Tensor], key: str) -> list[Tensor
 
 
 def _autocast(device: str) -> Callable[..., Any]:
-    """The operator under autocast: operands of floating point become of the workload's dtypes."""
+    """Return the operator under autocast: operands of floating point become of the workload's
+    dtypes."""
     key = getattr(torch._C.DispatchKey, f"Autocast{device}")
 
     def run(operands: Sequence[Tensor], key_of_workload: str) -> Any:
@@ -227,8 +228,8 @@ def _fake_out(operands: Sequence[Tensor], key: str, *, out: Tensor) -> Tensor:
 
 
 def _fake_outputs(operands: Sequence[Tensor], key: str) -> list[Tensor]:
-    """Tensors with the exact strides of the outputs; sizes of operands may be symbolic, and are
-    then bound to those of the workload."""
+    """Return the tensors with the exact strides of the outputs; sizes of operands may be symbolic,
+    and are then bound to those of the workload."""
     calling = calling_of(workload_of(key))
     wanted = len(calling.inputs)
     _torch._check(

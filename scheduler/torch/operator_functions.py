@@ -24,21 +24,22 @@ Location = Any
 
 
 def key_of(workload: Workload) -> str:
-    """The text that a compiled graph holds of a workload: its program with all declarations, or the
-    words of a product that has none. :func:`workload_of` reads it in any process. It is one line
-    without double quotes, which Inductor copies into C++ as it is."""
+    """Return the text that a compiled graph holds of a workload: its program with all declarations,
+    or the words of a product that has none. :func:`workload_of` reads it in any process. It is one
+    line without double quotes, which Inductor copies into C++ as it is."""
     made = getattr(workload, "program", None)
     return str(workload).replace('"', "'") if made is None else made.text.replace("\n", LINE)
 
 
 @lru_cache(maxsize=4096)
 def workload_of(key: str) -> Workload:
-    """The workload of a text by :func:`key_of`; :class:`InputError` if it is none."""
+    """Return the workload of a text by :func:`key_of`; :class:`InputError` if it is none."""
     return as_workload(program(key.replace(LINE, "\n")) if LINE in key else key)
 
 
 def function_for(workload: Workload, target: Target, database: Location) -> Any:
-    """The function of the best kernel. What nobody measured is verified before it is called."""
+    """Return the function of the best kernel. What nobody measured is verified before it is
+    called."""
     known = query(workload, target, database)
     unmeasured = known.provenance is not Provenance.MEASURED
     return best(workload, target, database, verify=unmeasured)
@@ -62,7 +63,7 @@ class Functions:
         self._lock = threading.RLock()
 
     def get(self, key: str, kind: str, threads: int) -> Any:
-        """The function of a key for a ``kind`` of target; a GPU's has 0 threads."""
+        """Return the function of a key for a ``kind`` of target; a GPU's has 0 threads."""
         place = (key, kind, threads)
         if (found := self._made.get(place)) is not None:
             return found
@@ -77,7 +78,7 @@ class Functions:
         return self._made[place]
 
     def known(self, key: str, kind: str, threads: int) -> Any:
-        """The kernel's function that was made already, or None."""
+        """Return the kernel's function that was made already, or None."""
         return self._made.get((key, kind, threads))
 
     def put(self, key: str, kind: str, threads: int, function: Any) -> None:
@@ -92,12 +93,12 @@ class Functions:
             self._offered.setdefault(key, []).append(function)
 
     def _of_offered(self, key: str, kind: str, threads: int) -> Any:
-        """The function with the most threads that may be used; None if there is none."""
+        """Return the function with the most threads that may be used; None if there is none."""
         fitting = [f for f in self._offered.get(key, ()) if f.target.threads <= threads]
         return max(fitting, key=lambda f: f.target.threads) if kind == "cpu" and fitting else None
 
     def _by_torch(self, place: Place) -> Any:
-        """Torch's operators in the place of a kernel."""
+        """Return torch's operators in the place of a kernel."""
         from tilewright.scheduler.torch.evaluation import TorchFunction
 
         if place not in self._of_torch:

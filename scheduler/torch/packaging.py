@@ -88,8 +88,8 @@ def load_package(path: str | os.PathLike[str], build: str = "never") -> Callable
 
 
 def _opened(path: str) -> tuple[str, Callable[..., Any]]:
-    """The table of a package and its model. Torch's own loader would ask a compiler for the name of
-    this machine's vector instructions."""
+    """Return the table of a package and its model. Torch's own loader would ask a compiler for the
+    name of this machine's vector instructions."""
     from torch.export.pt2_archive._package import AOTICompiledModel, PT2ArchiveReader
     from torch.export.pt2_archive.constants import EXTRA_DIR
 
@@ -142,7 +142,7 @@ class _Keeping:
 
 
 def _compiled(module: fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
-    """A piece of a graph, compiled for this process."""
+    """Return a piece of a graph, compiled for this process."""
     with _for_this_process():
         return compiled_aside(module, inputs)
 

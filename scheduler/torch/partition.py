@@ -69,7 +69,8 @@ class Region:
     weight: Weight | None = None
 
     def moved(self, to: Mapping[fx.Node, fx.Node]) -> Region:
-        """The same region of a copy of its graph, whose nodes are given by those of this one."""
+        """Return the same region of a copy of its graph, whose nodes are given by those of this
+        one."""
         return replace(
             self,
             nodes=frozenset(map(to.__getitem__, self.nodes)),

@@ -41,7 +41,7 @@ def copied(module: fx.GraphModule) -> fx.GraphModule:
 
 
 def with_kernels(module: fx.GraphModule, regions: Collection[Region]) -> fx.GraphModule:
-    """A copy in which kernels compute ``regions`` of the module's graph."""
+    """Return a copy in which kernels compute ``regions`` of the module's graph."""
     made = copied(module)
     nodes = dict(zip(module.graph.nodes, made.graph.nodes, strict=True))
     replace_regions(made.graph, [region.moved(nodes) for region in regions])

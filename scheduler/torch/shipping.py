@@ -24,8 +24,8 @@ FORMAT = 1
 
 
 def table(places: Mapping[str, tuple[str, int]]) -> str:
-    """The kernels of these keys as text, each of a kind of target and a number of threads. Those of
-    GPUs are left out: their drivers compile them."""
+    """Return the kernels of these keys as text, each of a kind of target and a number of threads.
+    Those of GPUs are left out: their drivers compile them."""
     kernels = []
     for key, (kind, threads) in places.items():
         if kind == "cpu":
@@ -36,8 +36,8 @@ def table(places: Mapping[str, tuple[str, int]]) -> str:
 
 
 def _described(key: str, function: Any) -> dict[str, Any]:
-    """A kernel as whoever reads the key writes it: names in its text may differ from the one that
-    was measured."""
+    """Return a kernel as whoever reads the key writes it: names in its text may differ from the one
+    that was measured."""
     source = space_for(workload_of(key), function.target).lower(function.schedule).source
     return {
         "key": key,
@@ -67,7 +67,7 @@ def take(text: str) -> None:
 
 
 def _function(told: Mapping[str, Any], pool: ctypes.CDLL) -> ShippedFunction:
-    """The function of a kernel; :class:`InputError` if this version writes another one."""
+    """Return the function of a kernel; :class:`InputError` if this version writes another one."""
     space = space_for(workload_of(told["key"]), target_from_json(told["target"]))
     schedule = space.ordered(Schedule.from_json(told["schedule"]))
     if schedule not in space or _digest(space.lower(schedule).source.text) != told["source"]:

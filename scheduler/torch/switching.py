@@ -73,7 +73,7 @@ class Switching:
         return ""
 
     def _objection(self, given: Sequence[Any]) -> str:
-        """The reason against the graph with kernels, if there is one."""
+        """Return the reason against the graph with kernels, if there is one."""
         results = [call(judging.copied(given)) for call in (self._then, self._call)]
         if not all(map(judging.alike, *results)):
             return "its result differs from torch's"

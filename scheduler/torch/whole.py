@@ -39,14 +39,14 @@ class WholeGraph:
         return self.report.kind == "inference"
 
     def compiled(self, choices: Sequence[Choice]) -> Callable[[list[Any]], Any]:
-        """The graph with kernels for these regions."""
+        """Return the graph with kernels for these regions."""
         regions = [region for choice in choices for region in choice.regions]
         made = with_kernels(self._module, regions) if regions else copied(self._spare)
         return _inductor(made, self.inputs, self._settings)
 
     def chosen(self, choices: Sequence[Choice], judge: str) -> Any:
-        """The graph with kernels for these regions, or without if that is faster; None where there
-        are none."""
+        """Return the graph with kernels for these regions, or without if that is faster; None where
+        there are none."""
         report = self.report
         if not choices:
             report.why = "no region is faster by kernels" if report.regions else "it has no region"
@@ -94,7 +94,7 @@ def _inductor(
 def compiled_aside(
     module: fx.GraphModule, inputs: Sequence[torch.Tensor]
 ) -> Callable[[list[Any]], Any]:
-    """A piece of a graph, compiled for itself."""
+    """Return a piece of a graph, compiled for itself."""
     with aside():
         return _inductor(module, inputs, {"is_inference": True})
 

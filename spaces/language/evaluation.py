@@ -60,8 +60,9 @@ def is_literal(operator: str, left: Any, right: Any) -> bool:
 
 
 def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
-    """The outputs by name, of float64 or int64; what an integer output cannot hold is clipped to
-    its range, as kernels do. ``inputs`` are arrays by operand, see :mod:`spaces.language.inputs`.
+    """Return the outputs by name, of float64 or int64; what an integer output cannot hold is
+    clipped to its range, as kernels do. ``inputs`` are arrays by operand, see
+    :mod:`spaces.language.inputs`.
     """
     values = evaluate_stages(program, inputs)
     results = {}
@@ -87,7 +88,7 @@ def _wide(array: np.ndarray) -> np.ndarray:
 
 
 def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
-    """The stage in pieces along its longest axis, put together."""
+    """Return the stage in pieces along its longest axis, put together."""
     shape = program.shape(stage.axes)
     if not shape:
         return np.asarray(_piece(program, stage, values, {}))
@@ -102,8 +103,8 @@ def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
 
 
 def largest_array(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
-    """Elements of the largest array on the way to a stage whose axes have these ``sizes``: a
-    factor's, or all points of the axes."""
+    """Return the elements of the largest array on the way to a stage whose axes have these
+    ``sizes``: a factor's, or all points of the axes."""
     factors = factors_of(stage)
     bounding = frozenset[str]().union(*(c.axes for c in program.bounding(stage)))
     if len(factors) < 2 or not any(bounding <= factor.axes for factor in factors):
@@ -134,7 +135,7 @@ def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, sl
 def _grid(
     program: Program, axes: Sequence[str], part: Mapping[str, slice]
 ) -> dict[str, np.ndarray]:
-    """The values of each axis along a dimension of its own."""
+    """Return the values of each axis along a dimension of its own."""
     return {
         axis: np.arange(program.extent[axis])[part.get(axis, slice(None))].reshape(
             [-1 if other == axis else 1 for other in axes]
@@ -144,7 +145,7 @@ def _grid(
 
 
 def factors_of(stage: Stage) -> list[Expression]:
-    """The factors of a sum of products; none of another stage."""
+    """Return the factors of a sum of products; none of another stage."""
     return list(_factors(stage.body)) if stage.reducer == "sum" else []
 
 
@@ -158,8 +159,8 @@ def _factors(node: Expression) -> Iterator[Expression]:
 
 
 def masked(factors: Sequence[np.ndarray], mask: np.ndarray | None) -> Sequence[np.ndarray] | None:
-    """The factors with zeros in one of them where the mask does not hold; None where that would not
-    make all products zero, or take an array of its own."""
+    """Return the factors with zeros in one of them where the mask does not hold; None where that
+    would not make all products zero, or take an array of its own."""
     if mask is None:
         return factors
     for place, factor in enumerate(factors):
@@ -201,7 +202,8 @@ def _sums_are_of_terms(factors: Sequence[np.ndarray], extents: Sequence[int], ke
 
 
 def _sums_of_terms(factors: Sequence[np.ndarray], extents: Sequence[int], kept: int) -> np.ndarray:
-    """The same sums of terms that are multiplied first, of many in halves along a dimension."""
+    """Return the same sums of terms that are multiplied first, of many in halves along a
+    dimension."""
     place = max(range(kept), key=lambda dimension: extents[dimension], default=0)
     if kept and prod(extents) > CHUNK and extents[place] > 1:
         wide = [f.reshape([1] * (len(extents) - f.ndim) + list(f.shape)) for f in factors]
@@ -216,7 +218,7 @@ def _sums_of_terms(factors: Sequence[np.ndarray], extents: Sequence[int], kept: 
 
 
 def _reduced(reducer: Reducer, body: np.ndarray, mask: np.ndarray | None, kept: int) -> np.ndarray:
-    """Over the dimensions from ``kept`` on, where the mask holds."""
+    """Reduce over the dimensions from ``kept`` on, where the mask holds."""
     shape = (*body.shape[:kept], -1)
     if mask is not None:
         body = np.where(mask, body, _identity(reducer, body.dtype))
@@ -258,11 +260,11 @@ class Elementwise(Operations[Any]):
         return OPERATIONS[operator](left, right)
 
     def select(self, condition: Any, then: Any, otherwise: Any) -> Any:
-        """``numpy.where``."""
+        """Return ``numpy.where``."""
         return np.where(condition, then, otherwise)
 
     def call(self, function: str, arguments: Sequence[Any]) -> Any:
-        """The function's reference."""
+        """Return the function's reference."""
         return FUNCTIONS[function].reference(*arguments)
 
 
@@ -310,7 +312,7 @@ class _Exact(Elementwise):
         return next((name for name, values in self.grid.items() if values is index), None)
 
     def _plain(self, array: np.ndarray, axes: Sequence[str]) -> np.ndarray:
-        """The array as a view whose dimensions are those of the grid."""
+        """Return the array as a view whose dimensions are those of the grid."""
         names = list(self.grid)
         extents = [self.grid[axis].size for axis in axes]
         whole = [self.part.get(a, slice(0, e)) for a, e in zip(axes, extents, strict=True)]
