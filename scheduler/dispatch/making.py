@@ -140,20 +140,27 @@ def _made(request: Request, database: Database | None, of_records: bool = False)
     """Return the table, of measured kernels only if asked for and if there are any."""
     about = (request.family, request.profile, request.target, database)
     known = known_kernels(*about)
-    usual = () if of_records and known else usual_sizes(request.profile)
-    offered = with_estimates(request.family, request.profile, request.target, known, usual)
-    return selected(request, offered, known_torch(*about))
+    usual = usual_sizes(request.profile)
+    every = with_estimates(request.family, request.profile, request.target, known, usual)
+    return selected(request, every, known_torch(*about), known if of_records and known else every)
 
 
-def selected(request: Request, offered: Sequence[TableKernel], torch: Torch) -> Table:
-    """Return the table of the best of the offered kernels."""
+def selected(
+    request: Request,
+    every: Sequence[TableKernel],
+    torch: Torch,
+    offered: Sequence[TableKernel],
+) -> Table:
+    """Return the table of the best of the ``offered`` kernels. What it loses is told by the times of
+    ``every`` kernel."""
     family, profile, last = request.family, request.profile, request.profile.last
     extra = extra_for(family, last, request.target)
     seconds = {each.size: each.seconds for each in offered}
     sizes = sorted(seconds)
     sets = [(size,) for size in sizes] + list(combinations(sizes, 2))
     serving = serving_seconds(sets, seconds, last, extra)
-    own = np.interp(np.arange(last + 1), sizes, [seconds[size] for size in sizes])
+    known_at, known_seconds = zip(*((each.size, each.seconds) for each in every), strict=True)
+    own = np.interp(np.arange(last + 1), known_at, known_seconds)
     own = np.minimum(own, serving.min(axis=0))  # the time of a kernel for this very size
     by_torch = torch.seconds(own) * GAIN
     fastest = np.minimum(own, by_torch)

@@ -47,7 +47,7 @@ def table(text: str, axis: str = "m", torch: Torch = NO_TORCH) -> Table:
         put(database, TIMES, TARGET, text, axis)
         known = known_kernels(family, profile, TARGET, database)
     largest = [each for each in known if each.size <= LAST]
-    return selected(Request(family, profile, TARGET, 4), largest, torch)
+    return selected(Request(family, profile, TARGET, 4), known, torch, largest)
 
 
 @cache

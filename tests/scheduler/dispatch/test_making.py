@@ -128,5 +128,15 @@ def test_few_searches_are_made_and_only_measured_kernels_remain(database, monkey
     assert table == asked(database) or len(sizes) == 2 + making.FURTHER
 
 
+def test_regret_beyond_the_largest_record_is_that_of_longer_calls(database):
+    """Its latency is no estimate of calls of a hundred times as many rows."""
+    put(database, {1: 1e-3, 8: 8e-3}, TARGET)
+    profile = as_profile("1:.5,2-800:.5")
+    family = family_of(PRODUCT, "m", profile)
+    table = making._made(making.Request(family, profile, TARGET, 2), database, of_records=True)
+    assert {each.size for each in table.kernels} <= {1, 8}
+    assert table.worst < 10
+
+
 def test_sizes_that_are_worth_a_search():
     assert usual_sizes(as_profile("1:1,5-20:1")) == [1, 2, 3, 4, 5, 6, 8, 12, 16, 20]

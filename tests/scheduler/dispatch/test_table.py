@@ -27,7 +27,7 @@ def table(database) -> Table:
     put(database, {1: 1e-4, 8: 2e-4, 64: 9e-4}, target)
     family = family_of(PRODUCT, "m", profile)
     known = known_kernels(family, profile, target, database)
-    return selected(Request(family, profile, target, 3), known, Torch())
+    return selected(Request(family, profile, target, 3), known, Torch(), known)
 
 
 def test_every_size_has_a_row_and_pieces_that_cover_it(table):
