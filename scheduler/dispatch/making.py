@@ -151,8 +151,8 @@ def selected(
     torch: Torch,
     offered: Sequence[TableKernel],
 ) -> Table:
-    """Return the table of the best of the ``offered`` kernels. What it loses is told by the times of
-    ``every`` kernel."""
+    """Return the table of the best of the ``offered`` kernels. Its losses are told by the times
+    of ``every`` kernel."""
     family, profile, last = request.family, request.profile, request.profile.last
     extra = extra_for(family, last, request.target)
     seconds = {each.size: each.seconds for each in offered}
