@@ -9,6 +9,9 @@ PROGRAMS = {
     "truths": "y: bool\ny[i,j] = select(x[i,j] > 0.3, 1, 0)",
     "large numbers": "x: int64[i,j]\ny: int64\ny[i,j] = x[i,j] * 3 + j",
     "bytes": "x: uint8[i,j]\ny: uint8\ny[i,j] = x[i,j] * 50 - j",
+    "bytes in a sum": "m: uint8[i,j]\ny[i] = sum[j](x[i,j] * m[i,j]) / (1 + sum[j](m[i,j]))",
+    "bytes of columns": "m: int8[j]\nn: uint8[i]\ny[i,j] = x[i,j] * m[j] + n[i]",
+    "bytes beyond floats": "m: uint8[i,j]\ny[i,j] = m[i,j] * 100000000 + x[i,j]",
     "a copy": "x: bool[i,j]\ny: bool\ny[j,i] = x[i,j]",
     "labels": "l: int64[i](index < 20)\nx: float32[i, 20]\ny[i,j] = x[i, l[i]] * z[j]",
     "a mask of attention": (

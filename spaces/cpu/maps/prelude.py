@@ -32,6 +32,7 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
             simd.prelude(target.isa, lanes, target.bf16_dot),
             vector_math.prelude(workload.functions, lanes),
             moves.prelude(target.isa, lanes),
+            moves.small(lanes),
             turning.prelude(lanes),
             wide_indices(plane, registers),
         ]

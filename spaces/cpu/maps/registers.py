@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from tilewright.spaces.cpu.abi import FLOAT
 from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors.moves import SMALL, TABLE_TYPES
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
 from tilewright.spaces.cpu.vectors.words import WORD_TYPES, WORDS
 from tilewright.spaces.derivation.maps.plane import Plane
@@ -52,11 +53,12 @@ class Registers:
 
     def dtype(self, stored: str) -> str:
         """What functions call a dtype in memory."""
-        return stored if self.bytes == FLOAT and stored in C_TYPES else self.held
+        return stored if self.bytes == FLOAT and stored in (*C_TYPES, *SMALL) else self.held
 
     def c_type(self, stored: str) -> str:
         """The C type of its elements."""
-        return C_TYPES.get(self.dtype(stored)) or WORD_TYPES[self.bytes]
+        found = self.dtype(stored)
+        return C_TYPES.get(found) or TABLE_TYPES.get(found) or WORD_TYPES[self.bytes]
 
 
 @lru_cache(maxsize=64)

@@ -38,5 +38,6 @@ def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
             _NUMBERS,
             across.prelude(lanes),
             moves.prelude(target.isa, lanes),
+            moves.small(lanes),
         ]
     )

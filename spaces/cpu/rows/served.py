@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import log2, prod
 
 from tilewright.spaces.cpu.vectors import doubles
-from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.cpu.vectors.moves import SMALL, TABLE_TYPES
 from tilewright.spaces.cpu.vectors.simd import FLOATS
 from tilewright.spaces.derivation.rows.passes import expressions
 from tilewright.spaces.derivation.rows.served import why_product
@@ -73,7 +73,7 @@ def _why_no_array(rows: Rows, floats: tuple[str, ...]) -> str | None:
             return _dtype_reason(output.array.name, output.array.dtype, allowed)
     for read in rows.places:
         array = rows.program.operand[read.name]
-        allowed = floats if array.drawn is None else tuple(TABLE_TYPES)
+        allowed = _values(floats) if array.drawn is None else tuple(TABLE_TYPES)
         if array.dtype not in allowed:
             return _dtype_reason(array.name, array.dtype, allowed)
     return None
@@ -95,17 +95,30 @@ def _why_no_place(rows: Rows) -> str | None:
 def _why_no_value(rows: Rows, floats: tuple[str, ...]) -> str | None:
     for node in (part for expression in row_expressions(rows) for part in expression.values()):
         operand = rows.program.operand.get(node.name) if isinstance(node, Read) else None
-        if operand and operand.dtype not in floats:
+        if operand and operand.dtype not in _values(floats):
             return f"{node} is a whole number"
-    return _why_no_sum(rows)
+    small = _small(rows)
+    if small and magnitudes(rows.program).need_integers(row_expressions(rows)):
+        return f"what is made of {', '.join(sorted(small))} may be beyond {EXACT}"
+    return _why_no_sum(rows, small)
 
 
-def _why_no_sum(rows: Rows) -> str | None:
+def _values(floats: tuple[str, ...]) -> tuple[str, ...]:
+    """Dtypes of elements: whole numbers that float32 has are among them."""
+    return (*floats, *SMALL) if floats == FLOATS else floats
+
+
+def _small(rows: Rows) -> frozenset[str]:
+    """The operands of whole numbers that are read as floats."""
+    return frozenset(o.name for o in rows.program.operands if o.dtype in SMALL and o.drawn is None)
+
+
+def _why_no_sum(rows: Rows, small: frozenset[str]) -> str | None:
     """Sums and products of whole numbers are exact, and kernels have no other numbers than floats
     for them."""
     known, count = magnitudes(rows.program), rows.column_count
     for r in (reduction for pass_ in rows.plain for reduction in pass_):
-        if r.reducer in ("sum", "prod") and is_integer(r.element, frozenset()):
+        if r.reducer in ("sum", "prod") and is_integer(r.element, small):
             most = max(1, known.of(r.element))
             bits = log2(most * count) if r.reducer == "sum" else log2(most) * count
             if bits > log2(EXACT):

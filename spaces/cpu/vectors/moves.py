@@ -27,6 +27,8 @@ TABLE_TYPES = {
     "bool": "unsigned char",
 }
 """C types of tables of indices."""
+SMALL = ("int8", "uint8", "bool")
+"""Dtypes of whole numbers that kernels of rows and maps read as floats."""
 
 
 def prelude(isa: str, lanes: int) -> str:
@@ -36,6 +38,13 @@ def prelude(isa: str, lanes: int) -> str:
         names = {"D": dtype, "T": C_TYPES[dtype], "X": narrowed, "V": vector}
         text += _replaced(_ELEMENTS, **names)
     return text.replace("@LANES@", str(lanes))
+
+
+def small(lanes: int) -> str:
+    """C definitions of loads of whole numbers of a byte as floats, for each dtype of
+    :data:`SMALL`; they stand behind those of ``simd``."""
+    text = "".join(_replaced(_SMALL, D=dtype, T=TABLE_TYPES[dtype]) for dtype in SMALL)
+    return _with_lanes(text, lanes)
 
 
 def numbers(lanes: int) -> str:
@@ -102,6 +111,24 @@ static inline vi tw_table_@D@(const @T@ *p, vi o, long n) {
   for (long i = 0; i < n && i < @LANES@; i++) x[i] = @X@;
   return x;
 }
+"""
+
+_SMALL = """\
+typedef @T@ tw_vector_@D@ __attribute__((vector_size(@LANES@)));
+typedef tw_vector_@D@ tw_vector_any_@D@ __attribute__((aligned(1), may_alias));
+static inline vf tw_load_@D@(const @T@ *p) {
+  return tw_numbers(__builtin_convertvector(*(const tw_vector_any_@D@ *)p, vi));
+}
+static inline vf tw_gather_@D@(const @T@ *p, long stride, long n) {
+  @T@ x[@LANES@] = {0};
+  for (long i = 0; i < n && i < @LANES@; i++) x[i] = p[i * stride];
+  return tw_load_@D@(x);
+}
+static inline vf tw_load_first_@D@(const @T@ *p, long n) { return tw_gather_@D@(p, 1, n); }
+static inline vf tw_load_most_@D@(const @T@ *p, long n) {
+  return n < @LANES@ ? tw_load_first_@D@(p, n) : tw_load_@D@(p);
+}
+static inline vf tw_splat_@D@(const @T@ *p) { return tw_broadcast((float)*p); }
 """
 
 _ELEMENTS = """\

@@ -197,7 +197,7 @@ def test_the_next_row_is_fetched_in_the_walk_that_computes_most(operator, held, 
         (own("y[r] = x[r] * sum[c](c)", r=2, c=8192), "go beyond 16777216"),
         (own("y[r] = x[r] * prod[c](2 + c % 2)", r=2, c=40), "go beyond 16777216"),
         (own("where c <= r\ny[r] = sum[c](x[r, c])", r=2, c=5), "bounded by"),
-        (own("n: int8[5]\ny[r] = sum[c](x[r, c] * n[c])", r=2, c=5), "n is int8"),
+        (own("n: int32[5]\ny[r] = sum[c](x[r, c] * n[c])", r=2, c=5), "n is int32"),
     ],
 )
 def test_refusals_say_what_is_needed(w, words):

@@ -32,7 +32,7 @@ SERVED = {
     ),
     "weights of 8 bits": (
         '"w: int8; y[i,j] = sum[k](a[i,k] * w[k,j]) * s[j]" i=15 j=16 k=18',
-        ["loops", "thin_stream"],
+        ["map", "thin_stream"],
     ),
     "quantised rows": (
         '"y: int8; m[i] = max[j](abs(x[i,j])); y[i,j] = 127 * x[i,j] / m[i]; -> y, m" i=9 j=30',
