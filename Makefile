@@ -4,6 +4,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 BASE ?= main
+# One waits for clusters, servers and signals where two compute.
+PROCESSES ?= 3
 
 .PHONY: demo test quick other slow check docs bench clean
 
@@ -14,7 +16,7 @@ demo: .venv/demo.stamp
 
 test: check
 	$(BIN)/python -m compileall -q spaces measure costmodel scheduler tests  # once, for all processes
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n $(PROCESSES)
 
 # The tests that a change since the branch left BASE touches, without emulator, clusters, command line.
 quick: .venv/dev.stamp
