@@ -11,3 +11,5 @@ PROGRAMS = {
     "columns": f"y[c] = sum[r]({POWERS.format('x[r,c]')})",
     "nothing that is not finite": "y[r] = sum[c](select(isfinite(x[r,c]), x[r,c], 0))",
 }
+CASES = [*((name, "float32") for name in PROGRAMS), ("rows", "float64"), ("whole", "float64")]
+"""Programs with the dtypes of their arrays."""

@@ -14,4 +14,4 @@ from tilewright.spaces.registry import space_for
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_kernels_are_right(name, tmp_path):
     text = PROGRAMS[name]
-    check_sampled(space_for(workload(text, **extents(text)), detect_cpu()), 2, 0, tmp_path)
+    check_sampled(space_for(workload(text, **extents(text)), detect_cpu()), 1, 0, tmp_path)

@@ -218,3 +218,10 @@ def test_an_epilogue_as_code() -> None:
     assert str(selecting.fold(ScalarCode(), {"x": Value("x"), "bias": Value("b")})) == (
         "(x < b ? tw_floor(x) : 0.0f)"
     )
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "round", "pow", "ceil", "isnan", "log", "floor"])
+def test_an_operand_may_be_called_like_a_later_function(name: str) -> None:
+    found = parse(f"x * {name}[m] + {name}[m]")
+    assert found.operands == {name: ("m",)}
+    assert parse(str(found)) == found

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.spaces import dtype_programs
 from tests.spaces.cpu.native import allowed_outputs
-from tests.spaces.function_programs import PROGRAMS
+from tests.spaces.function_programs import CASES, PROGRAMS
 from tests.spaces.language.strategies import programs
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulator
 from tilewright.spaces.cuda.target import cuda_target
@@ -49,8 +49,7 @@ def test_random_programs_have_right_kernels(emulator, drawn, dtype, name):
     check(emulator, drawn, dtype, name)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_programs_that_call_the_library_have_right_kernels(emulator, name, dtype):
     check(emulator, (PROGRAMS[name], {"r": 12, "c": 37}), dtype, "sm_90a")
 
