@@ -55,8 +55,10 @@ def build_later(
     """Build kernels in a process; call ``done`` with each that is there, and ``end`` after all."""
 
     def follow() -> None:
-        for each, function in _built(wanted, database):
-            done(each, function)
+        with suppress(OSError, ValueError):  # the process did not start, or ended early
+            for each, function in _built(wanted, database):
+                with suppress(Exception):  # the operator cannot call it: torch keeps it
+                    done(each, function)
         end()
 
     thread = threading.Thread(target=follow, daemon=True, name="tilewright-build")
@@ -91,7 +93,7 @@ def _built(wanted: Sequence[Wanted], database: Any) -> Iterator[tuple[Wanted, An
         for line in process.stdout:
             told = json.loads(line)
             each = wanted[told["place"]]
-            with suppress(Exception):  # what is wrong with it, its builder knew: torch keeps it
+            with suppress(Exception):  # a kernel that does not load: torch keeps it
                 yield each, _loaded(each, told)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
 import sys
 import tomllib
 import warnings
@@ -209,6 +211,36 @@ def test_the_database_is_asked_again_at_each_compilation(tmp_path: Path) -> None
         reasons.append((region.why, region.provenance))
         tune(region.program, "cpu:threads=1", options["db"], trials=2)
     assert reasons == [("not tuned", ""), ("asked for", "measured")]
+
+
+COMPILE = """
+import sys, torch
+from tilewright import explain
+from tilewright.scheduler.torch import backend
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+weight, x = torch.randn(28, 20), torch.randn(6, 28)
+options = {"judge": "always", "db": "known.db"}
+fast = torch.compile(lambda x: torch.relu(x @ weight), backend=backend.tilewright, options=options)
+with torch.no_grad():
+    torch.testing.assert_close(fast(x), torch.relu(x @ weight), rtol=1e-4, atol=1e-4)
+print([region.by for region in explain(fast).graphs[0].regions])
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_may_share_a_cache_and_a_database(tmp_path: Path) -> None:
+    """Both build the same kernel for the same folder at the same time."""
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    variables = os.environ | path | {"XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-W", "ignore", "-c", COMPILE]
+    processes = [
+        subprocess.Popen(command, cwd=tmp_path, env=variables, text=True, stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    told = [process.communicate()[0] for process in processes]
+    assert told == ["['tilewright']\n"] * 2
 
 
 def test_inputs_are_changed_in_place_and_outputs_may_be_aliases() -> None:
