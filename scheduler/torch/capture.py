@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,11 +98,14 @@ def _device(target: Target) -> str:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep torch from logging what is raised, or what the user has asked for."""
+    """Keep torch from logging what is raised, or what the user has asked for, and from warnings
+    about the code that it traces."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         logging.disable(before)
 

@@ -88,6 +88,10 @@ FLOPS = {
     + attention(1, 1024, 768, 12),
     ("resnet-50", None): 2 * 4_089_184_256,
     ("inception-v3", None): 2 * 5_713_216_096,
+    ("llama-3-8b", "prefill"): 2 * (2048 * LLAMA_LAYERS + LLAMA_EMBEDDING)
+    + attention(2048, 2049, 4096, 32) // 2,
+    ("llama-3-8b", "decode"): (1 + 8 + 64)
+    * (2 * (LLAMA_LAYERS + LLAMA_EMBEDDING) + attention(1, 1024, 4096, 32)),
     ("llama-3-8b-decode", None): 2 * (LLAMA_LAYERS + LLAMA_EMBEDDING)
     + attention(1, 1024, 4096, 32),
     ("llama-3-8b-prefill", None): 2 * (1024 * LLAMA_LAYERS + LLAMA_EMBEDDING)
