@@ -25,7 +25,7 @@ MOST = 5
 
 
 def covered(problem: Problem, target: Target, seconds: float) -> dict[str, Any]:
-    """The coverage of one problem, in a process of its own that is ended after some seconds."""
+    """Measure the coverage of one problem, in a process of its own that ends after some seconds."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(
         target=_answer, args=(theirs, problem, target)
@@ -60,7 +60,7 @@ def _answer(pipe: Connection, problem: Problem, target: Target) -> None:
 
 
 def coverage(problem: Problem, target: Target) -> dict[str, Any]:
-    """The coverage of one problem, as it is: in training mode, with weights on ``meta``."""
+    """Measure the coverage of one problem, as it is: in training mode, weights on ``meta``."""
     with torch.device("meta"):
         source = problem.load()
         module = source.Model(*source.get_init_inputs())
@@ -106,7 +106,7 @@ def summary(found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def lines(summaries: Mapping[str, Mapping[str, Any]]) -> Sequence[str]:
-    """One line for each level."""
+    """Return one line for each level."""
     return [
         f"level {level}: {found['captured']} of {found['problems']} captured, "
         f"{found['mean share of FLOPs'] or 0:.3f} of the FLOPs, {found['nothing left']} leave "

@@ -30,7 +30,7 @@ class Problem:
         return f"{self.level}/{self.path.stem}"
 
     def load(self) -> Any:
-        """The module of the file, which is executed."""
+        """Execute the file and return its module."""
         spec = importlib.util.spec_from_file_location(
             f"problem_{self.level}_{self.number}", self.path
         )
@@ -42,7 +42,7 @@ class Problem:
 
 
 def fetch(folder: Path, repository: str = REPOSITORY) -> Path:
-    """A checkout of :data:`COMMIT` in ``folder``, downloaded if it is not there."""
+    """Download :data:`COMMIT` into ``folder`` if it is not there, and return the checkout."""
     if not (folder / ".git").is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         _git(folder, "init", "--quiet")
@@ -59,7 +59,7 @@ def _git(folder: Path, *words: str) -> str:
 
 
 def problems(folder: Path, levels: Sequence[int]) -> Iterator[Problem]:
-    """The problems of some levels, by number."""
+    """Yield the problems of some levels, by number."""
     removed = json.loads(FILTERED.read_text())["removed"]
     for level in levels:
         paths = (folder / "KernelBench" / f"level{level}").glob("*.py")

@@ -1,4 +1,4 @@
-"""How fast each problem is, against eager and Inductor, with new inputs for every call."""
+"""Time each problem against eager and Inductor, with new inputs for every call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOLERANCE = 1e-4
 
 
 def timed(problem: Problem, device: str, rounds: int, options: dict[str, Any]) -> dict[str, Any]:
-    """The times of one problem in each way, in turns; the ratios have intervals of 95 %."""
+    """Time one problem in each way, in turns; the ratios have intervals of 95 %."""
     source = problem.load()
     torch.manual_seed(problem.number)
     module = source.Model(*source.get_init_inputs()).to(device)
@@ -56,7 +56,7 @@ def timed(problem: Problem, device: str, rounds: int, options: dict[str, Any]) -
 
 
 def geometric(ratios: Sequence[float]) -> float:
-    """The geometric mean."""
+    """Return the geometric mean."""
     return exp(fmean(map(log, ratios)))
 
 

@@ -37,7 +37,7 @@ class Bottleneck(nn.Module):
 def convolution(
     inputs: int, outputs: int, size: int | tuple[int, int], activated: bool = True, **others: object
 ) -> nn.Sequential:
-    """A convolution without a bias, a normalisation, and perhaps a rectifier."""
+    """Make a convolution without a bias, a normalisation, and perhaps a rectifier."""
     parts = [nn.Conv2d(inputs, outputs, size, bias=False, **others), nn.BatchNorm2d(outputs)]
     return nn.Sequential(*parts, *([nn.ReLU()] if activated else []))
 

@@ -57,7 +57,16 @@ NAMES = (
 OPTIONS = {
     "tune": (
         *("--target", "--threads", "--trials", "--seconds", "--patience", "--db", "--seed"),
-        *("--suite", "--objective", "--model", "--format", "-v", "--executor", "--address"),
+        *(
+            "--suite",
+            "--section",
+            "--objective",
+            "--model",
+            "--format",
+            "-v",
+            "--executor",
+            "--address",
+        ),
         *("--file", "--search", "--quiet", "--verbose", "--insecure-cluster"),
         *("--numerics", "--effort"),
     ),
@@ -93,6 +102,9 @@ OPTIONS = {
         *("--db", "--sessions", "--format", "--operator", "--target", "--since", "--failed"),
         *("--sort", "--limit"),
     ),
+    "suite list": ("--format",),
+    "suite seal": ("--out", "--decoys", "--seed", "--target", "--threads"),
+    "suite match": ("--db",),
     "db stats": ("--db", "--format"),
     "db vacuum": ("--db", "--format"),
     "db merge": ("--into", "--format"),
@@ -101,7 +113,18 @@ OPTIONS = {
     "bundle": ("--limit-mib", "--python", "--machine", "--wheel"),
     "completion": (),
 }
-READING = ("evaluate", "explain", "export", "import", "bundle", "resume", "db merge", "replay")
+READING = (
+    "evaluate",
+    "suite seal",
+    "suite match",
+    "explain",
+    "export",
+    "import",
+    "bundle",
+    "resume",
+    "db merge",
+    "replay",
+)
 """Commands that are given a file, or a name."""
 NOT_DRAWN = ("status", "extract")
 """Commands that ask a Ray cluster, or execute the file that they are given."""
