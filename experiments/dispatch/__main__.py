@@ -55,7 +55,8 @@ SECONDS = 4.0
 
 
 def held_out_shares(sizes: Iterable[int] = HELD_OUT, text: str = PROFILE) -> dict[int, float]:
-    """The weight of each held-out size: its range's share, divided among those of the range."""
+    """Return the weight of each held-out size: its range's share, divided among those of the
+    range."""
     found = {}
     for each in as_profile(text).ranges:
         within = [size for size in sizes if each.first <= size <= each.last]
@@ -64,8 +65,8 @@ def held_out_shares(sizes: Iterable[int] = HELD_OUT, text: str = PROFILE) -> dic
 
 
 def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """The mean, the mean under the profile, the mean where gains count as none, and the worst of
-    the measured regrets."""
+    """Return the mean, the mean under the profile, the mean where gains count as none, and the
+    worst of the measured regrets."""
     regrets = {row["m"]: row["ratio"] - 1 for row in rows}
     shares = held_out_shares(regrets)
     worst = max(regrets, key=regrets.__getitem__)
@@ -79,8 +80,8 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def in_turns(one: Callable[[int], object], other: Callable[[int], object]) -> tuple[float, float]:
-    """Seconds of ``one``, and the median ratio of ``one`` to ``other``, by CPU time of this thread
-    in alternating order. Each call is told which weights to take."""
+    """Return the seconds of ``one``, and the median ratio of ``one`` to ``other``, by CPU time of
+    this thread in alternating order. Each call is told which weights to take."""
     weights = cycle(range(WEIGHTS))
     times: list[tuple[float, float]] = []
     end = time.perf_counter() + SECONDS
@@ -122,7 +123,7 @@ def measured(call: Dispatch, layer: str, size: int, database: Path) -> dict[str,
 
 
 def own_function(text: str, database: Path) -> Callable[..., Any]:
-    """The kernel of one size: of the few best on record, the fastest from memory."""
+    """Return the kernel of one size: of the few best on record, the fastest from memory."""
     work, target = workload(text), detect_target("cpu")
     assert isinstance(target, CpuTarget)
     with Database(database) as known:
@@ -136,7 +137,7 @@ def own_function(text: str, database: Path) -> Callable[..., Any]:
 
 
 def look_up_seconds(call: Dispatch) -> float:
-    """Seconds of one ``choose`` by CPU time, the least of several batches."""
+    """Return the seconds of one ``choose`` by CPU time, the least of several batches."""
     sizes = np.random.default_rng(0).integers(1, call.table.last, 10_000).tolist()
 
     def batch(choose: Callable[[int], object]) -> float:

@@ -89,7 +89,8 @@ def _difference(found: Any, wanted: Any) -> float:
 
 
 def _interval(theirs: Sequence[float], ours: Sequence[float]) -> dict[str, float]:
-    """The geometric mean of ratios of calls on equal inputs, and an interval by resampling."""
+    """Return the geometric mean of ratios of calls on equal inputs, and an interval by
+    resampling."""
     ratios = [log(other / own) for other, own in zip(theirs, ours, strict=True)]
     drawn = random.Random(0)
     means = [fmean(drawn.choices(ratios, k=len(ratios))) for _ in range(RESAMPLED)]

@@ -109,7 +109,8 @@ class Graphs:
     # -- graphs --------------------------------------------------------------------------------
 
     def _entry(self, size: int) -> _Entry:
-        """The graph of a size, captured if it is new; others are dropped where memory is short."""
+        """Return the graph of a size, captured if it is new; others are dropped where memory is
+        short."""
         if not self._entries and size != self._sizes[-1]:
             self._capture(self._sizes[-1])
         if size not in self._entries:
@@ -127,7 +128,7 @@ class Graphs:
         self._entries[size] = _Entry(made, executable)
 
     def _shared(self, graph: Any, size: int) -> _Executable | None:
-        """The executable of the nearest size, if it has the same kernels."""
+        """Return the executable of the nearest size, if it has the same kernels."""
         nearest = min(self._entries, key=lambda other: abs(other - size), default=None)
         if nearest is None:
             return None
@@ -181,7 +182,7 @@ class Graphs:
 
 
 def _rest(tensor: Tensor, size: int) -> tuple[int, ...]:
-    """The extents of an input after the first, which is the size."""
+    """Return the extents of an input after the first, which is the size."""
     if tensor.dim() == 0 or tensor.shape[0] != size:
         raise InputError(
             f"an input has shape {tuple(tensor.shape)}; allowed: {size} in its first dimension, "
