@@ -13,6 +13,7 @@ from tilewright.scheduler.torch.nodes import arguments, fake, name_of
 from tilewright.scheduler.torch.translation.index import Indices
 from tilewright.scheduler.torch.translation.rules import pointwise
 from tilewright.scheduler.torch.translation.values import (
+    LARGEST,
     Compared,
     Joined,
     Negated,
@@ -201,6 +202,11 @@ def _clamp(translation: Translation, node: fx.Node, indices: Indices) -> Value:
 
 @pointwise(*COMPARISONS, cheap=True)
 def _compare(translation: Translation, node: fx.Node, indices: Indices) -> Value:
+    given, bound = node.args
+    if isinstance(bound, float) and math.isinf(bound) and name_of(node) in ("eq", "ne"):
+        text = number(translation.argument(given, indices))
+        beyond = Compared(f"{text} > {LARGEST!r}" if bound > 0 else f"{text} < (-{LARGEST!r})")
+        return beyond if name_of(node) == "eq" else Negated(beyond)
     left, right = _numbers(translation, node, indices)
     return Compared(f"{left} {COMPARISONS[name_of(node)]} {right}")
 

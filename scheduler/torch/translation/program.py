@@ -23,6 +23,7 @@ from tilewright.scheduler.torch.translation.lines import Definition, entry, tidi
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import moves_whole, rule_of, seen_through, ties_of
 from tilewright.scheduler.torch.translation.values import (
+    LARGEST,
     Compared,
     Known,
     Value,
@@ -30,8 +31,6 @@ from tilewright.scheduler.torch.translation.values import (
     number,
 )
 
-LARGEST = float(torch.finfo(torch.float32).max)
-"""The largest number of the language."""
 _NAME = re.compile(r"\w+")
 _ENTRY = re.compile(r"[\w.]+(\[[^\[\]]*\])?")
 """Text that may be repeated: a number, or one entry of an array."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LARGEST = 3.4028234663852886e38
+"""The largest number of the language: that of float32."""
+
 
 @dataclass(frozen=True)
 class Known:

@@ -84,3 +84,15 @@ def test_regions_compute_what_torch_computes(name: str) -> None:
     for region in found.regions:
         for node, result in zip(region.outputs, computed(region, values), strict=True):
             assert agree(result, values[node]), f"{node}: {region.workload}"
+
+
+class LogSumExp(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.logsumexp(x, -1)
+
+
+def test_a_sum_of_exponentials_is_one_region_with_the_guard_of_its_maximum() -> None:
+    (graph,) = captured(LogSumExp(), (torch.randn(16, 1000),), TARGET)
+    found = partition(graph, TARGET)
+    assert len(found.regions) == 1
+    assert not found.left

@@ -1,5 +1,6 @@
 """Each rule computes what torch computes, whatever the shapes and however the arrays lie."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -47,6 +48,8 @@ OTHERS: dict[str, Callable] = {
     "inverses": lambda x: torch.asin(x * 0.4) + torch.acos(x * 0.4) + torch.atanh(x * 0.4),
     "remainders": lambda x: torch.fmod(x, 0.37) + torch.remainder(x, -0.37),
     "powers": lambda x: torch.pow(x.abs() + 0.1, 1.7) + torch.pow(2.5, x) + x**5,
+    "equal to infinity": lambda x: torch.where((x / 0).abs() == math.inf, 0.5, x),
+    "below all numbers": lambda x: torch.where(x / 0 != -math.inf, 0.5, x),
     "isnan": lambda x: torch.where(torch.isnan(x), 0.0, x),
     "casts": lambda x: x.to(torch.float32) * 2 + prims.convert_element_type(x, x.dtype),
     "ones": lambda x: aten.ones(x.shape) + aten.zeros(x.shape) - x,
