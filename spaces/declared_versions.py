@@ -27,6 +27,8 @@ def declared_versions(kind: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for path in Path(__file__).parent.glob(f"{kind}/*/template.py"):
         text = path.read_text()
-        version = _VERSION.search(text)
-        found |= dict.fromkeys(_NAME.findall(text), int(version[1]) if version else 1)
+        shared = _VERSION.search(text)
+        for one in text.split("\nclass "):
+            version = _VERSION.search(one) or shared
+            found |= dict.fromkeys(_NAME.findall(one), int(version[1]) if version else 1)
     return found

@@ -57,7 +57,7 @@ def test_each_name_of_today_is_a_decision_of_a_template():
 
 def test_every_template_with_a_new_name_is_listed():
     new = {template for _, template, name in DECISIONS if name in set(RENAMED.values())}
-    assert new - {"contraction", "thin_stream", "thin_dots"} <= TEMPLATES
+    assert new - {"contraction", "thin_stream", "thin_dots", "thin_packed"} <= TEMPLATES
 
 
 def test_decisions_keep_their_order_and_values():
@@ -88,7 +88,7 @@ def test_what_is_no_schedule_stays_as_it_is(schedule):
 
 
 def test_a_schedule_with_an_earlier_name_is_told_the_name_of_today():
-    work, target = WORKLOADS[11], TARGETS[0]
+    work, target = workload("attention b=2 h=2 i=40 j=40 d=16"), TARGETS[0]
     [template] = [t for t in templates_for(target) if t.name == "chained"]
     space = Space(work, target, [template(work, target)])
     [row] = space.sample(np.random.default_rng(0), 1)

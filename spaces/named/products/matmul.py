@@ -19,8 +19,9 @@ def matmul(
     c: str = "row",
     epilogue: str = "",
 ) -> Program:
-    """``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, each matrix in row or col order, or B
-    packed, of columns and depth."""
+    """``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, each in row or col order, B also packed.
+
+    A packed B is of columns and depth (:mod:`spaces.workloads.packing`)."""
     result, is_packed = output_dtype(dtype, out), b == "packed"
     right = f"B: {dtype}[n, k](packed)" if is_packed else matrix("B", dtype, b)
     arrays = [matrix("A", dtype, a), right, matrix("C", result, c)]

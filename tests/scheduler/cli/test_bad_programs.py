@@ -23,9 +23,9 @@ BAD = {
         "where j < 0; y[i] = sum[j](x[i, j])",
         "leaves no element for any row",
     ),
-    "a text too long": (f"y[i] = {'+'.join(['x[i]'] * 2000)}", "characters; allowed: 8000"),
+    "a text too long": (f"y[i] = {'+'.join(['x[i]'] * 4000)}", "characters; allowed: 16000"),
     "a text too deep": (f"y[i] = {'-' * 70}x[i]", "too deeply nested; allowed: 64 levels"),
-    "too many stages": ("y[i] = x[i]\n" * 300, "300 statements; allowed: 200"),
+    "too many stages": ("y[i] = x[i]\n" * 500, "500 statements; allowed: 400"),
     "outputs that overlap": ("y[i] = x[i]; -> y, y", "named twice: outputs overlap"),
 }
 COMMANDS = ("tune", "query", "show")
