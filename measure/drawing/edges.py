@@ -211,9 +211,13 @@ def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
 
 def _with_infinity(program: Program) -> set[str]:
     """Return the operands that may have NaN and infinities: not what is multiplied by an array that
-    is read across its borders, for kernels may leave out terms in which that is zero, or not."""
+    is read across its borders, for kernels may leave out terms in which that is zero, or not. Nor
+    factors of sums that tables bound: kernels may multiply them by zero in a row that does not see
+    them, side by side with rows that do."""
     found = {operand.name for operand in program.operands}
     for stage, names in _factors(program):
+        if any(condition.reads for condition in program.bounding(stage)):
+            found -= set(names)
         across = {read.name for read in stage.body.reads if read.outside is not None}
         if across:
             found -= set(names) - across

@@ -32,6 +32,8 @@ STREAMS = 8
 """Rows of the right operand at a time that hardware is sure to fetch ahead by itself."""
 LEAST_DEPTH = 32
 """Terms of a block below which more than a few rows wait for the traffic of their sums."""
+TERMS = 1024
+"""Terms at most that one accumulator adds up before partial sums are joined."""
 REUSE = 0.75
 """Share of the most multiply-adds a load that a tile of dot products is to reach."""
 
@@ -42,10 +44,30 @@ def thin_rules(template: Thin) -> tuple[Rule, ...]:
         *_tile_rules(template),
         *([] if template.packed else _prefetch_rules(template)),
         *([] if template.dots or template.packed else _stream_rules(template)),
+        *(_sum_rules(template) if template.dots else []),
         *_worker_rules(template),
         *_packing_rules(template),
         *(_distinct(template, d.name) for d in template.decisions if d.name in _EXTENT),
     )
+
+
+def _sum_rules(template: Thin) -> list[Rule]:
+    """A block of a dot product is shared by the lanes of its accumulators."""
+    most = template.lanes * TERMS
+    longest = max(int(d.values[-1]) for d in template.decisions if d.name == "block_depth")
+    if most >= min(template.product.terms, longest):
+        return []
+    return [
+        Rule(
+            "long_sums",
+            ("block_depth", "unroll"),
+            lambda c: c["block_depth"] <= most * c["unroll"],
+            lambda c: (
+                f"a block of {c['block_depth']} terms has more than {TERMS} for each of "
+                f"{template.lanes * c['unroll']} accumulators"
+            ),
+        )
+    ]
 
 
 def _tile_reads(template: Thin) -> tuple[str, ...]:
