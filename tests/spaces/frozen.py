@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -114,8 +115,8 @@ def text(kernel: Kernel) -> str:
 
 
 def machine_code(target: Target) -> dict[str, dict[str, str]]:
-    """Digest machine code, by template and workload: assembly without comments, or cubins."""
-    digest = _assembly if isinstance(target, CpuTarget) else _cubin
+    """Digest machine code, by template and workload: objects, or cubins."""
+    digest = _object if isinstance(target, CpuTarget) else _cubin
     return {
         name: {
             str(space.workload): _digest(
@@ -150,13 +151,16 @@ def _quantities(space: Space) -> Iterator[str]:
         yield f"{name} {[f'{value:.{DIGITS}g}' for value in values]}\n"
 
 
-def _assembly(target: Target, text: str) -> str:
+def _object(target: Target, text: str) -> str:
+    """Digest the compiler's object without symbols, which number what a text does not use, too."""
     assert isinstance(target, CpuTarget)
-    command = [find_compiler().path, *target.compiler_flags, "-w", "-fPIC", "-fno-ident"]
-    command += ["-S", "-x", "c", "-", "-o", "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / "kernel.o"
+        command = [find_compiler().path, *target.compiler_flags, "-w", "-fPIC", "-fno-ident"]
+        command += ["-c", "-x", "c", "-", "-o", str(made)]
+        subprocess.run(command, input=text, text=True, check=True, timeout=LIMIT_S)
+        subprocess.run(["strip", "--strip-unneeded", str(made)], check=True, timeout=LIMIT_S)
+        return hashlib.sha256(made.read_bytes()).hexdigest()
 
 
 def _cubin(target: Target, text: str) -> str:
