@@ -1,4 +1,4 @@
-"""Which tests run beside which where pytest has several processes (``pytest -n 3``).
+"""Lanes keep tests apart where pytest has several processes (``pytest -n 3``).
 
 Files go to whichever process is free, in their order. Those of a lane go to one process, one after
 the other: tests that start clusters or servers, or that kill and time processes, would otherwise

@@ -76,7 +76,7 @@ def dispatch_table(
                 f"no kernel of {brief(str(request.family), 1, 80)} is on record up to "
                 f"{axis}={request.profile.last}; allowed: tune some (--tune), or another database"
             )
-        return _made(request, known)
+        return _made(request, known, found)
 
 
 def tuned_table(
@@ -105,7 +105,8 @@ def tuned_table(
     timed: set[int] = set()
     with opened(database) as known:
         while True:
-            table = _made(request, known, of_records=not left)
+            found = known_kernels(request.family, request.profile, request.target, known)
+            table = _made(request, known, found, of_records=not left)
             new = [kernel.size for kernel in table.kernels if kernel.schedule is None][:left]
             if not new:
                 remaining = {kernel.size for kernel in table.kernels} - timed
@@ -136,13 +137,17 @@ def _request(
     return Request(family_of(workload, axis, sizes), sizes, as_target(target), count)
 
 
-def _made(request: Request, database: Database | None, of_records: bool = False) -> Table:
-    """Return the table, of measured kernels only if asked for and if there are any."""
-    about = (request.family, request.profile, request.target, database)
-    known = known_kernels(*about)
-    usual = usual_sizes(request.profile)
-    every = with_estimates(request.family, request.profile, request.target, known, usual)
-    return selected(request, every, known_torch(*about), known if of_records and known else every)
+def _made(
+    request: Request,
+    database: Database | None,
+    known: Sequence[TableKernel],
+    of_records: bool = False,
+) -> Table:
+    """Return the table, of the ``known`` kernels only if asked for and if there are any."""
+    about = (request.family, request.profile, request.target)
+    every = with_estimates(*about, known, usual_sizes(request.profile))
+    torch = known_torch(*about, database)
+    return selected(request, every, torch, known if of_records and known else every)
 
 
 def selected(

@@ -8,6 +8,7 @@ memory holds one behind the other.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -44,7 +45,9 @@ def folded(lines: Lines) -> Lines:
     """Fold as many axes as can be, and number them as they occur."""
     while True:
         every = list(_groups(lines))
-        found = next((p for p in _neighbours(every) if _act_as_one(p, lines, every)), None)
+        words = Counter(word for text in _texts(lines) for word in _WORD.findall(text))
+        pairs = _neighbours(every)
+        found = next((p for p in pairs if _act_as_one(p, lines, every, words)), None)
         if found is None:
             return _numbered(lines)
         lines = _joined(found, lines)
@@ -78,8 +81,11 @@ def _neighbours(groups: Iterable[Group]) -> list[Pair]:
     return [pair for pair in dict.fromkeys(pairs) if all(map(_WORD.fullmatch, pair))]
 
 
-def _act_as_one(pair: Pair, lines: Lines, groups: Sequence[Group]) -> bool:
-    """Tell whether both axes occur together alone, and at the same dimensions of each array."""
+def _act_as_one(
+    pair: Pair, lines: Lines, groups: Sequence[Group], words: Mapping[str, int]
+) -> bool:
+    """Tell whether both axes occur together alone, and at the same dimensions of each array.
+    ``words`` says how often each occurs."""
     slow, fast = pair
     if slow not in lines.extents or fast not in lines.extents or slow == fast:
         return False
@@ -93,8 +99,7 @@ def _act_as_one(pair: Pair, lines: Lines, groups: Sequence[Group]) -> bool:
             return False
         if not flat or at is not None:
             places.setdefault(group.name, set()).add(at)
-    words = [word for text in _texts(lines) for word in _WORD.findall(text)]
-    if not words.count(slow) == words.count(fast) == together:
+    if not words[slow] == words[fast] == together:
         return False
     named = {line.name for line in lines.stages} | lines.arrays.keys()
     return all(

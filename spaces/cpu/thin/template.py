@@ -43,7 +43,7 @@ UNBOUNDED = 2**30
 
 
 class Thin(Template):
-    """What the templates share. ``dots`` and ``packed`` tell them apart."""
+    """The base of the templates, which ``dots`` and ``packed`` tell apart."""
 
     version: ClassVar[int] = 5
     dots: ClassVar[bool]

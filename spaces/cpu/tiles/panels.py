@@ -1,4 +1,4 @@
-"""Which products of packed weights have kernels: those whose words fill the lanes of a vector."""
+"""Products of packed weights have kernels if their words fill the lanes of a vector."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Stream:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Those of the layout; packed panels have none."""
+        """The strides of the layout; packed panels have none."""
         assert isinstance(self.layout, Strided)
         return self.layout.strides
 

@@ -107,8 +107,8 @@ class ThreadScope(Scope):
         return [(1.0, node)]
 
     def is_distance(self, node: Expression) -> bool:
-        """Whether an expression is a sum or difference of whole numbers, axes or entries, which is
-        exact where a sum of their multiples is not."""
+        """Tell whether an expression is a sum or difference of whole numbers, axes or entries. Such
+        a one is exact where a sum of their multiples is not."""
         known = self._magnitudes
         if not isinstance(node, Binary) or node.operator not in ("+", "-") or not known:
             return False

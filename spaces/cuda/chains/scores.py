@@ -38,9 +38,9 @@ OF_ROW = Read("what its row adds", ())
 
 @dataclass
 class ScoreScope(ThreadScope):
-    """That of one key, whose number is the axis ``key``. ``tile`` knows the number of the first one
-    of a tile, ``at`` before this; ``row`` is the axis that is the number of a row, if there is one.
-    ``odd`` is the polynomial that tanh is, if there is one."""
+    """The score of one key, whose number is the axis ``key``. ``tile`` knows the number of the
+    first one of a tile, ``at`` before this; ``row`` is the axis that is the number of a row, if
+    there is one. ``odd`` is the polynomial that tanh is, if there is one."""
 
     tile: RowScope | None = None
     key: AxisValue | None = None
@@ -94,7 +94,8 @@ class ScoreScope(ThreadScope):
         return f"tw::fused({self.text(atom)}, {c!r}f, {text})"
 
     def _sloped(self, node: Expression) -> tuple[Expression, Expression] | None:
-        """What all keys multiply a distance by, and that; None if a product is not of these."""
+        """Return the factor by which all keys multiply a distance, and the distance; None if a
+        product is not of these."""
         match node:
             case Binary("*", left, right):
                 for factor, other in ((left, right), (right, left)):
@@ -151,7 +152,8 @@ def by_size(limits: Sequence[float], loops: Sequence[Sequence[str]]) -> list[str
 
 
 def _coefficient(node: Expression, axis: AxisValue) -> int | None:
-    """What whole numbers have of an axis; None if they are no sum of a multiple of it."""
+    """Return the coefficient of an axis in whole numbers; None if they are no sum of a multiple
+    of it."""
     if node == axis or axis.name not in node.axes:
         return int(node == axis)
     match node:

@@ -8,7 +8,7 @@ from tests.scheduler.dispatch.records import PRODUCT, a_schedule, put
 from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.records.run import Run
 from tilewright.scheduler.dispatch import making
-from tilewright.scheduler.dispatch.costs import known_torch, usual_sizes
+from tilewright.scheduler.dispatch.costs import known_kernels, known_torch, usual_sizes
 from tilewright.scheduler.dispatch.family import family_of
 from tilewright.scheduler.dispatch.making import dispatch_table, tuned_table
 from tilewright.scheduler.dispatch.profile import as_profile
@@ -133,7 +133,9 @@ def test_regret_beyond_the_largest_record_is_that_of_longer_calls(database):
     put(database, {1: 1e-3, 8: 8e-3}, TARGET)
     profile = as_profile("1:.5,2-800:.5")
     family = family_of(PRODUCT, "m", profile)
-    table = making._made(making.Request(family, profile, TARGET, 2), database, of_records=True)
+    known = known_kernels(family, profile, TARGET, database)
+    request = making.Request(family, profile, TARGET, 2)
+    table = making._made(request, database, known, of_records=True)
     assert {each.size for each in table.kernels} <= {1, 8}
     assert table.worst < 10
 
