@@ -10,7 +10,7 @@ from tilewright.spaces.settings import Default
 from tilewright.spaces.target import Target
 
 if TYPE_CHECKING:
-    from tilewright.scheduler.torch.extraction import Extraction
+    from tilewright.scheduler.torch.extraction.extraction import Extraction
 
 
 def extract(
@@ -46,6 +46,6 @@ def extract(
     an unknown phase, and for a model that no kernel computes any part of.
     """
     extra("torch", "torch", "extract")
-    from tilewright.scheduler.torch.extraction import extraction_of
+    from tilewright.scheduler.torch.extraction.extraction import extraction_of
 
     return extraction_of(model, args, rows, dtype, target, training, tp, draft)

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from experiments.kernelbench.problems import Problem
-from tilewright.scheduler.torch.capture import captured
-from tilewright.scheduler.torch.nodes import name_of
-from tilewright.scheduler.torch.partition import partition
-from tilewright.scheduler.torch.work import flops_of
+from tilewright.scheduler.torch.extraction.capture import captured
+from tilewright.scheduler.torch.regions.partition import partition
+from tilewright.scheduler.torch.regions.work import flops_of
+from tilewright.scheduler.torch.translation.nodes import name_of
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.target import Target
 

@@ -17,7 +17,7 @@ from tilewright.spaces.target import detect_target
 from tilewright.spaces.validation.files import check_place, is_stream, output_file
 
 if TYPE_CHECKING:
-    from tilewright.scheduler.torch.extraction import Extraction
+    from tilewright.scheduler.torch.extraction.extraction import Extraction
 
 NUMBER = re.compile("[0-9]{1,9}")
 WEIGHT = re.compile(r"[0-9]{1,9}(\.[0-9]{0,9})?")
@@ -111,8 +111,8 @@ def extract_command(
     if out is not None and not is_stream(out):
         check_place(out, "a suite")
     extra("torch", "torch", "tilewright extract")
-    from tilewright.scheduler.torch.extraction import extraction_of
-    from tilewright.scheduler.torch.suite_file import suite_text
+    from tilewright.scheduler.torch.extraction.extraction import extraction_of
+    from tilewright.scheduler.torch.extraction.suite_file import suite_text
 
     machine = detect_target(target, threads)
     function = _function(model, config, context)
@@ -142,12 +142,12 @@ def _function(model: str | None, config: str | None, context: int | None) -> Cal
         both = "were given" if model else "are missing"
         raise InputError(f"MODEL.py:FUNCTION and --config {both}; allowed: one of them")
     if config is not None:
-        from tilewright.scheduler.torch.configurations import Configured
+        from tilewright.scheduler.torch.extraction.configurations import Configured
 
         return Configured(config, context)
     if context is not None:
         raise InputError("--context is for a model of --config; a file's function has its own")
-    from tilewright.scheduler.torch.model_file import model_function
+    from tilewright.scheduler.torch.extraction.model_file import model_function
 
     assert model is not None
     return model_function(model)

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
     from tilewright.scheduler.suites.suite import Suite
     from tilewright.scheduler.suites.tune import tune_suite
-    from tilewright.scheduler.torch.explanation import Explanation, explain
-    from tilewright.scheduler.torch.graphs import graphs
-    from tilewright.scheduler.torch.packaging import load_package, package
+    from tilewright.scheduler.torch.backend.explanation import Explanation, explain
+    from tilewright.scheduler.torch.serving.graphs import graphs
+    from tilewright.scheduler.torch.serving.packaging import load_package, package
     from tilewright.scheduler.tuning.progress import Progress, Stop, TuningResult
     from tilewright.scheduler.tuning.tuner import tune
     from tilewright.spaces.errors import InputError
@@ -87,7 +87,7 @@ _HOMES = {
     "Answer": "tilewright.scheduler.query",
     "Database": "tilewright.measure.database",
     "Dispatch": "tilewright.scheduler.dispatch.function",
-    "Explanation": "tilewright.scheduler.torch.explanation",
+    "Explanation": "tilewright.scheduler.torch.backend.explanation",
     "InputError": "tilewright.spaces.errors",
     "Program": "tilewright.spaces.language",
     "Progress": "tilewright.scheduler.tuning.progress",
@@ -103,13 +103,13 @@ _HOMES = {
     "best": "tilewright.scheduler.best",
     "detect_target": "tilewright.spaces.target",
     "dispatch": "tilewright.scheduler.dispatch.function",
-    "explain": "tilewright.scheduler.torch.explanation",
+    "explain": "tilewright.scheduler.torch.backend.explanation",
     "extract": "tilewright.scheduler.extracting",
-    "graphs": "tilewright.scheduler.torch.graphs",
-    "load_package": "tilewright.scheduler.torch.packaging",
+    "graphs": "tilewright.scheduler.torch.serving.graphs",
+    "load_package": "tilewright.scheduler.torch.serving.packaging",
     "operator": "tilewright.spaces.named",
     "pack": "tilewright.spaces.workloads.packing",
-    "package": "tilewright.scheduler.torch.packaging",
+    "package": "tilewright.scheduler.torch.serving.packaging",
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",
     "trials": "tilewright.scheduler.data.frame",

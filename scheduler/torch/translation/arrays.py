@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import called, fake, long_dimensions, shape
+from tilewright.scheduler.torch.translation.gap import Gap
+from tilewright.scheduler.torch.translation.nodes import called, fake, long_dimensions, shape
 
 DTYPES = {
     torch.float64: "float64",

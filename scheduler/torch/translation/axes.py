@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import fx
 
-from tilewright.scheduler.torch.nodes import shape
 from tilewright.scheduler.torch.translation.index import Index
+from tilewright.scheduler.torch.translation.nodes import shape
 
 Dimension = tuple[fx.Node, int]
 

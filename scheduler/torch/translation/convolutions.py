@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from torch import fx
 
-from tilewright.scheduler.torch.nodes import arguments, shape
 from tilewright.scheduler.torch.translation.axes import Dimension
 from tilewright.scheduler.torch.translation.index import Index, Indices
+from tilewright.scheduler.torch.translation.nodes import arguments, shape
 from tilewright.scheduler.torch.translation.rules import Kind, reducing
 from tilewright.scheduler.torch.translation.values import Value
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import fx
 
-from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import arguments, dimension, fake, shape
 from tilewright.scheduler.torch.translation.axes import Dimension
+from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.index import Index, Indices
+from tilewright.scheduler.torch.translation.nodes import arguments, dimension, fake, shape
 from tilewright.scheduler.torch.translation.rules import pointwise
 from tilewright.scheduler.torch.translation.values import Value
 

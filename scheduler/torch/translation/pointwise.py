@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
-from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import arguments, fake, name_of
+from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.index import Indices
+from tilewright.scheduler.torch.translation.nodes import arguments, fake, name_of
 from tilewright.scheduler.torch.translation.rules import pointwise
 from tilewright.scheduler.torch.translation.values import (
     LARGEST,

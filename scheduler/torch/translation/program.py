@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch import fx
 
-from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import called, fake, name_of, shape
 from tilewright.scheduler.torch.translation.arrays import Described, described, written
 from tilewright.scheduler.torch.translation.axes import Axes
 from tilewright.scheduler.torch.translation.folding import Lines, folded
+from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.index import Index, Indices, borders, leaves
 from tilewright.scheduler.torch.translation.lines import Definition, entry, tidied
+from tilewright.scheduler.torch.translation.nodes import called, fake, name_of, shape
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import moves_whole, rule_of, seen_through, ties_of
 from tilewright.scheduler.torch.translation.values import (

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import fx
 
-from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import arguments, dimension, dimensions, fake, name_of, shape
 from tilewright.scheduler.torch.translation.axes import Dimension
+from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.index import Index, Indices
+from tilewright.scheduler.torch.translation.nodes import (
+    arguments,
+    dimension,
+    dimensions,
+    fake,
+    name_of,
+    shape,
+)
 from tilewright.scheduler.torch.translation.rules import Kind, reducing
 from tilewright.scheduler.torch.translation.values import Compared, Value
 

@@ -8,7 +8,6 @@ from functools import partial
 
 from torch import fx
 
-from tilewright.scheduler.torch.nodes import arguments, has_tensor, name_of, shape
 from tilewright.scheduler.torch.translation import (  # noqa: F401  # they register their rules
     attention,
     convolutions,
@@ -21,6 +20,7 @@ from tilewright.scheduler.torch.translation import (  # noqa: F401  # they regis
 )
 from tilewright.scheduler.torch.translation.axes import Dimension
 from tilewright.scheduler.torch.translation.index import Index, Indices
+from tilewright.scheduler.torch.translation.nodes import arguments, has_tensor, name_of, shape
 from tilewright.scheduler.torch.translation.rules import RULES, Kind, Rule, Source
 
 

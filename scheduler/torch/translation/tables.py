@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch import fx
 
-from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import arguments, name_of, shape
+from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.gathers import counted
 from tilewright.scheduler.torch.translation.index import Index, Indices
+from tilewright.scheduler.torch.translation.nodes import arguments, name_of, shape
 from tilewright.scheduler.torch.translation.table import rule_of
 
 if TYPE_CHECKING:

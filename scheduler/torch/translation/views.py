@@ -6,8 +6,9 @@ from typing import Any
 
 from torch import fx
 
-from tilewright.scheduler.torch.gap import Gap
-from tilewright.scheduler.torch.nodes import (
+from tilewright.scheduler.torch.translation.gap import Gap
+from tilewright.scheduler.torch.translation.index import Index, Indices, merged, split
+from tilewright.scheduler.torch.translation.nodes import (
     arguments,
     dimension,
     dimensions,
@@ -16,7 +17,6 @@ from tilewright.scheduler.torch.nodes import (
     name_of,
     shape,
 )
-from tilewright.scheduler.torch.translation.index import Index, Indices, merged, split
 from tilewright.scheduler.torch.translation.rules import Source, pieces, view
 
 Given = dict[str, Any]

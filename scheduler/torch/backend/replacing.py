@@ -1,0 +1,154 @@
+"""Put kernels in the place of regions of a graph, and cut regions out as graphs of their own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from tilewright.scheduler.torch.backend.weights import like_packed, packed_constant
+from tilewright.scheduler.torch.kernels.functions import key_of
+from tilewright.scheduler.torch.operator.definition import overload
+from tilewright.scheduler.torch.regions.partition import Region
+from tilewright.scheduler.torch.translation.nodes import fake
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.calling import calling_of
+
+aten: Any = torch.ops.aten
+prims: Any = torch.ops.prims
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A region as a graph of its own, computed by torch's nodes or by the kernel; ``operands`` are
+    tensors without values that are like its inputs. The kernel's graph takes a packed weight after
+    them, if the region has one."""
+
+    torch: fx.GraphModule
+    ours: fx.GraphModule
+    operands: tuple[torch.Tensor, ...]
+
+
+def copied(module: fx.GraphModule) -> fx.GraphModule:
+    """Return a copy whose graph may be changed; it shares the module's tensors."""
+    made = fx.GraphModule(module, copy.deepcopy(module.graph))
+    made.meta = dict(module.meta)
+    return made
+
+
+def with_kernels(module: fx.GraphModule, regions: Collection[Region]) -> fx.GraphModule:
+    """Return a copy in which kernels compute ``regions`` of the module's graph."""
+    made = copied(module)
+    nodes = dict(zip(module.graph.nodes, made.graph.nodes, strict=True))
+    replace_regions(made.graph, [region.moved(nodes) for region in regions])
+    made.recompile()  # Inductor's cache tells graphs apart by their code
+    return made
+
+
+def replace_regions(graph: fx.Graph, regions: Collection[Region]) -> None:
+    """Let kernels compute ``regions`` of a graph: each reads what other kernels wrote."""
+    order = {node: place for place, node in enumerate(graph.nodes)}
+    done: dict[fx.Node, fx.Node] = {}
+    for region in sorted(regions, key=lambda region: order[region.outputs[0]]):
+        end = region.outputs[0]
+        with graph.inserting_before(end):
+            packed = packed_constant(graph, region) if region.weight else None
+            new = _call(graph, region, done, packed)
+        end.replace_all_uses_with(new)
+        done[end] = new
+    graph.eliminate_dead_code()
+    graph.lint()
+
+
+def pieces(region: Region) -> Piece:
+    """Return the region cut out of its graph, as the two that compete."""
+    graph = fx.Graph()
+    env: dict[fx.Node, fx.Node] = {}
+    for place, node in enumerate(dict.fromkeys(region.operands)):
+        env[node] = graph.placeholder(f"operand{place}")
+        env[node].meta = {"val": fake(node)}
+    operands = tuple(fake(node) for node in env)
+    end = region.outputs[0]
+    for node in end.graph.nodes:
+        if node in region.nodes and node not in env:
+            env[node] = graph.node_copy(node, env.__getitem__)
+    graph.output((env[end],))
+    graph.eliminate_dead_code()
+    theirs = fx.GraphModule({}, graph)
+    ours = copied(theirs)
+    inputs = list(ours.graph.find_nodes(op="placeholder"))
+    given = dict(zip(dict.fromkeys(region.operands), inputs, strict=True))
+    packed = None
+    if region.weight:
+        with ours.graph.inserting_after(inputs[-1]):
+            packed = ours.graph.placeholder("packed")
+        packed.meta = {"val": like_packed(region)}
+    output = ours.graph.output_node()
+    with ours.graph.inserting_before(output):
+        new = _call(ours.graph, region, given, packed)
+    output.args = ((new,),)
+    ours.graph.eliminate_dead_code()
+    ours.recompile()
+    return Piece(theirs, ours, operands)
+
+
+def _call(
+    graph: fx.Graph, region: Region, known: Mapping[fx.Node, fx.Node], packed: fx.Node | None
+) -> fx.Node:
+    """Return a node that calls the kernel of a region, in the shape of the node that it stands for;
+    ``known`` has what operands are computed by now, and ``packed`` is the packed weight."""
+    end = region.outputs[0]
+    arrays = calling_of(region.workload).inputs
+    operands = [
+        packed
+        if packed is not None and region.weight is not None and node is region.weight.node
+        else _operand(graph, node, known.get(node, node), region, array)
+        for node, array in zip(region.operands, arrays, strict=True)
+    ]
+    run, key = overload(len(operands), out=not _in_cpp()), key_of(region.workload)
+    given = (operands, key) if run._overloadname == "default" else (*operands, key)
+    made = _node(graph, run, *given)
+    made.meta["eager_input_vals"] = (fx.map_arg(given, _value), {})  # of strides that stay
+    wanted = fake(end)
+    if made.meta["val"].shape != wanted.shape:
+        made = _node(graph, aten.view.default, made, list(wanted.shape))
+    if made.meta["val"].stride() != wanted.stride():  # of a dimension of one element
+        made = _node(
+            graph, aten.as_strided.default, made, list(wanted.shape), list(wanted.stride())
+        )
+    return made
+
+
+def _in_cpp() -> bool:
+    """Tell whether Inductor writes C++ that calls kernels."""
+    from torch._inductor import config
+
+    return bool(config.cpp_wrapper)
+
+
+def _operand(graph: fx.Graph, node: fx.Node, now: fx.Node, region: Region, array: Array) -> fx.Node:
+    """Return an operand as the kernel's array: of its element type, strides and dimensions."""
+    tensor = fake(node)
+    if node in region.copies:
+        kind = getattr(torch, array.dtype)
+        if tensor.dtype != kind:
+            now = _node(graph, prims.convert_element_type.default, now, kind)
+        now = _node(graph, aten.clone.default, now, memory_format=torch.contiguous_format)
+    if tensor.shape != array.shape:
+        now = _node(graph, aten.view.default, now, list(array.shape))
+    return now
+
+
+def _node(graph: fx.Graph, target: Callable[..., Any], *args: Any, **kwargs: Any) -> fx.Node:
+    """Return a new node with the tensor without values that it gives."""
+    made = graph.call_function(target, args, kwargs)
+    made.meta["val"] = target(*fx.map_arg(args, _value), **kwargs)
+    return made
+
+
+def _value(node: fx.Node) -> Any:
+    return node.meta["val"]

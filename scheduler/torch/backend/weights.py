@@ -1,0 +1,111 @@
+"""Weights that stay as they are: packed once, when a graph is compiled.
+
+With Inductor's option ``freezing`` the parameters of a model are constants of its graph. A product
+with such a weight has a twin that reads it packed (:mod:`spaces.workloads.packing`). The packed
+copy belongs to the compiled graph, beside the model's own parameter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
+
+from tilewright.scheduler.torch.backend.judging import running
+from tilewright.scheduler.torch.regions.partition import Region, Weight
+from tilewright.scheduler.torch.translation.nodes import fake, name_of
+from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.packed_twin import packed_twin
+from tilewright.spaces.workloads.packing import pack
+
+aten: Any = torch.ops.aten
+
+
+def with_packed_weight(region: Region) -> Region | None:
+    """Return the region with its constant weight packed; None if it has none that can be."""
+    arrays = calling_of(region.workload).inputs
+    for node, array in zip(region.operands, arrays, strict=True):
+        found = packed_twin(region.workload, array.name) if node.op == "get_attr" else None
+        if found is not None:
+            workload, turned = found
+            copies = region.copies - {node}
+            weight = Weight(node, array.shape, turned)
+            return replace(region, workload=workload, weight=weight, copies=copies)
+    return None
+
+
+def packed_tensor(tensor: torch.Tensor, weight: Weight) -> torch.Tensor:
+    """Return the elements of a weight in the packed order."""
+    matrix = tensor.reshape(weight.shape)
+    made: torch.Tensor = pack(matrix.T if weight.turned else matrix)
+    return made
+
+
+def packed_bytes(region: Region) -> int:
+    """Return the bytes of the packed weight of a region; 0 if it has none."""
+    arrays = calling_of(region.workload).inputs
+    return sum(
+        array.bytes
+        for node, array in zip(region.operands, arrays, strict=True)
+        if region.weight is not None and node is region.weight.node
+    )
+
+
+def like_packed(region: Region) -> torch.Tensor:
+    """Return a tensor without values that is like the packed weight of a region."""
+    assert region.weight is not None
+    place = region.operands.index(region.weight.node)
+    shape = calling_of(region.workload).inputs[place].shape
+    return fake(region.weight.node).new_empty(shape)
+
+
+def packed_constant(graph: fx.Graph, region: Region) -> fx.Node:
+    """Return a constant of the graph's module that has the packed weight of a region: made by the
+    first region that reads it."""
+    module, weight = graph.owning_module, region.weight
+    assert module is not None
+    assert weight is not None
+    name = f"{weight.node.target}_packed{'_turned' if weight.turned else ''}".replace(".", "_")
+    if not hasattr(module, name):
+        tensor = getattr(module, str(weight.node.target))
+        with running():
+            made = packed_tensor(tensor.detach(), weight)
+        made._is_frozen_param = True  # told apart by its name alone
+        module.register_buffer(name, made, persistent=False)
+    node = graph.get_attr(name)
+    node.meta["val"] = like_packed(region)
+    return node
+
+
+def read_plain(module: fx.GraphModule) -> None:
+    """Let linear layers whose weights torch has packed for its own library read the weights."""
+    graph = module.graph
+    _describe_constants(module)
+    for node in list(graph.nodes):
+        if name_of(node) != "_mkl_linear":
+            continue
+        rows, _, weight, bias, _ = node.args
+        with graph.inserting_before(node):
+            columns = graph.call_function(aten.permute.default, (weight, [1, 0]))
+            columns.meta["val"] = fake(weight).permute(1, 0)
+            given = (rows, columns) if bias is None else (bias, rows, columns)
+            target = aten.mm.default if bias is None else aten.addmm.default
+            made = graph.call_function(target, given)
+            made.meta.update(node.meta)
+        node.replace_all_uses_with(made)
+    graph.eliminate_dead_code()
+    module.recompile()
+
+
+def _describe_constants(module: fx.GraphModule) -> None:
+    """Give constants that torch made last a tensor without values, as all other nodes have one."""
+    values = (node.meta.get("val") for node in module.graph.nodes)
+    mode = next((each.fake_mode for each in values if isinstance(each, FakeTensor)), None)
+    for node in module.graph.find_nodes(op="get_attr"):
+        tensor = getattr(module, str(node.target), None)
+        strided = isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided
+        if mode is not None and strided and "val" not in node.meta:
+            node.meta["val"] = mode.from_tensor(tensor, static_shapes=True)

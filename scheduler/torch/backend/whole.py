@@ -1,0 +1,123 @@
+"""Whole graphs that Inductor compiles with kernels in them and without: the faster one stays."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import fx
+
+from tilewright.measure.memory import memory_limit
+from tilewright.scheduler.torch.backend import judging
+from tilewright.scheduler.torch.backend.choosing import Choice
+from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, GraphReport
+from tilewright.scheduler.torch.backend.replacing import copied, with_kernels
+
+
+class WholeGraph:
+    """A graph that Inductor compiles with kernels for some of its regions; without any it is the
+    ``spare`` one."""
+
+    def __init__(
+        self,
+        module: fx.GraphModule,
+        spare: fx.GraphModule,
+        inputs: Sequence[Any],
+        settings: Mapping[str, Any],
+        report: GraphReport,
+    ) -> None:
+        self._module, self._spare = module, spare
+        self.inputs, self._settings = inputs, settings
+        self.report = report
+
+    @property
+    def is_inference(self) -> bool:
+        """True if nothing is kept for a backward graph."""
+        return self.report.kind == "inference"
+
+    def compiled(self, choices: Sequence[Choice]) -> Callable[[list[Any]], Any]:
+        """Return the graph with kernels for these regions."""
+        regions = [region for choice in choices for region in choice.regions]
+        made = with_kernels(self._module, regions) if regions else copied(self._spare)
+        return _inductor(made, self.inputs, self._settings)
+
+    def chosen(self, choices: Sequence[Choice], judge: str) -> Any:
+        """Return the graph with kernels for these regions, or without if that is faster; None where
+        there are none."""
+        report = self.report
+        if not choices:
+            report.why = "no region is faster by kernels" if report.regions else "it has no region"
+            return None
+        report.by = OURS
+        if judge == "always":
+            return self.compiled(choices)
+        if judging.size(self.inputs) > memory_limit() / 4:
+            report.why = "too large to be compared as a whole"
+            return self.compiled(choices)
+        return self._faster(choices)
+
+    def _faster(self, choices: Sequence[Choice]) -> Any:
+        """Compile the graph with kernels and the one without; return the faster one. Symbolic sizes
+        are those that the graph was captured with."""
+        report = self.report
+        with aside() as ours_context:
+            ours = self.compiled(choices)
+        with aside() as plain_context:
+            rival = self.compiled([])
+        with judging.running():
+            times = judging.in_turns(
+                lambda given: ours(list(given)),
+                lambda given: rival(list(given)),
+                [judging.like(self.inputs)],
+            )
+        report.gain = times.gain
+        if times.gain >= 1:
+            _adopt(ours_context)
+            return ours
+        report.by, report.why = TORCH, "the whole graph is slower with kernels"
+        _adopt(plain_context)
+        return rival
+
+
+def _inductor(
+    module: fx.GraphModule, inputs: Sequence[Any], settings: Mapping[str, Any]
+) -> Callable[[list[Any]], Any]:
+    from torch._inductor.compile_fx import compile_fx_inner
+
+    made: Callable[[list[Any]], Any] = compile_fx_inner(module, inputs, **settings)
+    return made
+
+
+def compiled_aside(
+    module: fx.GraphModule, inputs: Sequence[torch.Tensor]
+) -> Callable[[list[Any]], Any]:
+    """Return a piece of a graph, compiled for itself."""
+    with aside():
+        return _inductor(module, inputs, {"is_inference": True})
+
+
+@contextmanager
+def aside() -> Iterator[Any]:
+    """Compile something that may not become part of what is being compiled: what Inductor notes
+    about it goes to a context of its own, which is given."""
+    from torch._guards import TracingContext, tracing
+
+    outer = TracingContext.try_get()
+    own = copy.copy(outer)
+    if own is not None and own.output_strides is not None:
+        own.output_strides = []
+    with ExitStack() as stack:
+        stack.enter_context(tracing(own))
+        yield own
+
+
+def _adopt(own: Any) -> None:
+    """Note about the compilation what Inductor noted in a context of its own."""
+    from torch._guards import TracingContext
+
+    outer = TracingContext.try_get()
+    if outer is not None and outer.output_strides is not None:
+        outer.output_strides.extend(own.output_strides)

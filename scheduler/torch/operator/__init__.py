@@ -1,0 +1,5 @@
+"""The operators ``torch.ops.tilewright``, which importing this package defines."""
+
+from tilewright.scheduler.torch.operator import definition
+
+__all__ = ["definition"]

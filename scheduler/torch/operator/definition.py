@@ -1,0 +1,265 @@
+"""The operators ``torch.ops.tilewright``, by which compiled graphs call kernels.
+
+A graph holds the key of a workload (:func:`kernels.functions.key_of`), never a schedule: the
+process that runs it asks its database for a kernel at the first call, for as many threads as torch
+uses then. ``run`` gives one tensor, and has variants that write ``out``; ``run_several`` gives
+those of a workload with several outputs, and ``run_new`` is ``run`` for C++ that Inductor writes,
+which would call its ``out`` variant wrongly. Operands are the workload's inputs, dense or strided
+as its text declares them: a list, or plain tensors (``run.of2(a, b, key)``), as Inductor wants them
+where it plans the memory of ``out``. A call with operands that do not fit raises
+:class:`RuntimeError`. Gradients are those of torch's own operators
+(:mod:`scheduler.torch.operator.gradients`), and autocast casts operands to the dtypes of the
+workload. Importing this module defines the operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tilewright.scheduler.torch.kernels.building import Wanted
+from tilewright.scheduler.torch.kernels.functions import functions, workload_of
+from tilewright.scheduler.torch.operator import native
+from tilewright.scheduler.torch.operator.evaluation import TorchFunction
+from tilewright.scheduler.torch.operator.gradients import Differentiable
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.calling import calling_of
+
+MOST_PLAIN = 16
+"""Operands that are plain tensors, at most; more of them are a list."""
+
+_torch: Any = torch  # some of its functions have no types
+_library = _torch.library.Library("tilewright", "DEF")
+
+
+def overload(count: int, out: bool = True) -> Any:
+    """Return the operator of so many plain operands; of a list where there are none or too many.
+    Without ``out`` it is the one that has no variant which writes it."""
+    name = f"of{count}" if 1 <= count <= MOST_PLAIN else "default"
+    return getattr(torch.ops.tilewright.run if out else torch.ops.tilewright.run_new, name)
+
+
+def _install() -> bool:
+    """Define the operators; whether the CPU's are those in C++."""
+    _define("run_several", "Tensor[] operands", "Tensor[]", _fake_several)
+    _define("run", "Tensor[] operands", "Tensor", _fake)
+    _define("run_new", "Tensor[] operands", "Tensor", _fake)
+    _define("run.out", "Tensor[] operands", "", _fake_out)
+    _define("by_torch", "Tensor[] operands", "Tensor", _fake)
+    _define("by_torch.out", "Tensor[] operands", "", _fake_out)
+    for count in range(1, MOST_PLAIN + 1):
+        operands = ", ".join(f"Tensor x{place}" for place in range(count))
+        _define(f"run.of{count}", operands, "Tensor", _plain(_fake))
+        _define(f"run_new.of{count}", operands, "Tensor", _plain(_fake))
+        _define(f"run.of{count}_out", operands, "", _plain(_fake_out))
+    _library.define("differentiable(Tensor[] operands, str key) -> Tensor")
+    _library.impl("differentiable", _differentiable, "CompositeImplicitAutograd")
+    in_cpp = native.register(_resolve, MOST_PLAIN)
+    for device in ("CUDA",) if in_cpp else ("CUDA", "CPU"):
+        _implement(device, _run, _run_out)
+    for device in ("CUDA", "CPU"):
+        _library.impl("run_several", _run_several, device)
+        _library.impl("by_torch", _by_torch, device)
+        _library.impl("by_torch.out", _by_torch_out, device)
+        _library.impl("run_several", _differentiable_several, f"Autograd{device}")
+        if device == "CUDA" or in_cpp < 2:
+            _implement(f"Autograd{device}", _differentiable)
+        _implement(f"Autocast{device}", _autocast(device))
+    return in_cpp > 0
+
+
+def _implement(
+    dispatch: str, run: Callable[..., Any], out: Callable[..., Any] | None = None
+) -> None:
+    """Let a function of a list of operands compute all operators of one output for a dispatch key;
+    ``out`` those that write it."""
+    _library.impl("run", run, dispatch)
+    _library.impl("run_new", run, dispatch)
+    for count in range(1, MOST_PLAIN + 1):
+        _library.impl(f"run.of{count}", _plain(run), dispatch)
+        _library.impl(f"run_new.of{count}", _plain(run), dispatch)
+    if out is not None:
+        _library.impl("run.out", out, dispatch)
+        for count in range(1, MOST_PLAIN + 1):
+            _library.impl(f"run.of{count}_out", _plain(out), dispatch)
+
+
+def _define(name: str, operands: str, result: str, fake: Callable[..., Any]) -> None:
+    """Define an operator, or one that writes ``out`` where it has no ``result``."""
+    exact = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
+    tags = [exact]
+    if not result and hasattr(torch.Tag, "out"):  # by which Inductor finds the variant
+        tags.append(torch.Tag.out)
+    out = "" if result else ", *, Tensor(a!) out"
+    _library.define(f"{name}({operands}, str key{out}) -> {result or 'Tensor(a!)'}", tags=tags)
+    _torch.library.register_fake(f"tilewright::{name}", fake, lib=_library)
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of plain operands and a key, by one of a list."""
+
+    def called(*given: Any, **named: Any) -> Any:
+        return function(given[:-1], given[-1], **named)
+
+    return called
+
+
+def put(key: str, kind: str, threads: int, function: Any) -> None:
+    """Let calls of a key run this function from now on."""
+    functions.put(key, kind, threads, function)
+    if kind == "cpu" and IN_CPP:
+        native.put(key, threads, function)
+
+
+def put_wanted(wanted: Wanted, function: Any) -> None:
+    """Let calls of what was wanted run this function from now on."""
+    put(wanted.key, wanted.kind, wanted.threads, function)
+
+
+def _resolve(key: str, threads: int) -> None:
+    """Hand C++ the function of a key that it has not met with so many threads."""
+    found = functions.get(key, "cpu", threads)
+    if isinstance(found, TorchFunction):
+        native.by_torch(key, threads)
+    else:
+        native.put(key, threads, found)
+
+
+# -- in Python -----------------------------------------------------------------------------------
+
+
+def _function(operands: Sequence[Tensor], key: str) -> Any:
+    kind = operands[0].device.type
+    return functions.get(key, kind, torch.get_num_threads() if kind == "cpu" else 0)
+
+
+def _run(operands: Sequence[Tensor], key: str) -> Tensor:
+    return _called(operands, key)
+
+
+def _run_several(operands: Sequence[Tensor], key: str) -> list[Tensor]:
+    return list(_called(operands, key))
+
+
+def _run_out(operands: Sequence[Tensor], key: str, *, out: Tensor) -> Tensor:
+    _called(operands, key, out=out)
+    return out
+
+
+def _called(operands: Sequence[Tensor], key: str, out: Tensor | None = None) -> Any:
+    try:
+        with torch.no_grad():
+            return _function(operands, key)(*operands, out=out)
+    except InputError as error:
+        raise RuntimeError(f"tilewright: {error}") from None
+
+
+def _by_torch(operands: Sequence[Tensor], key: str) -> Tensor:
+    with torch.no_grad():
+        made: Tensor = TorchFunction(workload_of(key))(*operands)
+    return made
+
+
+def _by_torch_out(operands: Sequence[Tensor], key: str, *, out: Tensor) -> Tensor:
+    with torch.no_grad():
+        TorchFunction(workload_of(key))(*operands, out=out)
+    return out
+
+
+# -- with gradients, and cast --------------------------------------------------------------------
+
+
+def _differentiable(operands: Sequence[Tensor], key: str) -> Tensor:
+    run = overload(len(operands))
+    if not (torch.is_grad_enabled() and any(each.requires_grad for each in operands)):
+        with _torch._C._AutoDispatchBelowAutograd():
+            given = (operands, key) if run is overload(0) else (*operands, key)
+            found: Tensor = run(*given)
+            return found
+    made: Tensor = Differentiable.apply(run, run is not overload(0), key, *operands)
+    return made
+
+
+def _differentiable_several(operands: Sequence[Tensor], key: str) -> list[Tensor]:
+    run = torch.ops.tilewright.run_several.default
+    return list(Differentiable.apply(run, False, key, *operands))
+
+
+def _autocast(device: str) -> Callable[..., Any]:
+    """Return the operator under autocast: operands of floating point become of the workload's
+    dtypes."""
+    key = getattr(torch._C.DispatchKey, f"Autocast{device}")
+
+    def run(operands: Sequence[Tensor], key_of_workload: str) -> Any:
+        arrays = calling_of(workload_of(key_of_workload)).inputs
+        given = [
+            operand.to(_dtype(array)) if _may_cast(operand, array) else operand
+            for operand, array in zip(operands, arrays, strict=False)
+        ]
+        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
+            return torch.ops.tilewright.run.default(given, key_of_workload)
+
+    return run
+
+
+def _may_cast(operand: Tensor, array: Array) -> bool:
+    return operand.dtype.is_floating_point and _dtype(array).is_floating_point
+
+
+# -- without values ------------------------------------------------------------------------------
+
+
+def _fake(operands: Sequence[Tensor], key: str) -> Tensor:
+    (made,) = _fake_outputs(operands, key)
+    return made
+
+
+def _fake_several(operands: Sequence[Tensor], key: str) -> list[Tensor]:
+    return _fake_outputs(operands, key)
+
+
+def _fake_out(operands: Sequence[Tensor], key: str, *, out: Tensor) -> Tensor:
+    _check(out, calling_of(workload_of(key)).outputs[0])
+    return out
+
+
+def _fake_outputs(operands: Sequence[Tensor], key: str) -> list[Tensor]:
+    """Return the tensors with the exact strides of the outputs; sizes of operands may be symbolic,
+    and are then bound to those of the workload."""
+    calling = calling_of(workload_of(key))
+    wanted = len(calling.inputs)
+    _torch._check(
+        len(operands) == wanted,
+        lambda: f"tilewright: {len(operands)} operands are given; allowed: {wanted}",
+    )
+    for operand, array in zip(operands, calling.inputs, strict=True):
+        _check(operand, array)
+    return [
+        operands[0].new_empty_strided(array.shape, array.strides, dtype=_dtype(array))
+        for array in calling.outputs
+    ]
+
+
+def _check(given: Tensor, array: Array) -> None:
+    """Check the type and shape of an operand; :class:`RuntimeError` if they do not fit."""
+
+    def why() -> str:
+        found = f"{given.dtype} of shape {tuple(given.shape)}"
+        return f"tilewright: {array.name} is {found}; allowed: {array.dtype} of shape {array.shape}"
+
+    _torch._check(given.dtype == _dtype(array) and given.ndim == len(array.shape), why)
+    for extent, wanted in zip(given.shape, array.shape, strict=True):
+        _torch._check(extent == wanted, why)
+
+
+def _dtype(array: Array) -> torch.dtype:
+    found: torch.dtype = getattr(torch, array.dtype)
+    return found
+
+
+IN_CPP = _install()
+"""True if the operators of the CPU are those in C++."""

@@ -1,0 +1,53 @@
+"""Gradients of kernels are those of torch's own operators: backward computes the workload by them
+once more. Compiled models need none of this, for their backward graphs have regions of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tilewright.scheduler.torch.kernels.functions import workload_of
+from tilewright.scheduler.torch.operator.evaluation import evaluated, program_of
+
+_torch: Any = torch  # some of its functions have no types
+
+
+class Differentiable(_torch.autograd.Function):  # type: ignore[misc]
+    """A call of an operator, whose operands are plain or a list, that autograd knows of."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Any, is_plain: bool, key: str, *operands: Tensor) -> Any:
+        """Call the operator as if nothing recorded gradients."""
+        ctx.key = key
+        ctx.save_for_backward(*operands)
+        with _torch._C._AutoDispatchBelowAutograd():
+            made = run(*operands, key) if is_plain else run(list(operands), key)
+        several = made if isinstance(made, list) else [made]
+        ctx.mark_non_differentiable(*(each for each in several if not each.is_floating_point()))
+        return tuple(made) if isinstance(made, list) else made
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+        """Return the gradients of what torch's operators compute of the operands."""
+        operands, wanted = ctx.saved_tensors, ctx.needs_input_grad[3:]
+        with torch.enable_grad():
+            given = [each.view_as(each) for each in operands]
+            outputs = evaluated(program_of(workload_of(ctx.key)), given)
+        pairs = [
+            (output, gradient)
+            for output, gradient in zip(outputs, gradients, strict=True)
+            if gradient is not None and output.requires_grad
+        ]
+        found = iter(
+            torch.autograd.grad(
+                [output for output, _ in pairs],
+                [each for each, is_wanted in zip(given, wanted, strict=True) if is_wanted],
+                [gradient for _, gradient in pairs],
+                create_graph=torch.is_grad_enabled(),
+                allow_unused=True,
+            )
+        )
+        return (None, None, None, *(next(found) if is_wanted else None for is_wanted in wanted))

@@ -1,0 +1,236 @@
+"""Regions of a graph of ATen nodes that one kernel computes, the largest first.
+
+A region grows from an anchor (a product, a convolution, attention, a reduction) along what reads
+it. Of all ends that it may have, the latest is taken for which a template serves its program, the
+last resorts left aside: their kernels are slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from torch import fx
+
+from tilewright.scheduler.torch.regions.growth import (
+    behind,
+    grown,
+    may_end,
+    with_masks,
+    with_producers,
+)
+from tilewright.scheduler.torch.translation.gap import Gap
+from tilewright.scheduler.torch.translation.nodes import closure, descendants, fake
+from tilewright.scheduler.torch.translation.program import Translation
+from tilewright.scheduler.torch.translation.rules import Kind
+from tilewright.scheduler.torch.translation.table import kind_of
+from tilewright.scheduler.torch.translation.views import moves_nothing
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import program_workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.workload import Workload
+
+SLOW = {"staged", "staged_loops", "loops"}
+"""The templates whose kernels are as slow as several kernels, or slower."""
+MOST_TRIES = 6
+"""The number of times that views behind operands that would be copied are taken in."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A constant operand, a matrix of this ``shape``, that a kernel reads packed; its transpose if
+    it is ``turned``."""
+
+    node: fx.Node
+    shape: tuple[int, ...]
+    turned: bool
+
+
+@dataclass(frozen=True)
+class Region:
+    """Nodes that one kernel computes.
+
+    ``operands`` are in the order in which a function of ``workload`` takes its arrays, and
+    ``outputs`` in that of its results. An array lacks dimensions of one element, and may have one
+    dimension for several neighbours, so a tensor is viewed in the array's shape before the call,
+    and a result in the node's. ``copies`` are operands that no
+    declaration describes: they are converted to the array's dtype and made contiguous first.
+    ``nodes`` are those whose work the kernel does, free views among them. A ``weight`` is read
+    packed.
+    """
+
+    nodes: frozenset[fx.Node]
+    outputs: tuple[fx.Node, ...]
+    operands: tuple[fx.Node, ...]
+    copies: frozenset[fx.Node]
+    workload: Workload
+    weight: Weight | None = None
+
+    def moved(self, to: Mapping[fx.Node, fx.Node]) -> Region:
+        """Return the same region of a copy of its graph, whose nodes are given by those of this
+        one."""
+        return replace(
+            self,
+            nodes=frozenset(map(to.__getitem__, self.nodes)),
+            outputs=tuple(map(to.__getitem__, self.outputs)),
+            operands=tuple(map(to.__getitem__, self.operands)),
+            copies=frozenset(map(to.__getitem__, self.copies)),
+            weight=self.weight and replace(self.weight, node=to[self.weight.node]),
+        )
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An anchor that no region has, and why not, in words."""
+
+    anchor: fx.Node
+    reason: str
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The regions of a graph; ``left`` are the nodes that torch computes beside them, free views
+    left out, each with the reason."""
+
+    regions: tuple[Region, ...]
+    refusals: tuple[Refusal, ...]
+    left: Mapping[fx.Node, str]
+
+
+def partition(graph: fx.Graph, target: Target) -> Partition:
+    """Find the regions of ``graph`` that kernels compute on ``target``. The graph stays as it
+    is."""
+    return _Partitioning(graph, target).found()
+
+
+class _Partitioning:
+    """The search of regions, one anchor after the other: products first, then reductions."""
+
+    def __init__(self, graph: fx.Graph, target: Target) -> None:
+        self._graph, self._target = graph, target
+        self._order = {node: place for place, node in enumerate(graph.nodes)}
+        self._taken: set[fx.Node] = set()
+        self._known: dict[str, Workload | str] = {}
+        self._regions: list[Region] = []
+        self._refusals: list[Refusal] = []
+
+    def found(self) -> Partition:
+        for kind in (Kind.PRODUCT, Kind.REDUCTION):
+            for node in self._graph.nodes:
+                if kind_of(node) is kind and node not in self._taken:
+                    self._take(node, kind)
+        return Partition(tuple(self._regions), tuple(self._refusals), self._left())
+
+    def _take(self, anchor: fx.Node, kind: Kind) -> None:
+        """Take the largest region of an anchor, or note why there is none."""
+        reason = ""
+        for end, nodes in self._ends(anchor, kind):
+            made = self._region(nodes, end)
+            if isinstance(made, Region):
+                self._regions.append(made)
+                self._taken |= nodes
+                return
+            reason = reason or made
+        self._refusals.append(Refusal(anchor, reason or "its results are read one by one"))
+
+    def _ends(self, anchor: fx.Node, kind: Kind) -> Iterator[tuple[fx.Node, set[fx.Node]]]:
+        """Yield the nodes that a region may end with, the latest first, with all that it then
+        has."""
+        below = descendants(anchor)
+        inside = grown(anchor, below, self._order, self._taken)
+        if kind is Kind.REDUCTION:
+            inside = with_producers(inside, self._taken)
+        for node in sorted(inside, key=self._order.__getitem__, reverse=True):
+            nodes = closure(node, inside)
+            if anchor in nodes and may_end(node, nodes, anchor, below):
+                yield node, nodes
+
+    def _region(self, nodes: set[fx.Node], end: fx.Node) -> Region | str:
+        """Return the region, the views behind its operands taken in as far as a template serves it
+        then; or why there is none."""
+        reason = ""
+        for translation in reversed(self._translations(nodes, end)):
+            if isinstance(translation, str):
+                reason = translation
+                continue
+            made = self._accepted(translation)
+            if isinstance(made, Region):
+                return made
+            reason = reason or made
+        return reason
+
+    def _translations(self, nodes: set[fx.Node], end: fx.Node) -> list[Translation | str]:
+        """Return the translations with more and more of what is behind operands that would be
+        copied."""
+        found: list[Translation | str] = []
+        nodes = with_masks(nodes)
+        for _ in range(MOST_TRIES):
+            nodes = behind(nodes)
+            try:
+                made = Translation(nodes, [end])
+            except Gap as gap:
+                return found or [str(gap)]
+            found.append(made)
+            copied = {node for node, array in made.operands.items() if array.copied}
+            views = {node for node in copied if kind_of(node) is Kind.VIEW}
+            if not views:
+                break
+            nodes = nodes | views
+        return found
+
+    def _accepted(self, translation: Translation) -> Region | str:
+        """Return the region of a translation that a template serves, or why none does."""
+        if not translation.reduces:
+            return "it only moves elements"
+        try:
+            text = translation.text
+        except Gap as gap:
+            return str(gap)
+        if text not in self._known:
+            self._known[text] = self._served(text)
+        workload = self._known[text]
+        if isinstance(workload, str):
+            return workload
+        nodes = {array.name: node for node, array in translation.operands.items()}
+        operands = tuple(nodes[array.name] for array in calling_of(workload).inputs)
+        devices = {fake(node).device.type for node in (*operands, *translation.outputs)}
+        if len(devices) > 1:
+            return f"operands on {' and '.join(sorted(devices))}"
+        copies = (node for node, array in translation.operands.items() if array.copied)
+        return Region(translation.nodes, translation.outputs, operands, frozenset(copies), workload)
+
+    def _served(self, text: str) -> Workload | str:
+        """Return the workload of a program that a template serves, or why none does."""
+        try:
+            workload = program_workload(text, {})
+            space = space_for(workload, self._target)
+        except InputError as error:
+            return str(error)
+        if set(space.templates) <= SLOW:
+            return f"only {' and '.join(space.templates)} serves it"
+        return workload
+
+    def _left(self) -> dict[fx.Node, str]:
+        """Return the nodes that torch computes, once regions stand for their outputs."""
+        regions = {output: region for region in self._regions for output in region.outputs}
+        refused = {refusal.anchor: refusal.reason for refusal in self._refusals}
+        needed, waiting = set[fx.Node](), list(self._graph.find_nodes(op="output"))
+        while waiting:
+            node = waiting.pop()
+            if node in needed:
+                continue
+            needed.add(node)
+            region = regions.get(node)
+            waiting += region.operands if region else node.all_input_nodes
+        left = [
+            node
+            for node in self._graph.nodes
+            if node in needed and node.op == "call_function" and node not in regions
+        ]
+        return {node: refused.get(node) or _why(node) for node in left if not moves_nothing(node)}
+
+
+def _why(node: fx.Node) -> str:
+    return "no rule translates it" if kind_of(node) is None else "no region computes it"

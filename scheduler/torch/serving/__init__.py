@@ -1,0 +1,1 @@
+"""Models in service: packages with kernels in them, and CUDA graphs for several sizes."""

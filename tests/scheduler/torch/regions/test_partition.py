@@ -1,0 +1,98 @@
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from functorch.compile import make_boxed_func  # noqa: E402
+from torch._dynamo.backends.common import aot_autograd  # noqa: E402
+
+from tests.scheduler.torch import blocks  # noqa: E402
+from tests.scheduler.torch.translated import agree, computed  # noqa: E402
+from tilewright.scheduler.torch.extraction.capture import captured  # noqa: E402
+from tilewright.scheduler.torch.regions.partition import Partition, partition  # noqa: E402
+from tilewright.scheduler.torch.translation.rules import Kind  # noqa: E402
+from tilewright.scheduler.torch.translation.table import kind_of  # noqa: E402
+from tilewright.spaces.target import detect_target  # noqa: E402
+
+TARGET = detect_target("cpu")
+LEFT = {
+    "mlp": 0,
+    "bert": 0,
+    "gpt2": 0,
+    "llama": 10,
+    "moe": 1,
+    "vit": 0,
+    "bottleneck": 12,
+    "convnext": 0,
+}
+"""How many nodes torch computes of each block: RoPE of queries and keys; a copy of the
+first weights of the experts; the factors of batch norms."""
+
+
+@cache
+def parted(name: str) -> tuple[torch.fx.Graph, Partition]:
+    module, args = blocks.BLOCKS[name]()
+    (graph,) = captured(module.eval(), args, TARGET)
+    return graph, partition(graph, TARGET)
+
+
+@pytest.mark.parametrize("name", blocks.BLOCKS)
+def test_every_product_of_a_block_is_in_a_region_and_little_is_left(name: str) -> None:
+    graph, found = parted(name)
+    products = {node for node in graph.nodes if kind_of(node) is Kind.PRODUCT}
+    assert products <= set().union(*(region.nodes for region in found.regions))
+    assert not found.refusals
+    assert len(found.left) == LEFT[name], [node.name for node in found.left]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bottleneck"])
+def test_open_extents_are_left_to_torch(name: str) -> None:
+    graphs: list[torch.fx.Graph] = []
+
+    def keep(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable:
+        graphs.append(module.graph)
+        return make_boxed_func(module.forward)
+
+    module, args = blocks.BLOCKS[name]()
+    with torch.no_grad():
+        torch.compile(module.eval(), backend=aot_autograd(fw_compiler=keep), dynamic=True)(*args)
+    found = partition(graphs[0], TARGET)
+    assert not found.regions
+    assert {refusal.reason for refusal in found.refusals} == {"a dynamic size"}
+    assert found.left
+
+
+@pytest.mark.parametrize("name", ["bert", "convnext"])
+def test_results_of_bfloat16_are_written_as_such(name: str) -> None:
+    """Norms compute in float32, but read what regions before them have rounded."""
+    module, args = blocks.BLOCKS[name]()
+    (graph,) = captured(module.eval(), args, TARGET, dtype=torch.bfloat16)
+    found = partition(graph, TARGET)
+    outputs = [array for region in found.regions for array in region.workload.outputs]
+    assert {array.dtype for array in outputs} == {"bfloat16"}
+    assert not found.left
+
+
+@pytest.mark.parametrize("name", blocks.BLOCKS)
+def test_regions_compute_what_torch_computes(name: str) -> None:
+    """Values go through the graph once in float64, and each region's operands are taken there."""
+    graph, found = parted(name)
+    values = blocks.values_of(graph)
+    assert found.regions
+    for region in found.regions:
+        for node, result in zip(region.outputs, computed(region, values), strict=True):
+            assert agree(result, values[node]), f"{node}: {region.workload}"
+
+
+class LogSumExp(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.logsumexp(x, -1)
+
+
+def test_a_sum_of_exponentials_is_one_region_with_the_guard_of_its_maximum() -> None:
+    (graph,) = captured(LogSumExp(), (torch.randn(16, 1000),), TARGET)
+    found = partition(graph, TARGET)
+    assert len(found.regions) == 1
+    assert not found.left

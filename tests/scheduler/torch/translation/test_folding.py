@@ -1,0 +1,62 @@
+"""Regions that differ by neighbouring axes that act as one have one key."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from tests.scheduler.torch.translated import check, translation_of
+from tilewright.scheduler.torch.kernels.functions import key_of
+from tilewright.spaces.operators import program_workload
+
+W = torch.randn(24, 16)
+
+
+def key(function, *shapes):
+    """The key of a function of random tensors, which is right."""
+    inputs = [torch.randn(shape) if isinstance(shape, tuple) else shape for shape in shapes]
+    check(function, *inputs)
+    return key_of(program_workload(translation_of(function, inputs).text, {}))
+
+
+def linear(x, w, r):
+    return nn.functional.gelu(nn.functional.linear(x, w)) + r
+
+
+def test_rows_in_two_dimensions_are_rows():
+    assert key(linear, (4, 8, 16), W, (4, 8, 24)) == key(linear, (32, 16), W, (32, 24))
+    assert key(linear, (2, 2, 8, 16), W, (2, 2, 8, 24)) == key(linear, (32, 16), W, (32, 24))
+
+
+def test_rows_of_a_reduction_are_rows():
+    def norm(x):
+        return (x - x.mean(-1, True)) * x.square().sum(-1, True).rsqrt()
+
+    assert key(norm, (4, 8, 16)) == key(norm, (32, 16))
+
+
+def test_dimensions_that_are_reduced_together_are_one():
+    assert key(lambda x: x.sum((1, 2)), (6, 4, 8)) == key(lambda x: x.sum(1), (6, 32))
+
+
+def test_batch_and_heads_are_one_where_nothing_tells_them_apart():
+    def attention(q, k, v):
+        return nn.functional.scaled_dot_product_attention(q, k, v)
+
+    apart, together = [(2, 3, 8, 16)] * 3, [(1, 6, 8, 16)] * 3
+    assert key(attention, *apart) == key(attention, *together)
+
+
+APART = {
+    "one axis alone": (lambda x, w, b: x @ w.T + b, [(4, 8, 16), W, (8, 1)]),
+    "gaps": (lambda x: x.sum((1, 2)), [torch.randn(6, 4, 9)[:, :, :8]]),
+    "another order": (lambda x: (x + x.sum(2, True)).transpose(0, 1).clone(), [(4, 8, 16)]),
+}
+
+
+@pytest.mark.parametrize(("function", "shapes"), APART.values(), ids=APART)
+def test_axes_that_act_apart_stay(function, shapes):
+    text = key(function, *shapes)
+    assert "=4" in text, text
+    assert "=8" in text, text
