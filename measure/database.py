@@ -28,6 +28,7 @@ from tilewright.measure.tables.engine import (
     usable,
 )
 from tilewright.measure.tables.inserting import beat, insert, pieces
+from tilewright.measure.tables.merging import first_schedules, merged
 from tilewright.measure.tables.opening import open_engine
 from tilewright.measure.tables.queries import (
     TRIALS_OF_RUN,
@@ -215,14 +216,10 @@ class Database:
     ) -> list[Record]:
         """Return the records of at most ``count`` best schedules, best first, each schedule
         once."""
-        found: dict[str, Record] = {}
         with transaction(self._engine) as connection:
             both = rankings(connection, workload, target, versions, count)
-            for record in self._reader.ranked(workload, target, *both):
-                found.setdefault(record.schedule.key, record)
-                if len(found) == count:
-                    break
-        return list(found.values())
+            read = (self._reader.records_of(workload, target, rows) for rows in both)
+            return first_schedules(merged(*read), count)
 
     def nearest(self, workload: Workload, target: Target, count: int = 8) -> Iterator[Record]:
         """Return the best record of each of the ``count`` nearest other workloads, nearest first,

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.costmodel.interfaces import CostModel
+from tilewright.scheduler.answer import Answer, Provenance
 from tilewright.scheduler.functions.kernel_function import RefusedKernelError
 from tilewright.scheduler.limits import check_memory
-from tilewright.scheduler.query import Answer, Provenance, answers
+from tilewright.scheduler.query import answers
 from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics

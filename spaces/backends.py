@@ -19,10 +19,11 @@ class Backend:
     """The names of the parts for one kind of target; :meth:`part` loads one.
 
     ``target`` is the class of targets, ``detect`` a function ``(variant, threads)`` to a target,
-    ``variants`` the names after the colon that ``detect`` takes, and ``templates`` the classes of
-    templates. ``rates`` gives nominal peaks (:mod:`costmodel.roofs.peaks`), ``builder`` is called
-    with a target and a number of jobs, ``runner`` with a target and a device's number, ``pacing``
-    is a :class:`scheduler.tuning.pace.Pacing`, and ``function`` makes a schedule callable.
+    ``variants`` the names after the colon that ``detect`` takes, and ``templates`` a mapping from
+    the names of templates to their classes. ``rates`` gives nominal peaks
+    (:mod:`costmodel.roofs.peaks`), ``builder`` is called with a target and a number of jobs,
+    ``runner`` with a target and a device's number, ``pacing`` is a
+    :class:`scheduler.tuning.pace.Pacing`, and ``function`` makes a schedule callable.
     """
 
     kind: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.spaces.backends import backend
@@ -13,7 +14,7 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.workload import Workload
 
-_REGISTERED: dict[str, list[type[Template]]] = {}
+_REGISTERED: dict[str, dict[str, type[Template]]] = {}
 
 
 def register_template(kind: str, template: type[Template]) -> None:
@@ -21,20 +22,26 @@ def register_template(kind: str, template: type[Template]) -> None:
 
     :class:`InputError` for an unknown kind, or a name that another template has.
     """
-    known = {t.name: t for t in _templates(kind)}
+    known = _listed(kind)
     if known.get(template.name, template) is not template:
         raise InputError(f"there is a template {template.name!r} for {kind} already")
-    if template.name not in known:
-        _REGISTERED.setdefault(kind, []).append(template)
+    _REGISTERED.setdefault(kind, {})[template.name] = template
 
 
 def templates_for(target: Target) -> tuple[type[Template], ...]:
     """List all templates for a kind of target."""
-    return _templates(target.kind)
+    return tuple(_listed(target.kind).values())
 
 
-def _templates(kind: str) -> tuple[type[Template], ...]:
-    return (*backend(kind).part("templates"), *_REGISTERED.get(kind, ()))
+def template_named(name: str, target: Target) -> type[Template] | None:
+    """Return the template of that name for a kind of target; None if it is not known here. No other
+    template is loaded."""
+    return _listed(target.kind).get(name)
+
+
+def _listed(kind: str) -> Mapping[str, type[Template]]:
+    """Map the names of all templates for a kind of target to their classes."""
+    return ChainMap(_REGISTERED.get(kind, {}), backend(kind).part("templates"))
 
 
 def space_for(workload: Workload, target: Target, numerics: Numerics = Numerics.FAST) -> Space:
@@ -52,6 +59,33 @@ def space_for(workload: Workload, target: Target, numerics: Numerics = Numerics.
     )
 
 
+def part_of_space(
+    workload: Workload,
+    target: Target,
+    templates: Collection[str],
+    numerics: Numerics = Numerics.FAST,
+) -> Space | None:
+    """Return the part of :func:`space_for` that the templates of these names span; no others are
+    loaded. None if none of them serves the workload as it is written, or last resorts alone do:
+    then it takes all templates to tell.
+    """
+    named = [template for name in templates if (template := template_named(name, target))]
+    found = [t for t in _allowed(named, workload, numerics) if not t.last_resort]
+    found = [t for t in found if t.refuses(workload, target) is None]
+    return Space(workload, target, [t(workload, target) for t in found]) if found else None
+
+
+def _allowed(
+    templates: Iterable[type[Template]], workload: Workload, numerics: Numerics
+) -> list[type[Template]]:
+    """List the templates whose kernels keep a promise about errors."""
+    return [
+        template
+        for template in templates
+        if numerics is Numerics.FAST or template.numerics_of(workload) is Numerics.STRICT
+    ]
+
+
 @dataclass(frozen=True)
 class Served:
     """The templates that serve a workload, in the form in which they do."""
@@ -65,11 +99,7 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
     that serve the workload as it is written; if there are none, those that serve its other form;
     else the first last resort that serves one of the two.
     """
-    allowed = [
-        template
-        for template in templates_for(target)
-        if numerics is Numerics.FAST or template.numerics_of(workload) is Numerics.STRICT
-    ]
+    allowed = _allowed(templates_for(target), workload, numerics)
     forms = [workload]
     usual, last = ([t for t in allowed if t.last_resort == is_last] for is_last in (False, True))
     if found := [t for t in usual if t.refuses(workload, target) is None]:
@@ -111,11 +141,12 @@ def refusals(workload: Workload, target: Target) -> list[tuple[type[Template], s
 
 def note_on(template: str, target: Target) -> str:
     """Return the note for users on kernels of a template with this name; empty if there is none."""
-    return next((t.note for t in templates_for(target) if t.name == template), "")
+    found = template_named(template, target)
+    return "" if found is None else found.note
 
 
 def numerics_of(template: str, workload: Workload, target: Target) -> Numerics:
     """Return the promise about errors that the template of that name keeps; ``STRICT`` of one that
     is not known here."""
-    known = (each for each in templates_for(target) if each.name == template)
-    return next((each.numerics_of(workload) for each in known), Numerics.STRICT)
+    found = template_named(template, target)
+    return Numerics.STRICT if found is None else found.numerics_of(workload)

@@ -6,7 +6,7 @@ never by a clock that came with a record.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from sqlalchemy import (
 
 from tilewright.measure.records.measurement import Status
 from tilewright.measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, SEARCH
+from tilewright.measure.tables.merging import in_pieces
 from tilewright.measure.tables.rows import COLUMNS
 from tilewright.measure.tables.schema import measurements, pairs, targets, workloads
 from tilewright.spaces.target import Target
@@ -64,10 +65,14 @@ def rankings(
     """
     in_full, passed_over = ranking_queries(versions is not None)
     keys = asked(workload, target, versions)
-    return (
-        _in_pieces(connection, in_full, keys, count),
-        _in_pieces(connection, passed_over, keys, count),
-    )
+
+    def rows(query: Select[Any]) -> Iterator[Row[Any]]:
+        def fetch(limit: int, offset: int) -> Sequence[Row[Any]]:
+            return connection.execute(query, {**keys, "limit": limit, "offset": offset}).all()
+
+        return in_pieces(fetch, count)
+
+    return rows(in_full), rows(passed_over)
 
 
 def asked(
@@ -136,18 +141,6 @@ def _may_win(table: Any, pair: Any, versions: _Versions = None) -> tuple[ColumnE
 
 def _of_versions(table: Any, versions: _Versions) -> tuple[ColumnElement[bool], ...]:
     return () if versions is None else (table.c.template_version.in_(versions),)
-
-
-def _in_pieces(
-    connection: Connection, query: Select[Any], keys: Mapping[str, Any], count: int
-) -> Iterator[Row[Any]]:
-    start = 0
-    while True:
-        rows = connection.execute(query, {**keys, "limit": count, "offset": start}).all()
-        yield from rows
-        if len(rows) < count:
-            return
-        start, count = start + count, 2 * count
 
 
 KEYS_ASKED = (

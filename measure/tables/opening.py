@@ -158,7 +158,7 @@ def _version(engine: Engine, connection: Connection, create: bool) -> str | None
 
 def _refuse_programs(engine: Engine, connection: Connection) -> None:
     """A stranger's database may bring code of its own, which would change what is written."""
-    query = text(_SQLITE_PROGRAMS if engine.dialect.name == "sqlite" else _POSTGRESQL_PROGRAMS)
+    query = text(SQLITE_PROGRAMS if engine.dialect.name == "sqlite" else _POSTGRESQL_PROGRAMS)
     found = connection.execute(query).first()
     if found is not None:
         raise InputError(
@@ -167,7 +167,7 @@ def _refuse_programs(engine: Engine, connection: Connection) -> None:
         )
 
 
-_SQLITE_PROGRAMS = """
+SQLITE_PROGRAMS = """
     SELECT CASE WHEN type = 'table' THEN 'virtual table' ELSE type END, name FROM sqlite_master
     WHERE type IN ('trigger', 'view') OR sql LIKE 'CREATE VIRTUAL%'
 """

@@ -6,13 +6,11 @@ but itself. Skipped rows are reported once, when the database is closed.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Column, Engine, Row, Select
 
-from tilewright.measure.records.ranking import rank
 from tilewright.measure.records.record import Record
 from tilewright.measure.records.run import Run
 from tilewright.measure.tables.engine import name, transaction
@@ -58,20 +56,6 @@ class Reader:
         return self._readable(
             rows, "record", lambda row: own_from_row(row._asdict(), workload, target)
         )
-
-    def ranked(
-        self, workload: Workload, target: Target, in_full: Rows, passed_over: Rows
-    ) -> Iterator[Record]:
-        """Return the right attempts of both rankings of a workload on a target
-        (``measure.tables.best_known.rankings``), best first."""
-
-        def placed(rows: Rows, passed_over: bool) -> Iterator[tuple[Any, ...]]:
-            for record in self.records_of(workload, target, rows):
-                if record.measurement.ok:
-                    yield record.doubted, rank(record.measurement, passed_over), record.id, record
-
-        merged = heapq.merge(placed(in_full, False), placed(passed_over, True))
-        return (record for *_, record in merged)
 
     def best_of(self, pairs: Iterable[int]) -> Iterator[Record]:
         """Return the best record of each of these rows of ``pairs``, but for those whose best is

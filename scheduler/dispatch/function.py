@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.best import best
 from tilewright.scheduler.dispatch.explaining import table_text
 from tilewright.scheduler.dispatch.making import KERNELS, dispatch_table
@@ -22,7 +23,6 @@ from tilewright.scheduler.functions.arrays import (
     is_tensor,
     outputs_of,
 )
-from tilewright.scheduler.query import Provenance
 from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.registry import space_for

@@ -20,8 +20,8 @@ import numpy as np
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.records.run import Run
+from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.functions.kernel_function import RefusedKernelError
-from tilewright.scheduler.query import Provenance
 from tilewright.spaces.backends import backend
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.registry import space_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.scheduler.query import Answer
+from tilewright.scheduler.answer import Answer
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Role

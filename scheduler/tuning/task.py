@@ -12,7 +12,6 @@ from tilewright.measure.records.measurement import Candidate, Job, Measurement
 from tilewright.measure.records.ranking import FINAL, SEARCH
 from tilewright.measure.records.run import CHECKED, Run
 from tilewright.scheduler.earlier_versions import starting_schedules
-from tilewright.scheduler.query import untuned
 from tilewright.scheduler.strategies.search import Proposed, Search
 from tilewright.scheduler.tuning.estimates import Estimates
 from tilewright.scheduler.tuning.halving import Halving
@@ -21,6 +20,7 @@ from tilewright.scheduler.tuning.progress import Leader, Ledger, Stop
 from tilewright.scheduler.tuning.runs.run_log import RunLog
 from tilewright.scheduler.tuning.scoreboard import Scoreboard
 from tilewright.scheduler.tuning.unconfirmed import UnconfirmedRecords
+from tilewright.scheduler.unmeasured import untuned
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 

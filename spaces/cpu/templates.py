@@ -1,29 +1,22 @@
-"""The templates of CPU kernels."""
+"""The templates of CPU kernels, by the names that schedules have them by."""
 
-from tilewright.spaces.cpu.blocked.template import BlockedTemplate
-from tilewright.spaces.cpu.chained.template import ChainedTemplate
-from tilewright.spaces.cpu.kept.template import KeptTemplate
-from tilewright.spaces.cpu.loops.template import CpuLoops
-from tilewright.spaces.cpu.maps.template import MapTemplate
-from tilewright.spaces.cpu.rows.template import RowsTemplate
-from tilewright.spaces.cpu.staged.template import StagedLoops, StagedTemplate
-from tilewright.spaces.cpu.thin.template import ThinDots, ThinPacked, ThinStream
-from tilewright.spaces.cpu.windows.template import WindowsTemplate
-from tilewright.spaces.cpu.winograd.template import WinogradTemplate
-from tilewright.spaces.template import Template
+from tilewright.spaces.template_list import TemplateList
 
-TEMPLATES: tuple[type[Template], ...] = (
-    BlockedTemplate,
-    ThinStream,
-    ThinDots,
-    ThinPacked,
-    WindowsTemplate,
-    WinogradTemplate,
-    RowsTemplate,
-    KeptTemplate,
-    MapTemplate,
-    ChainedTemplate,
-    StagedTemplate,
-    StagedLoops,
-    CpuLoops,
+TEMPLATES = TemplateList(
+    "tilewright.spaces.cpu",
+    {
+        "contraction": "blocked:BlockedTemplate",
+        "thin_stream": "thin:ThinStream",
+        "thin_dots": "thin:ThinDots",
+        "thin_packed": "thin:ThinPacked",
+        "windows": "windows:WindowsTemplate",
+        "winograd": "winograd:WinogradTemplate",
+        "rows": "rows:RowsTemplate",
+        "kept": "kept:KeptTemplate",
+        "map": "maps:MapTemplate",
+        "chained": "chained:ChainedTemplate",
+        "staged": "staged:StagedTemplate",
+        "staged_loops": "staged:StagedLoops",
+        "loops": "loops:CpuLoops",
+    },
 )

@@ -145,7 +145,7 @@ def detect_abacus(variant: str, threads: int | None) -> Abacus:
     return Abacus(int(variant or 3))
 
 
-VARIANTS, TEMPLATES, RATES, PACING, FUNCTION = ("5",), (Plain,), cpu_rates, pace.CPU, None
+VARIANTS, TEMPLATES, RATES, PACING, FUNCTION = ("5",), {"plain": Plain}, cpu_rates, pace.CPU, None
 
 
 def test_a_third_kind_of_target_is_one_record(tmp_path) -> None:

@@ -13,7 +13,12 @@ import pytest
 
 import tilewright
 from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import Measurement, Status
+from tilewright.measure.records.record import Record
 from tilewright.measure.testing.made_up import attempt, measured
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
@@ -81,21 +86,41 @@ def test_listing_what_is_known_loads_only_what_that_takes(tmp_path):
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr
 
 
+LOADED = """
+import sys
+from tilewright.scheduler.cli.app import run
+
+code = run(["query", "matmul", "m=8", "n=8", "k=8", "--db", sys.argv[1]])
+heavy = {"alembic", "rich", "scipy", "xgboost", "psycopg", "torch", "ray", "sqlalchemy",
+         "sqlalchemy.dialects.postgresql", "tilewright.scheduler.functions.source"}
+ours = (name for name in sys.modules if name.startswith("tilewright.spaces.c"))
+heavy |= {name for name in ours if name.endswith(sys.argv[2]) or ".cuda." in name}
+print(sorted(heavy & set(sys.modules)))
+sys.exit(code)
+"""
+"""Prints what a query of a database loads that takes long, and modules of a name."""
+
+
 def test_a_query_loads_only_what_that_takes(tmp_path):
     with Database(tmp_path / "tuning.db") as database:
         database.record(attempt(measured(1, 1.0)))
-    program = (
-        "import sys; from tilewright.scheduler.cli.app import run; "
-        "code = run(['query', 'matmul', 'm=8', 'n=8', 'k=8', '--db', sys.argv[1]]); "
-        "heavy = {'alembic', 'rich', 'scipy', 'xgboost', 'psycopg', 'torch', 'sqlalchemy', "
-        "'sqlalchemy.dialects.postgresql', 'tilewright.scheduler.functions.source'}; "
-        "heavy |= {name for name in sys.modules if name.startswith('tilewright.spaces.c') "
-        "and (name.endswith('.code') or '.cuda.' in name)}; "
-        "print(sorted(heavy & set(sys.modules))); sys.exit(code)"
-    )
     for name, loaded in {"tuning.db": ["sqlalchemy"], "no.db": []}.items():
-        done = python("-c", program, name, cwd=tmp_path)
+        done = python("-c", LOADED, name, ".code", cwd=tmp_path)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, str(loaded)), done.stderr
+
+
+def test_a_measured_answer_loads_one_template_and_no_sqlalchemy(tmp_path):
+    space = space_for(workload("matmul m=8 n=8 k=8"), detect_target("cpu"))
+    schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
+    attempted = Measurement(schedule, Status.OK, 1.0)
+    version = space.version_of(schedule)
+    with Database(tmp_path / "tuning.db") as database:
+        database.record(Record(space.workload, space.target, version, attempted))
+    done = python("-c", LOADED, "tuning.db", ".template", cwd=tmp_path)
+    *said, loaded = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "measured" in " ".join(said)
+    assert loaded == str([type(space.templates[schedule.template]).__module__])
 
 
 def test_modules_of_the_user_do_not_hide_ours(clash):

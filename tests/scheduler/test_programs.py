@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.scheduler.cli.command import ask
+from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.best import best
 from tilewright.scheduler.cli.app import run
-from tilewright.scheduler.query import Provenance
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.operators import workload
 

@@ -14,10 +14,11 @@ from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.measure.testing.made_up import TARGET
 from tilewright.scheduler import predictions
+from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.best import best
 from tilewright.scheduler.machine import roofline
 from tilewright.scheduler.predictions import PREDICTED, PredictionCache, ranked
-from tilewright.scheduler.query import Provenance, query
+from tilewright.scheduler.query import query
 from tilewright.spaces.cuda.mma.template import Mma
 from tilewright.spaces.cuda.simt.template import Simt
 from tilewright.spaces.cuda.target import cuda_target
@@ -291,7 +292,8 @@ def test_templates_without_quantities_have_answers_without_a_latency(database, m
     def silent(workload, target, *_):
         return Space(workload, target, [Silent(workload, target)])
 
-    monkeypatch.setattr("tilewright.scheduler.query.space_for", silent)
+    for module in ("query", "unmeasured"):
+        monkeypatch.setattr(f"tilewright.scheduler.{module}.space_for", silent)
     answer = query(square(64), TARGET, None)
     assert answer.provenance is Provenance.PREDICTED
     assert answer.schedule in answer.space

@@ -13,8 +13,8 @@ import pytest
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind, Measurement, Status
 from tilewright.measure.records.record import Record
+from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.best import best
-from tilewright.scheduler.query import Provenance
 from tilewright.scheduler.verification import Verdict
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload

@@ -10,7 +10,8 @@ from tilewright.spaces.declared_versions import declared_versions, is_of_earlier
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
 def test_what_is_declared_is_so(kind):
-    loaded = {template.name: template.version for template in backend(kind).part("templates")}
+    templates = backend(kind).part("templates")
+    loaded = {name: template.version for name, template in templates.items()}
     declared = declared_versions(kind)
     assert len(declared) > len(loaded) // 2
     assert declared == {name: loaded[name] for name in declared}

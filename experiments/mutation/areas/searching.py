@@ -46,6 +46,7 @@ AREAS = (
             "scheduler/functions/arrays.py",
             "scheduler/best.py",
             "scheduler/query.py",
+            "scheduler/unmeasured.py",
             "scheduler/functions/caller.*",
             "scheduler/functions/cpu_function.py",
             "scheduler/machine.py",

@@ -27,7 +27,7 @@ from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.target import detect_target
 
 if TYPE_CHECKING:
-    from tilewright.scheduler.query import Answer
+    from tilewright.scheduler.answer import Answer
 
 
 def query_command(
@@ -79,8 +79,8 @@ def _source(answer: Answer) -> str:
 
 
 def _rows(answer: Answer) -> list[tuple[str, str]]:
+    from tilewright.scheduler.answer import Provenance
     from tilewright.scheduler.cli.output import estimated, seconds
-    from tilewright.scheduler.query import Provenance
 
     measured = answer.provenance is Provenance.MEASURED
     origin = str(answer.provenance)

@@ -22,11 +22,12 @@ from tilewright.spaces.version import VERSION
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
+    from tilewright.scheduler.answer import Answer, Provenance
     from tilewright.scheduler.best import best
     from tilewright.scheduler.data.frame import trials
     from tilewright.scheduler.dispatch.function import Dispatch, dispatch
     from tilewright.scheduler.extracting import extract
-    from tilewright.scheduler.query import Answer, Provenance, query
+    from tilewright.scheduler.query import query
     from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
     from tilewright.scheduler.suites.suite import Suite
     from tilewright.scheduler.suites.tune import tune_suite
@@ -84,14 +85,14 @@ __all__ = [
 __version__ = VERSION
 
 _HOMES = {
-    "Answer": "tilewright.scheduler.query",
+    "Answer": "tilewright.scheduler.answer",
     "Database": "tilewright.measure.database",
     "Dispatch": "tilewright.scheduler.dispatch.function",
     "Explanation": "tilewright.scheduler.torch.backend.explanation",
     "InputError": "tilewright.spaces.errors",
     "Program": "tilewright.spaces.language",
     "Progress": "tilewright.scheduler.tuning.progress",
-    "Provenance": "tilewright.scheduler.query",
+    "Provenance": "tilewright.scheduler.answer",
     "Schedule": "tilewright.spaces.schedule",
     "Stop": "tilewright.scheduler.tuning.progress",
     "Suite": "tilewright.scheduler.suites.suite",

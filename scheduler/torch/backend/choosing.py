@@ -14,7 +14,8 @@ from torch._inductor import config as inductor_config
 
 from tilewright.measure.cpu.binaries import is_built
 from tilewright.measure.database import Database
-from tilewright.scheduler.query import Answer, Provenance, query
+from tilewright.scheduler.answer import Answer, Provenance
+from tilewright.scheduler.query import query
 from tilewright.scheduler.torch.backend import judging
 from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, RegionReport
 from tilewright.scheduler.torch.backend.judging import Times

@@ -7,8 +7,9 @@ import warnings
 from functools import lru_cache
 from typing import Any
 
+from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.best import best
-from tilewright.scheduler.query import Provenance, query
+from tilewright.scheduler.query import query
 from tilewright.spaces.language import program
 from tilewright.spaces.operators import as_workload
 from tilewright.spaces.settings import Default

@@ -81,5 +81,5 @@ def _eased(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
 def _serving(target: CpuTarget) -> Serving:
     from tilewright.spaces.cpu.templates import TEMPLATES  # which have these ones
 
-    others = [t for t in TEMPLATES if t is not StagedTemplate and not t.last_resort]
+    others = [t for t in TEMPLATES.values() if t is not StagedTemplate and not t.last_resort]
     return first_of(others, target)

@@ -41,7 +41,7 @@ def _serving(target: CudaTarget) -> Serving:
     from tilewright.spaces.cuda.templates import TEMPLATES  # of which one asks
 
     alone = (HopperPairs, HopperReduced, ChainedDeep, Staged)
-    kernels = [t for t in TEMPLATES if not issubclass(t, alone) and not t.last_resort]
+    kernels = [t for t in TEMPLATES.values() if not issubclass(t, alone) and not t.last_resort]
     others: list[type[Template]] = [CudaThin, *kernels]
     first = first_of(others, target)
     without_rows = first_of([t for t in others if t is not CudaRows], target)

@@ -12,8 +12,8 @@ import threading
 import numpy as np
 import pytest
 
+from tilewright.scheduler.answer import Answer, Provenance
 from tilewright.scheduler.functions.source import source_file
-from tilewright.scheduler.query import Answer, Provenance
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import detect_target

@@ -10,7 +10,8 @@ from tilewright.measure.database import Database
 from tilewright.measure.executor import LocalExecutor
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.measure.timing import TimingProtocol
-from tilewright.scheduler.query import Provenance, query
+from tilewright.scheduler.answer import Provenance
+from tilewright.scheduler.query import query
 from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.spaces.operators import workload
 from tilewright.spaces.target import detect_target

@@ -10,9 +10,10 @@ from tests.scheduler.tuning.made_up_runs import rows, tuner
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.measure.records.record import Record
+from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.earlier_versions import STARTS
-from tilewright.scheduler.query import Provenance, query
+from tilewright.scheduler.query import query
 from tilewright.scheduler.testing.landscape import hills, hills_latency
 from tilewright.scheduler.tuning.task import EARLIER
 from tilewright.spaces.operators import workload

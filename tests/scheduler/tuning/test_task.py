@@ -10,7 +10,8 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Candidate, Measurement, Status
 from tilewright.measure.records.record import Record
 from tilewright.measure.testing.made_up import TARGET
-from tilewright.scheduler.query import Provenance, query
+from tilewright.scheduler.answer import Provenance
+from tilewright.scheduler.query import query
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.strategies.search import Proposed
 from tilewright.scheduler.suites.suite import Member, Suite

@@ -41,7 +41,7 @@ def check(emulator: Emulator, w: Workload, seed: int, served: set[str]) -> None:
     """A kernel of each template that serves a workload; their names join ``served``."""
     drawn = inputs(w, seed)
     bounds = allowed(w.program, drawn)
-    for template in TEMPLATES:
+    for template in TEMPLATES.values():
         if template.refuses(w, TARGET):
             continue
         space = Space(w, TARGET, [template(w, TARGET)])
