@@ -196,18 +196,18 @@ _TILES: tuple[dict[str, Value], ...] = (
 )
 _FLOAT8_USUAL: dict[str, Value] = _USUAL | {"warpgroups": 2, "rescale": "moved"}
 _FLOAT8_TILES: tuple[dict[str, Value], ...] = (
-    {"keys": 224},
-    {"keys": 224, "chain_overlap": 1},
-    {"keys": 224, "stages": 3, "query_buffers": 1},
-    {"keys": 192, "chain_overlap": 1},
-    {"keys": 192, "rescale": "always"},
-    {"keys": 192, "ping_pong": 0, "stages": 3, "query_buffers": 1},
-    {"keys": 160, "query_storage": "registers", "chain_overlap": 1},
-    {"keys": 128, "query_storage": "registers", "chain_overlap": 1, "stages": 3},
-    {"keys": 128, "query_storage": "registers", "chain_overlap": 2, "rescale": "always"},
-    {"warpgroups": 3, "keys": 96},
-    {"warpgroups": 3, "keys": 96, "chain_overlap": 1, "stages": 3},
-    {"warpgroups": 3, "keys": 128, "overlap": 0, "query_buffers": 1},
+    {"keys": 128},
+    {"keys": 128, "chain_overlap": 1},
+    {"keys": 128, "chain_overlap": 2},
+    {"keys": 128, "stages": 3},
+    {"keys": 128, "stages": 3, "chain_overlap": 1, "query_buffers": 1},
+    {"keys": 128, "ping_pong": 0, "stages": 3},
+    {"keys": 128, "rescale": "always", "chain_overlap": 1},
+    {"keys": 128, "overlap": 0, "query_buffers": 1},
+    {"keys": 96, "query_storage": "registers", "chain_overlap": 1},
+    {"keys": 96, "query_storage": "registers", "chain_overlap": 2, "stages": 3},
+    {"keys": 96, "chain_overlap": 1, "stages": 4},
+    {"keys": 64, "stages": 4},
 )
 _WALKS: tuple[dict[str, Value], ...] = (
     {"tile_scheduler": "persistent"},

@@ -18,7 +18,7 @@ import torch
 
 from experiments.compiled_models.blocks import BLOCKS
 from experiments.compiled_models.child import WAYS
-from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.target import detect_target
 
 ROOT = Path(__file__).parents[2]
 OUT = Path(__file__).parent / "results"
@@ -30,9 +30,10 @@ class Child:
     """A process that holds a block compiled in one way."""
 
     def __init__(self, name: str, way: str, given: argparse.Namespace) -> None:
-        words = [name, way, str(given.threads), str(given.db), str(given.seconds)]
+        words = [name, way, given.device, str(given.threads), str(given.db), str(given.seconds)]
         command = [sys.executable, "-m", "experiments.compiled_models.child", *words]
-        path = os.pathsep.join([str(ROOT), str(ROOT / "scheduler/face")])
+        given_path = os.environ.get("PYTHONPATH", "")
+        path = os.pathsep.join([str(ROOT), str(ROOT / "scheduler/face"), given_path])
         variables = os.environ | {"OMP_NUM_THREADS": str(given.threads), "PYTHONPATH": path}
         self.process = subprocess.Popen(
             command, env=variables, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -91,11 +92,16 @@ def _summary(times: Sequence[float], eager: Sequence[float]) -> dict[str, Any]:
     }
 
 
+def _machine(asked: argparse.Namespace) -> str:
+    return detect_target(asked.device, None if asked.device == "cuda" else asked.threads).summary
+
+
 def main(given: Sequence[str] | None = None) -> None:
     """Compare, print a line for each way, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=list(BLOCKS), choices=list(BLOCKS))
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=240, help="of tuning a block; 0 for none")
     parser.add_argument("--rounds", type=int, default=30)
@@ -116,7 +122,7 @@ def main(given: Sequence[str] | None = None) -> None:
         head = {
             "date": date.today().isoformat(),
             "command": " ".join(["python -m experiments.compiled_models", *sys.argv[1:]]),
-            "machine": detect_cpu(asked.threads).summary,
+            "machine": _machine(asked),
             "load": os.getloadavg()[0],
             "python": platform.python_version(),
             "torch": torch.__version__,

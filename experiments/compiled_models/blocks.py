@@ -98,25 +98,41 @@ class Bottleneck(nn.Module):
         return F.relu(self.norms[2](self.expand(y)) + x)
 
 
+def _llama8b() -> Llama:
+    return Llama(4096, 32, 8, 14336)
+
+
 BLOCKS = {
     "bert-128": (Bert, 128),
     "gpt2-128": (Gpt2, 128),
     "gpt2-16": (Gpt2, 16),
     "gpt2-1": (Gpt2, 1),
     "llama-128": (Llama, 128),
+    "llama-8b-16": (_llama8b, 16),
+    "llama-8b-2048": (_llama8b, 2048),
     "vit-197": (lambda: Gpt2(causal=False), 197),
     "resnet-56": (Bottleneck, 56),
 }
 """The block of a name, and its rows, or the side of its image."""
 
 
-def make(name: str) -> tuple[nn.Module, tuple[Any, ...]]:
-    """Return the block of a name for inference, and its inputs; the same each time."""
+def make(name: str, device: str = "cpu") -> tuple[nn.Module, tuple[Any, ...]]:
+    """Return the block of a name for inference, and its inputs; the same each time. They are
+    float32 on a CPU, bfloat16 on a GPU."""
     torch.manual_seed(0)
     block, size = BLOCKS[name]
     module = block().eval()
-    if name.startswith("resnet"):
-        return module, (torch.randn(1, 256, size, size),)
-    if name.startswith("llama"):
-        return module, (torch.randn(1, size, 1024), torch.randn(size, 64), torch.randn(size, 64))
-    return module, (torch.randn(1, size, 768),)
+    shapes = _shapes(size, module)
+    kind = torch.bfloat16 if device == "cuda" else torch.float32
+    inputs = tuple(torch.randn(shape).to(device, kind) for shape in shapes)
+    return module.to(device, kind), inputs
+
+
+def _shapes(size: int, module: nn.Module) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of a block's inputs."""
+    if isinstance(module, Bottleneck):
+        return ((1, 256, size, size),)
+    if isinstance(module, Llama):
+        width = module.q.in_features
+        return (1, size, width), *(2 * [(size, width // module.heads)])
+    return ((1, size, 768),)

@@ -40,7 +40,8 @@ def built(kind: str, text: str, schedule: Any) -> tuple[Any, list[Any]]:
     if schedule is None:
         made = first_built(function, space)
     else:
-        chosen = module("spaces.schedule").Schedule.from_json(schedule)
+        renamed = module("spaces.earlier_names").present_schedule(schedule)
+        chosen = module("spaces.schedule").Schedule.from_json(renamed)
         made = function(space, space.ordered(chosen), "measured", False)
     inputs = [work.make_inputs(seed=1)[array.name] for array in work.inputs]
     if kind == "cuda":

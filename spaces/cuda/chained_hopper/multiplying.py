@@ -10,7 +10,7 @@ from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained_hopper.ending import Ending
 from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
-from tilewright.spaces.cuda.chained_hopper.products import VALUES_ARE_THERE, Products
+from tilewright.spaces.cuda.chained_hopper.products import VALUES_ARE_THERE, Products, zeros
 from tilewright.spaces.cuda.chained_hopper.rows import GroupRows
 from tilewright.spaces.cuda.chained_hopper.walk import Walk
 from tilewright.spaces.cuda.warpgroups import GROUP
@@ -57,6 +57,7 @@ class Multiplying:
             f"float scores[{plan.keys // 2}], sums[{sizes.width // 2}];",
             f"u32 weights[{plan.key_steps}][4];",
             *[f"u32 held[{plan.depth_steps}][4];"] * plan.in_registers,
+            *[f"float added[{sizes.width // 2}];"] * sizes.has_bytes,
             *Walk(plan).multiplying(self._tile()),
             *[f"if (group == 0) tw::sync_named(1, {2 * GROUP});"] * turns,
             *["if (thread == 0) tw::tma_wait<0>();"] * (plan.output_box is not None),
@@ -88,19 +89,19 @@ class Multiplying:
 
     def _all_keys(self, body: Sequence[str]) -> list[str]:
         """The work on all tiles of keys, where there are some."""
+        plan = self.plan
         own = [
-            "i32 more = 0;",
+            *([] if plan.sizes.has_bytes else ["i32 more = 0;"]),
+            *(zeros(plan.sizes.width // 2) if plan.sizes.has_bytes else []),
             "i32 j = end_tile - 1;",
             *self._own_tiles(),
             *self._pass_over("own_end"),
             *body,
             *self._pass_over("first_tile"),
         ]
-        if self.plan.split == 1:
+        if plan.split == 1:
             return own
-        count = self.plan.sizes.width // 2
-        nothing = ["#pragma unroll", f"for (int e = 0; e < {count}; e++) sums[e] = 0.0f;"]
-        nothing += self._ending.hand_back()
+        nothing = [*zeros(plan.sizes.width // 2), *self._ending.hand_back()]
         return ["if (end_tile > first_tile) {", *indented(own), "} else {", *indented(nothing), "}"]
 
     def _key_loop(self, body: Sequence[str]) -> list[str]:
@@ -183,11 +184,11 @@ class Multiplying:
             *weighed.lines,
             *(["tw::settle(scores);", *end] if beside == ALL else []),
             "tw::wgmma_wait<0>();",
-            "tw::settle(sums);",
+            *self._products.settle_sums(),
             _release("values", "stage"),
             *self._products.pack(),
             *self.rows.correct(weighed),
-            "more = 1;",
+            *([] if self.plan.sizes.has_bytes else ["more = 1;"]),
             "stage = next;",
             "phase = after;",
         ]
@@ -199,7 +200,7 @@ class Multiplying:
             *self._turn(),
             *self._products.sums(),
             "tw::wgmma_wait<0>();",
-            "tw::settle(sums);",
+            *self._products.settle_sums(),
             _release("values", "stage"),
             self.plan.next_stage,
             "tw::mbarrier_wait(keys_full + 8 * stage, phase);",
@@ -211,7 +212,7 @@ class Multiplying:
             *weighed.lines,
             *self._products.pack(),
             *self.rows.correct(weighed),
-            "more = 1;",
+            *([] if self.plan.sizes.has_bytes else ["more = 1;"]),
         ]
 
     def _last_sums(self) -> list[str]:
@@ -221,7 +222,7 @@ class Multiplying:
             *self._products.sums(),
             *self._give(apart),
             "tw::wgmma_wait<0>();",
-            "tw::settle(sums);",
+            *self._products.settle_sums(),
             _release("values", "stage"),
             self.plan.next_stage,
         ]

@@ -62,10 +62,10 @@ class Products:
         plan = self.plan
         values = f"shared + {plan.values_at} + stage * {plan.value_bytes}"
         steps, leading = f"i * {plan.sizes.terms * PANEL_BYTES}", plan.keys * PANEL_BYTES
-        if plan.sizes.has_bytes:
-            inside = f"i % {_STEPS} * {TERM_BYTES}"
-            steps, leading = f"i / {_STEPS} * {plan.sizes.width * PANEL_BYTES} + {inside}", 16
+        if plan.sizes.has_bytes:  # a tile has keys for one panel at most
+            steps, leading = f"i * {TERM_BYTES}", 16
         right = _step("values", steps)
+        into, more = ("added", "i > 0") if plan.sizes.has_bytes else ("sums", "i > 0 ? 1 : more")
         return [
             VALUES_ARE_THERE,
             "{",
@@ -73,9 +73,20 @@ class Products:
             "  tw::wgmma_fence();",
             "#pragma unroll",
             f"  for (i32 i = 0; i < {plan.key_steps}; i++)",
-            f"    {plan.sum_product}(sums, weights[i], {right}, i > 0 ? 1 : more);",
+            f"    {plan.sum_product}({into}, weights[i], {right}, {more});",
             "  tw::wgmma_commit();",
             "}",
+        ]
+
+    def settle_sums(self) -> list[str]:
+        """What the sums are once their products have ended. Those of float8 are of one tile, and
+        added to the others in float32 (:data:`spaces.numerics.adding.IN_ONE_OF_FLOAT8`)."""
+        if not self.plan.sizes.has_bytes:
+            return ["tw::settle(sums);"]
+        return [
+            "tw::settle(added);",
+            "#pragma unroll",
+            f"for (int e = 0; e < {self.plan.sizes.width // 2}; e++) sums[e] += added[e];",
         ]
 
     def without_last(self, tile: str) -> list[str]:
@@ -151,6 +162,11 @@ class Products:
                 "}",
             ]
         return lines
+
+
+def zeros(count: int) -> list[str]:
+    """Lines that set so many sums to zero."""
+    return ["#pragma unroll", f"for (int e = 0; e < {count}; e++) sums[e] = 0.0f;"]
 
 
 def piece() -> str:

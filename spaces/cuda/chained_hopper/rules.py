@@ -11,6 +11,7 @@ from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
 from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, cluster_rule, split_rules
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
+from tilewright.spaces.numerics.adding import IN_ONE_OF_FLOAT8
 from tilewright.spaces.rules.early import foresee
 from tilewright.spaces.template import Decision, Rule
 
@@ -126,12 +127,27 @@ def _extent_rules(sizes: ChainedSizes) -> list[Rule]:
             lambda c: c["keys"] <= round_up(keys, sizes.terms),
             lambda c: f"a tile of {c['keys']} keys is larger than all {keys}",
         ),
+        *(_float8_rules() if sizes.has_bytes else ()),
         Rule(
             "rows",
             ("warpgroups",),
             lambda c: (c["warpgroups"] - 1) * SLICE < rows,
             lambda c: (
                 f"{c['warpgroups']} warpgroups of {SLICE} rows; the last would have none of {rows}"
+            ),
+        ),
+    ]
+
+
+def _float8_rules() -> list[Rule]:
+    return [
+        Rule(
+            "added_keys",
+            ("keys",),
+            lambda c: c["keys"] <= IN_ONE_OF_FLOAT8,
+            lambda c: (
+                f"wgmma would add the weights of {c['keys']} keys to one sum, which keeps 14 bits; "
+                f"at most {IN_ONE_OF_FLOAT8} are exact enough"
             ),
         ),
     ]

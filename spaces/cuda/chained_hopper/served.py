@@ -14,6 +14,7 @@ from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
 from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
+from tilewright.spaces.numerics.adding import IN_ONE_OF_FLOAT8
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
 
@@ -66,6 +67,11 @@ def _why_no_bytes(sizes: ChainedSizes) -> str | None:
     kinds = kinds_of(chained)
     if kinds is None or kinds.weights[0] not in FLOAT8:
         return f"{chained.weighings[0].weight} is no weight of at most one, as float8 needs it"
+    if chained.depth.extent > IN_ONE_OF_FLOAT8:
+        return (
+            f"{chained.depth.name} has {chained.depth.extent} points; wgmma adds up to "
+            f"{IN_ONE_OF_FLOAT8} products of 8 bits exactly enough"
+        )
     if chained.row_count < SLICE:
         return (
             f"{chained.row_count} rows share a matrix of 8 bits, which is copied first; needs "

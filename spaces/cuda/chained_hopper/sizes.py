@@ -111,11 +111,12 @@ class ChainedSizes:
         return (c["warpgroups"] + 1) * GROUP
 
     def registers(self, c: Any) -> Any:
-        """Registers that a multiplying thread needs: sums, scores, weights that a product still
-        reads, rows that are kept, and more."""
+        """Registers that a multiplying thread needs: sums, those of a tile where they are kept
+        apart, scores, weights that a product still reads, rows that are kept, and more."""
         weights = np.where(c["overlap"], c["keys"] * self.element_bytes // 8, 0)
         rows = np.where(c["query_storage"] == "registers", self.depth * self.element_bytes // 8, 0)
-        return self.width // 2 + c["keys"] // 2 + weights + rows + SPARE_REGISTERS
+        sums = self.width // 2 * (1 + self.has_bytes)
+        return sums + c["keys"] // 2 + weights + rows + SPARE_REGISTERS
 
     def group_registers(self, c: Any) -> Any:
         """Registers that it may have; 0 where so many blocks leave too few."""

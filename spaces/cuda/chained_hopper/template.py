@@ -58,7 +58,7 @@ class ChainedHopper(CorrectedTemplate):
     """One pass over the keys for 64 rows a warpgroup, in float32 between products of fewer bits."""
 
     name: ClassVar[str] = "chained_hopper"
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

@@ -88,8 +88,8 @@ class HopperPlan:
     def promotion(self) -> int:
         """Steps after which products are added to the sums by ordinary additions; 0 for never.
 
-        wgmma on float8 keeps about 14 bits of its sums (DeepSeek-V3 Technical Report, section
-        3.3.2), so that long sums lose bits that adding up in float32 keeps.
+        wgmma on float8 keeps 14 bits of its sums (:data:`spaces.numerics.adding.IN_ONE_OF_FLOAT8`),
+        so that long sums lose bits that adding up in float32 keeps.
         """
         return int(self.values.get("promotion_interval", 0))
 

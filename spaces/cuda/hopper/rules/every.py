@@ -36,7 +36,7 @@ def hopper_rules(
         *(window_rules(product) if isinstance(product, ImplicitProduct) else ()),
         *(segment_rules(product) if segments_of(product) else ()),
         *resource_rules(sizes, target),
-        *(promotion_rules() if promotes(product) else ()),
+        *(promotion_rules(sizes) if promotes(product) else ()),
         *store_rules(sizes),
         *fetch_rules(sizes),
         *size_rules(sizes, target),
@@ -79,11 +79,13 @@ def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -
     order = [*TILE, "raster", "raster_group"]
     if "promotion_interval" in decisions:
         roles.append("promotion_interval")
+    promoting = ["depth", "promotion_interval"]
     fetching = [*TILE, *roles[2:4], "blocks_per_sm", "depth", "fetch", "store_buffers", "stages"]
     return [
         rule
         for names, known in (
             *(((fetching, (8, 9)),) if "fetch" in decisions else ()),
+            *(((promoting, (1,)),) if "promotion_interval" in decisions else ()),
             (roles, range(2, len(roles))),
             (memory, (5, 6, 7)),
             (ring, (3,)),

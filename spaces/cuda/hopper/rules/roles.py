@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tilewright.spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
 from tilewright.spaces.cuda.hopper.tile import BLOCK
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
+from tilewright.spaces.numerics.adding import IN_ONE_OF_FLOAT8
 from tilewright.spaces.template import Rule
 
 
@@ -100,8 +103,14 @@ def resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     ]
 
 
-def promotion_rules() -> list[Rule]:
-    """Products that are added to sums of more digits are done before."""
+def promotion_rules(sizes: HopperSizes) -> list[Rule]:
+    """Products are added to sums of more digits when they are done, and before they lose digits."""
+    terms = sizes.product.terms
+
+    def added(c: Any) -> Any:
+        """Terms that one of wgmma's sums adds up."""
+        return np.minimum(c["promotion_interval"] * c["depth"], terms)
+
     return [
         Rule(
             "promotion_interval",
@@ -109,7 +118,26 @@ def promotion_rules() -> list[Rule]:
             lambda c: (c["promotion_interval"] == 0) | (c["in_flight"] == 0),
             lambda c: "products that are added to sums have to be done; none can be in flight",
         ),
+        Rule(
+            "promoted",
+            ("promotion_interval",),
+            lambda c: (c["promotion_interval"] > 0) | (terms <= IN_ONE_OF_FLOAT8),
+            lambda c: _too_many(terms),
+        ),
+        Rule(
+            "promoted_terms",
+            ("depth", "promotion_interval"),
+            lambda c: added(c) <= IN_ONE_OF_FLOAT8,
+            lambda c: _too_many(added(c)),
+        ),
     ]
+
+
+def _too_many(terms: int) -> str:
+    return (
+        f"wgmma would add {terms} products of float8 to one sum, which keeps 14 bits; "
+        f"at most {IN_ONE_OF_FLOAT8} are exact enough"
+    )
 
 
 def _keeping(c: Any, more: int = 0) -> dict[str, Any]:

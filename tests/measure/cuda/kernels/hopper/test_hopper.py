@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import ml_dtypes
+import numpy as np
 import pytest
 
+from tests.measure.cuda.cuda_kernels import output_of
 from tests.measure.cuda.kernels.hopper.hopper_cases import CHOSEN, FETCH, SIZES, TURNS
 from tests.measure.cuda.kernels.hopper.hopper_problems import (
     LATE,
@@ -229,6 +232,29 @@ def test_operands_larger_than_l2_may_leave_it_first(emulator):
     assert "depth0, first);" in kernel.source.body
     result = verify(emulator, made, kernel)
     assert result.error_kind is None, result.error_text
+
+
+@pytest.mark.parametrize(("promotion", "lost"), [(0, 4.0), (4, 1.0), (2, 0.0)])
+def test_sums_of_float8_are_cut_off_as_on_an_h200(emulator, promotion, lost):
+    """An H200 loses 4.0 of 512 products of .8125 and .6875 that wgmma adds to one sum."""
+    work = workload("matmul", m=64, n=16, k=512, dtype="float8_e4m3fn", b="col", out="float32")
+    template = Hopper(work, small_target())
+    known = {decision.name: decision.values[0] for decision in template.decisions}
+    values = {
+        **known,
+        **USUAL,
+        "block_m": 64,
+        "block_n": 16,
+        "consumers": 1,
+        "producer_registers": 0,
+    }
+    kernel = template.lower(
+        Schedule("hopper", tuple({**values, "promotion_interval": promotion}.items()))
+    )
+    inputs = {"A": np.full((64, 512), 0.8125), "B": np.full((512, 16), 0.6875)}
+    given = {n: x.astype(ml_dtypes.float8_e4m3fn) for n, x in inputs.items()}
+    result = emulator.run(kernel, given)
+    assert (output_of(result) == 286.0 - lost).all()
 
 
 def test_what_fits_into_l2_has_no_priority():

@@ -67,7 +67,9 @@ CHOSEN = {
         {**FOUR, "depth": 32},
         20,
     ),
-    "float8": Problem({**FLOAT8, "k": 912}, {**FOUR, "depth": 128, "stages": 2}, 20),
+    "float8": Problem(
+        {**FLOAT8, "k": 912}, {**FOUR, "depth": 128, "stages": 2, "promotion_interval": 1}, 20
+    ),
     "float8 added up in float32": Problem(
         {**FLOAT8, "k": 720, "epilogue": "relu(x + bias[n])"},
         {**THREE, "promotion_interval": 2, "stages": 4},
