@@ -55,13 +55,17 @@ class Template(ABC):
 
     ``decisions`` and ``rules`` span its space; ``version`` rises when the same schedule would
     lower to another kernel, so that old measurements are told apart. A ``last_resort`` serves only
-    where no template before it does; ``note`` is what people are told then.
+    where no template before it does; ``note`` is what people are told then. One that
+    ``writes_apart`` writes outputs with steps, too (:class:`spaces.workloads.array.Array`). The
+    decisions of one that ``falls_apart`` are in groups that no rule connects.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     last_resort: ClassVar[bool] = False
     note: ClassVar[str] = ""
+    writes_apart: ClassVar[bool] = False
+    falls_apart: ClassVar[bool] = False
     decisions: tuple[Decision, ...]
     rules: tuple[Rule, ...]
 

@@ -41,15 +41,15 @@ class Problem:
         return module
 
 
-def fetch(folder: Path, repository: str = REPOSITORY) -> Path:
-    """Download :data:`COMMIT` into ``folder`` if it is not there, and return the checkout."""
+def fetch(folder: Path, repository: str = REPOSITORY, commit: str = COMMIT) -> Path:
+    """Download a commit into ``folder`` if it is not there, and return the checkout."""
     if not (folder / ".git").is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         _git(folder, "init", "--quiet")
-        _git(folder, "fetch", "--quiet", "--depth", "1", repository, COMMIT)
-        _git(folder, "checkout", "--quiet", COMMIT)
-    if _git(folder, "rev-parse", "HEAD") != COMMIT:
-        raise SystemExit(f"{folder} is at another commit than {COMMIT}")
+        _git(folder, "fetch", "--quiet", "--depth", "1", repository, commit)
+        _git(folder, "checkout", "--quiet", commit)
+    if _git(folder, "rev-parse", "HEAD") != commit:
+        raise SystemExit(f"{folder} is at another commit than {commit}")
     return folder
 
 

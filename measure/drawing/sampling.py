@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from math import prod
+from math import lcm, prod
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from tilewright.spaces.derivation.algebra import factors
 from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, row_axis
 from tilewright.spaces.language.evaluation import largest_array
 from tilewright.spaces.language.program import Program, Stage
-from tilewright.spaces.language.tree import Read
+from tilewright.spaces.language.tree import Binary, Comparison, Number, Read
 
 TERMS = 64
 """Terms of a sum of products that take as long as a point of another stage."""
 READS = 4
 """Entries that are read for a sum of products and take as long."""
+MOST_RUN = 32
+"""Neighbours that are looked at together, at most."""
 KEPT = 4
 """Values of each row axis that a sample has, as far as it has room."""
 
@@ -54,10 +56,11 @@ def sizes_of_rows(
     long as that makes fewer points, at each step where it leaves the least work, down to the size
     ``kept`` of each, or to one.
     """
-    sizes = dict(program.extent)
+    sizes, runs = dict(program.extent), runs_of(program)
     for least in (kept, 1):
+        fewest = {a: min(sizes[a], max(least, 2 * runs.get(a, 0))) for a in axes}
         while (found := points(program, sizes)) > most:
-            halves = {a: max(least, sizes[a] // 2) for a in axes if sizes[a] > least}
+            halves = {a: max(fewest[a], sizes[a] // 2) for a in axes if sizes[a] > fewest[a]}
             fewer = [a for a in halves if points(program, sizes | {a: halves[a]}) < found]
             if not fewer:
                 break
@@ -78,18 +81,42 @@ def sample(
     axes = [a for a in [row_axis(program)] if a] if one_axis else row_axes(program)
     if not axes or points(program) <= most:
         return None
-    sizes, extents = sizes_of_rows(program, most, axes), program.extent
-    fewer = [axis for axis in axes if sizes[axis] < extents[axis]]
-    return (
-        Rows({a: choose_places(extents[a], sizes[a], generator) for a in fewer}) if fewer else None
-    )
+    sizes, extents, runs = sizes_of_rows(program, most, axes), program.extent, runs_of(program)
+    which = {
+        a: choose_places(extents[a], sizes[a], generator, runs.get(a, 1))
+        for a in axes
+        if sizes[a] < extents[a]
+    }
+    return Rows(which) if which else None
 
 
-def choose_places(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
+def runs_of(program: Program) -> dict[str, int]:
+    """Return the neighbours along each axis of which each counts for something else: its remainder
+    decides what is added up."""
+    found: dict[str, int] = {}
+    for stage in program.stages:
+        for node in stage.body.walk():
+            for side in node.children if isinstance(node, Comparison) else ():
+                if isinstance(side, Binary) and side.operator == "%":
+                    step = side.right.value if isinstance(side.right, Number) else 1
+                    found |= {axis: lcm(found.get(axis, 1), int(step)) for axis in side.axes}
+    return {axis: run for axis, run in found.items() if run <= MOST_RUN}
+
+
+def choose_places(
+    extent: int, count: int, generator: np.random.Generator, run: int = 1
+) -> np.ndarray:
     """Choose ``count`` places along an axis, in rising order. The first and the last place and
     those beside powers of two, from both ends, come first, because tiles begin and end there; then
-    random ones.
+    random ones. Half of them are random ``run`` neighbours each, if that is more than one.
     """
+    if run > 1:
+        starts = generator.integers(0, max(1, extent - run + 1), max(1, count // (2 * run)))
+        neighbours = np.unique(starts[:, None] + np.arange(min(run, extent)))
+        others = np.setdiff1d(np.arange(extent), neighbours)
+        left = min(others.size, max(0, count - neighbours.size))
+        chosen = others[choose_places(others.size, left, generator)] if left else others[:0]
+        return np.sort(np.concatenate([neighbours, chosen]))
     powers = [2**k for k in range(extent.bit_length())]
     corners = [
         0,

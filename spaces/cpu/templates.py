@@ -15,6 +15,7 @@ TEMPLATES = TemplateList(
         "kept": "kept:KeptTemplate",
         "map": "maps:MapTemplate",
         "chained": "chained:ChainedTemplate",
+        "phased": "staged:PhasedTemplate",
         "staged": "staged:StagedTemplate",
         "staged_loops": "staged:StagedLoops",
         "loops": "loops:CpuLoops",

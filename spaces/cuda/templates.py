@@ -19,6 +19,7 @@ TEMPLATES = TemplateList(
         "windows": "windows:CudaWindows",
         "map": "maps:CudaMap",
         "packed": "packed:CudaPacked",
+        "phased": "staged:CudaPhased",
         "staged": "staged:CudaStaged",
         "staged_loops": "staged:StagedLoops",
         "loops": "loops:CudaLoops",

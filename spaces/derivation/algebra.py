@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 
+from tilewright.spaces.language.affine import Affine
 from tilewright.spaces.language.tree import Binary, Expression, Negation, Number
 
 ZERO: Expression = Number(0.0)
@@ -76,6 +77,12 @@ def over(a: Expression, b: Expression) -> Expression:
 def number(value: float) -> Expression:
     """A constant of any sign: the numbers of the language are never negative."""
     return Number(value) if value >= 0 else Negation(Number(-value))
+
+
+def index_of(form: Affine) -> Expression:
+    """Return an index that is written from its normal form."""
+    terms = (times(number(float(factor)), atom) for atom, factor in form.terms)
+    return plus(reduce(plus, terms, ZERO), number(float(form.constant)))
 
 
 def product(factors: Iterable[Expression]) -> Expression:

@@ -2,7 +2,8 @@
 
 A sum, or a product, that conditions bound is one of all elements, of which hidden ones are replaced
 by 0, or 1. Entries that are only there where the conditions hold are read by ``inside``. The number
-of elements of a reduction that nothing bounds is a number.
+of elements of a reduction that nothing bounds is a number. A sum whose entries beyond borders are
+read backwards runs the other way (:mod:`spaces.derivation.moving`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
+from tilewright.spaces.derivation.moving import forward
 from tilewright.spaces.language.bounds import Bounds
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
@@ -22,9 +24,9 @@ REPLACED = ("sum", "prod")
 
 
 def rewritten(program: Program) -> Program | None:
-    """Return the program without conditions of sums and products, and without counts; None if that
-    is the same one."""
-    made = _without_counts(_without_conditions(program))
+    """Return the program without conditions of sums and products, without counts, and with sums
+    that run forward; None if that is the same one."""
+    made = forward(_without_counts(_without_conditions(program)))
     return None if made == program else made
 
 

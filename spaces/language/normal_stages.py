@@ -70,7 +70,8 @@ def _output_text(program: Program, output: Output) -> str:
 def array_text(array: Array) -> str:
     """Describe an array's place in memory, without its name."""
     shape = [array.shape[dimension] for dimension in array.order]
-    return f"{array.dtype}{shape}{array.leading or ''}{'packed' if array.packed else ''}"
+    place = f"{array.leading or ''}{'packed' if array.packed else ''}"
+    return f"{array.dtype}{shape}{place}{list(array.steps) if array.steps else ''}"
 
 
 def _written_out(node: Expression, maps: Mapping[str, Stage]) -> Expression:

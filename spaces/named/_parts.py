@@ -111,3 +111,31 @@ def attended(queries: int, past: int, mask: str, window: int) -> str:
     own = f"i + {past}" if past else "i"
     causal = f"where j <= {own}\n" if mask == "causal" and queries > 1 else ""
     return causal + (f"where {own} - j < {window}\n" if window else "")
+
+
+def spread(
+    size: int, kernel: int, stride: int, padding: int, dilation: int, output_padding: int
+) -> int:
+    """Count the elements that ``size`` windows of ``kernel`` elements cover, without ``padding`` at
+    both ends, and with ``output_padding`` at the last.
+    """
+    positive(stride=stride, dilation=dilation)
+    not_negative(padding=padding, output_padding=output_padding)
+    found = (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1
+    if found < 1:
+        raise InputError(f"padding={padding} leaves nothing of {size} windows of {kernel} elements")
+    return found
+
+
+def reached(place: str, tap: str, padding: int, dilation: int) -> str:
+    """The place, in steps of the stride, that a tap of a transposed window comes from."""
+    index = f"{place} - {dilation} * {tap}"
+    return f"({index} + {padding})" if padding else f"({index})"
+
+
+def landing(read: str, places: Sequence[str], stride: int) -> str:
+    """The read where all places are whole steps of the stride and within the array; else zero."""
+    taken = f"inside({read}, 0)"
+    if stride == 1:
+        return taken
+    return f"select({' and '.join(f'{place} % {stride} == 0' for place in places)}, {taken}, 0)"

@@ -21,13 +21,14 @@ from tilewright.spaces.quantities import QUANTITIES
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import counting
 from tilewright.spaces.space.points import NO_PREFERENCE, Points, Population
-from tilewright.spaces.space.validity import Validity
+from tilewright.spaces.space.validity import Step, Validity
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.validation.text import brief
 from tilewright.spaces.workloads.workload import Workload
 
 REMEMBERED = 4096  # schedules: whether each is valid is asked several times in its life
+MOST_TURNS = 64  # attempts to make some decisions that no rule connects to others
 NEAR_ATTEMPTS = 4  # attempts to repair a neighbour: if it takes more, it is none
 
 
@@ -276,13 +277,42 @@ class Space:
             if not len(chosen):
                 continue
             part, wanted = rows[chosen], preferences[chosen]
+            groups = self._validity.groups(t, first)
+            turns = 1 if len(groups) == 1 else MOST_TURNS
             living = np.ones(len(part), dtype=bool)
-            for step in self._validity.steps(t, first):
-                valid = self._validity.allowed(part, step)
-                part[:, step.column], found = _pick(valid, wanted[:, step.column], generator)
-                living &= found
+            for steps in groups:
+                living &= self._decide(part, wanted, steps, generator, turns)
             rows[chosen], alive[chosen] = part, living
         return rows, alive
+
+    def _decide(
+        self,
+        rows: Population,
+        wanted: Population,
+        steps: Sequence[Step],
+        generator: np.random.Generator,
+        turns: int,
+    ) -> np.ndarray:
+        """Make some decisions of ``rows``, those of rows that run into a dead end in several turns;
+        the second half of these has no preferences. Tells which rows had one that does not."""
+        pending = np.arange(len(rows))
+        for turn in range(turns):
+            part, living = rows[pending], np.ones(len(pending), dtype=bool)
+            part[:, [step.column for step in steps]] = 0
+            wishes = wanted[pending]
+            if turn > turns // 2:
+                wishes[:] = NO_PREFERENCE
+            for step in steps:
+                valid = self._validity.allowed(part, step)
+                part[:, step.column], found = _pick(valid, wishes[:, step.column], generator)
+                living &= found
+            rows[pending] = part
+            pending = pending[~living]
+            if not len(pending):
+                break
+        made = np.ones(len(rows), dtype=bool)
+        made[pending] = False
+        return made
 
 
 def _choose(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -63,6 +63,25 @@ class Validity:
             self._plans[template, first] = steps
         return self._plans[template, first]
 
+    def groups(self, template: int, first: int | None) -> Sequence[Sequence[Step]]:
+        """Return the steps in groups that no rule connects, if the template ``falls_apart``; else
+        all of them as one."""
+        steps = self.steps(template, first)
+        name = self._points.template_names[template]
+        if not self._points.templates[name].falls_apart:
+            return [steps]
+        group = dict[str, int]()
+        for rule in self._points.templates[name].rules:
+            known = {group[read] for read in rule.reads if read in group}
+            number = min(known, default=len(group))
+            group |= dict.fromkeys(rule.reads, number)
+            group = {each: number if own in known else own for each, own in group.items()}
+        found: dict[object, list[Step]] = {}
+        for step in steps:
+            decision = self._points.names[step.column][1]
+            found.setdefault(group.get(decision, decision), []).append(step)
+        return list(found.values())
+
     def _judged(self, template: str, rules: Sequence[Rule], decision: str) -> tuple[Judge, ...]:
         """Return the judges of rules when ``decision`` is the last of those they read, which are
         the same ones in all orders of decisions; none of rules that allow all that there is."""

@@ -1,6 +1,7 @@
 """The decisions, rules and quantities of several templates as those of one.
 
-A decision, or a rule, of part 2 has its own name and this number, such as ``tile_rows_2``.
+A decision, or a rule, of part 2 has its own name and this number, such as ``tile_rows_2``. Parts
+that are alike may share the decisions of one of them: ``numbers`` say whose each has.
 """
 
 from __future__ import annotations
@@ -33,32 +34,42 @@ LEAST = frozenset(
 """Quantities of which the least part's counts. All others add up."""
 
 
-def decisions(parts: Sequence[Template]) -> tuple[Decision, ...]:
+def decisions(parts: Sequence[Template], numbers: Sequence[int]) -> tuple[Decision, ...]:
     """Collect the decisions of all parts."""
     return tuple(
         Decision(_numbered(decision.name, number), decision.values)
-        for number, part in enumerate(parts, 1)
+        for own, (part, number) in enumerate(zip(parts, numbers, strict=True), 1)
+        if own == number
         for decision in part.decisions
     )
 
 
-def rules(parts: Sequence[Template]) -> tuple[Rule, ...]:
+def rules(parts: Sequence[Template], numbers: Sequence[int]) -> tuple[Rule, ...]:
     """Collect the rules of all parts."""
-    return tuple(_rule(rule, part, n) for n, part in enumerate(parts, 1) for rule in part.rules)
+    return tuple(
+        _rule(rule, part, own, number)
+        for own, (part, number) in enumerate(zip(parts, numbers, strict=True), 1)
+        for rule in part.rules
+    )
 
 
-def schedules(parts: Sequence[Template], schedule: Schedule) -> list[Schedule]:
+def schedules(
+    parts: Sequence[Template], numbers: Sequence[int], schedule: Schedule
+) -> list[Schedule]:
     """Split a schedule of all parts into a schedule for each."""
     return [
         Schedule(part.name, tuple(_own(schedule.values, _names(part), number).items()))
-        for number, part in enumerate(parts, 1)
+        for part, number in zip(parts, numbers, strict=True)
     ]
 
 
-def quantities(parts: Sequence[Template], columns: Columns) -> dict[str, np.ndarray]:
+def quantities(
+    parts: Sequence[Template], numbers: Sequence[int], columns: Columns
+) -> dict[str, np.ndarray]:
     """Combine the quantities of all parts."""
     found = [
-        part.quantities(_own(columns, _names(part), number)) for number, part in enumerate(parts, 1)
+        part.quantities(_own(columns, _names(part), number))
+        for part, number in zip(parts, numbers, strict=True)
     ]
     return {name: reduce(_joining(name), (each[name] for each in found)) for name in QUANTITIES}
 
@@ -69,12 +80,12 @@ def _joining(name: str) -> Callable[[Any, Any], Any]:
     return np.minimum if name in LEAST else np.add
 
 
-def _rule(rule: Rule, part: Template, number: int) -> Rule:
+def _rule(rule: Rule, part: Template, own: int, number: int) -> Rule:
     return Rule(
-        name=_numbered(rule.name, number),
+        name=_numbered(rule.name, own),
         reads=tuple(_numbered(name, number) for name in rule.reads),
         holds=lambda c: rule.holds(_own(c, rule.reads, number)),
-        explain=lambda c: f"kernel {number}: {rule.explain(_own(c, _names(part), number))}",
+        explain=lambda c: f"kernel {own}: {rule.explain(_own(c, _names(part), number))}",
         implied=rule.implied,
     )
 

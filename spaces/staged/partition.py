@@ -10,11 +10,14 @@ from functools import cached_property
 from math import prod
 
 from tilewright.spaces.derivation.cutting import cuts, keeps_wholes, more_cuts
-from tilewright.spaces.language.program import Program
+from tilewright.spaces.derivation.phases import Phase, phases
+from tilewright.spaces.language.program import Output, Program
 from tilewright.spaces.numerics.mode import Numerics
+from tilewright.spaces.staged.arrays import Place
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.computation import PROGRAM, Computation
 from tilewright.spaces.workloads.served import names_in_matmul, workload_of
 from tilewright.spaces.workloads.workload import Workload
 
@@ -28,41 +31,52 @@ Serving = Callable[[Workload], type[Template] | str]
 
 @dataclass(frozen=True)
 class Part:
-    """A program, the workload that it is, and the template that serves it."""
+    """A program, the workload that it is, and the template that serves it. Outputs that are some
+    elements of a larger array have it in ``wholes``, with the number of elements before the first.
+    """
 
     program: Program
     workload: Workload
     template: type[Template]
+    wholes: tuple[tuple[Output, int], ...] = ()
 
     @cached_property
     def names(self) -> Mapping[str, str]:
         """Map the workload's arrays to their names in the program."""
-        return names_in_matmul(self.program)
+        return {} if isinstance(self.workload, Computation) else names_in_matmul(self.program)
 
-    def named(self, array: Array) -> str:
-        """Return the name in the program of one of the workload's arrays."""
-        return self.names.get(array.name, array.name)
+    def place(self, array: Array) -> Place:
+        """Return where one of the workload's arrays is."""
+        for whole, start in self.wholes:
+            if whole.name == array.name:
+                return Place(whole.name, whole.bytes, start * whole.element.bytes)
+        return Place(self.names.get(array.name, array.name), array.bytes)
 
 
 def partition(
-    program: Program, serving: Serving, narrow: bool = False, most: int = MOST
+    program: Program,
+    serving: Serving,
+    narrow: bool = False,
+    most: int = MOST,
+    spare: type[Template] | None = None,
 ) -> tuple[Part, ...] | str:
     """Cut ``program`` into at most ``most`` parts, each with a template that is ``serving`` it; or
-    say why that fails: the first part without a kernel. For ``narrow`` see
+    say why that fails: the first part without a kernel. All phases of a part count as one; those
+    that add nothing up may have the ``spare`` template. For ``narrow`` see
     :func:`spaces.derivation.cutting.cuts`.
     """
-    whole = _served(program, serving)
-    if isinstance(whole, Part):
-        return (whole,)
+    whole = _at_once(program, serving, spare)
+    if not isinstance(whole, str):
+        return whole
     reasons = [whole] if most == 1 else []
     for first, second in cuts(program, narrow) if most > 1 else ():
-        begun = _served(first, serving)
+        begun = _at_once(first, serving, spare)
         if isinstance(begun, str):
             reasons.append(begun)
             continue
-        rest = partition(second, serving, narrow, most - 1)
+        rest = partition(second, serving, narrow, most - 1, spare)
         if not isinstance(rest, str):
-            return (begun, *rest)
+            return (*begun, *rest)
         reasons.append(rest)
     return reasons[0] if reasons else "there is nothing to cut"
 
@@ -117,7 +131,11 @@ def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:
 
     def serving(workload: Workload) -> type[Template] | str:
         reasons = []
+        apart = any(array.steps for array in workload.outputs)
         for template in templates:
+            if apart and not template.writes_apart:
+                reasons.append(f"{template.name} writes whole arrays")
+                continue
             reason = template.refuses(workload, target)
             if reason is None and template.numerics_of(workload) is Numerics.STRICT:
                 return template
@@ -125,6 +143,45 @@ def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:
         return reasons[0]
 
     return serving
+
+
+def _at_once(
+    program: Program, serving: Serving, spare: type[Template] | None
+) -> tuple[Part, ...] | str:
+    """Return the program as one part, or phase by phase; or why nothing serves it."""
+    whole = _served(program, serving)
+    if isinstance(whole, Part):
+        return (whole,)
+    parts = phased(program, serving, spare)
+    return whole if isinstance(parts, str) else parts
+
+
+def phased(
+    program: Program, serving: Serving, spare: type[Template] | None
+) -> tuple[Part, ...] | str:
+    """Return the phases of a program as parts, each with a template that is ``serving`` it, or
+    with the ``spare`` one if it adds nothing up; or why there are none."""
+    found, parts = phases(program), []
+    for phase in found:
+        part = _phase(program, phase, serving, spare)
+        if isinstance(part, str):
+            return part
+        parts.append(part)
+    return tuple(parts) if parts else "it is no sum of which a stride leaves most terms out"
+
+
+def _phase(
+    program: Program, phase: Phase, serving: Serving, spare: type[Template] | None
+) -> Part | str:
+    """Return the part that writes the elements of a phase, or why nothing serves it."""
+    workload = Computation(PROGRAM, (), phase.program, "it writes some elements of an array")
+    template = serving(workload)
+    if isinstance(template, str):
+        if spare is None or any(stage.reducer for stage in phase.program.stages):
+            return template
+        template = spare
+    wholes = tuple(zip(program.outputs, phase.starts, strict=True))
+    return Part(phase.program, workload, template, wholes)
 
 
 def _served(program: Program, serving: Serving) -> Part | str:

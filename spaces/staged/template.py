@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -31,8 +32,9 @@ class Staged(Template):
         assert not isinstance(found, str)
         self.parts = found
         self.templates = [part.template(part.workload, target) for part in self.parts]
-        self.decisions = lifted.decisions(self.templates)
-        self.rules = lifted.rules(self.templates)
+        self.numbers = self.deciding(self.templates)
+        self.decisions = lifted.decisions(self.templates, self.numbers)
+        self.rules = lifted.rules(self.templates, self.numbers)
 
     @classmethod
     @abstractmethod
@@ -45,7 +47,16 @@ class Staged(Template):
         if not isinstance(workload, Computation):
             return "one kernel computes a product of matrices"
         parts = cls.parts_of(workload, target)
-        return "one kernel computes it" if len(parts) == 1 else parts
+        if isinstance(parts, str):
+            return parts
+        if len(parts) == 1:
+            return "one kernel computes it"
+        return "its phases are computed apart" if all(part.wholes for part in parts) else parts
+
+    @classmethod
+    def deciding(cls, templates: Sequence[Template]) -> Sequence[int]:
+        """Return the number of the part whose decisions each part has: its own."""
+        return range(1, len(templates) + 1)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
@@ -65,12 +76,39 @@ class Staged(Template):
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Combine the quantities of all parts."""
-        return lifted.quantities(self.templates, columns)
+        return lifted.quantities(self.templates, self.numbers, columns)
 
     def kernels(self, schedule: Schedule) -> list[Kernel]:
         """Return the kernel of each part."""
-        decided = lifted.schedules(self.templates, schedule)
+        decided = lifted.schedules(self.templates, self.numbers, schedule)
         return [each.lower(own) for each, own in zip(self.templates, decided, strict=True)]
+
+
+class WithPhases:
+    """Shared base of :class:`Staged` templates that compute the phases of one sum, such as those of
+    a transposed convolution with a stride: see :mod:`spaces.derivation.phases`. Phases of equal
+    extents share decisions."""
+
+    name: ClassVar[str] = "phased"
+    falls_apart: ClassVar[bool] = True
+
+    @classmethod
+    def cut(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
+        """The phases, or why there are none."""
+        if not isinstance(workload, Computation):
+            return "one kernel computes a product of matrices"
+        return cls.parts_of(workload, target)
+
+    @classmethod
+    def deciding(cls, templates: Sequence[Template]) -> Sequence[int]:
+        """Return the number of the first part that is like each part."""
+        like = [(type(t), t.decisions, dict(t.workload.extents)) for t in templates]
+        return [like.index(each) + 1 for each in like]
+
+    @classmethod
+    @abstractmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """See :class:`Staged`."""
 
 
 class WithLoops:

@@ -21,6 +21,8 @@ class Array:
     ``leading`` is the distance in elements between neighbours along the dimension that is the
     second fastest, if the array is a slice of a larger one. A ``packed`` matrix of (columns, depth)
     lies in panels (:mod:`spaces.workloads.packing`); :attr:`stored` is the array that holds it.
+    ``steps`` are the strides, in elements, of an array whose elements are every so many of a larger
+    one; no program of a user has such an array.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Array:
     order: tuple[int, ...]
     leading: int | None = None
     packed: bool = False
+    steps: tuple[int, ...] | None = None
 
     @property
     def element(self) -> DType:
@@ -59,6 +62,8 @@ class Array:
         a packed array."""
         if self.packed:
             return (1, PANEL)
+        if self.steps:
+            return self.steps
         strides, step = [0] * len(self.shape), 1
         for place, dimension in enumerate(reversed(self.order)):
             strides[dimension] = step

@@ -20,6 +20,7 @@ WORKLOADS = [
     workload("conv2d n=2 c=16 h=9 w=9 o=24 r=3 s=3 padding=1 dtype=bfloat16"),
     workload("conv2d n=1 c=40 h=9 w=9 o=24 r=3 s=3 padding=1 layout=NHWC"),
     workload("conv2d n=2 c=3 h=15 w=17 o=24 r=3 s=3 stride=2 layout=NHWC dtype=float16"),
+    workload("conv2d_transposed n=1 c=8 h=5 w=6 o=24 r=3 s=3 stride=2 padding=1"),
     workload("softmax", r=40, c=200),
     workload("sum", shape="64x300", over="0"),
     workload("y[j, i] = relu(x[i, j] + b[i])", i=70, j=130),

@@ -14,19 +14,18 @@ from itertools import accumulate
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.cpu.abi import PAGE
 from tilewright.spaces.kernel import Kernel
-from tilewright.spaces.staged.arrays import Named, between
-from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.staged.arrays import Place, Places, between
 
 
 @dataclass(frozen=True)
 class StagedCode:
     """The kernel called ``entry`` that calls ``kernels``. ``arrays`` are its buffers, in order, and
-    ``named`` what stands for each array of each kernel: one of these, or one in between."""
+    ``places`` say where each array of each kernel is: in one of these, or in one in between."""
 
     entry: str
     arrays: Sequence[str]
     kernels: Sequence[Kernel]
-    named: Named
+    places: Places
 
     @property
     def source(self) -> str:
@@ -55,22 +54,24 @@ class StagedCode:
     @cached_property
     def _starts(self) -> list[int]:
         """Bytes from the start of the workspace to each array in between, and to what follows."""
-        return [0, *accumulate(round_up(array.bytes, PAGE) for array in self._between.values())]
+        return [0, *accumulate(round_up(size, PAGE) for size in self._between.values())]
 
     @cached_property
-    def _between(self) -> Mapping[str, Array]:
-        return between(self.kernels, self.named, self.arrays)
+    def _between(self) -> Mapping[str, int]:
+        return between(self.kernels, self.places, self.arrays)
 
     def _call(self, number: int) -> list[str]:
-        call, names = self.kernels[number].call, self.named[number]
-        given = ", ".join(self._buffer(names[array.name]) for array in call.arrays)
+        call, places = self.kernels[number].call, self.places[number]
+        given = ", ".join(self._buffer(places[array.name]) for array in call.arrays)
         own = f"(char *)workspace + {self._starts[-1]}"
         return [
             f"void *const given{number}[] = {{{given}}};",
             f"{self._name(number)}(given{number}, {own}, runtime);",
         ]
 
-    def _buffer(self, name: str) -> str:
-        if name in self.arrays:
-            return f"buffers[{self.arrays.index(name)}]"
-        return f"(char *)workspace + {self._starts[list(self._between).index(name)]}"
+    def _buffer(self, place: Place) -> str:
+        if place.name in self.arrays:
+            buffer = f"buffers[{self.arrays.index(place.name)}]"
+            return f"(char *){buffer} + {place.start}" if place.start else buffer
+        start = self._starts[list(self._between).index(place.name)]
+        return f"(char *)workspace + {start + place.start}"

@@ -14,9 +14,16 @@ from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.schedule import Schedule
-from tilewright.spaces.staged.arrays import named
-from tilewright.spaces.staged.partition import Part, Serving, first_of, partition, simplified
-from tilewright.spaces.staged.template import Staged, WithLoops
+from tilewright.spaces.staged.arrays import places
+from tilewright.spaces.staged.partition import (
+    Part,
+    Serving,
+    first_of,
+    partition,
+    phased,
+    simplified,
+)
+from tilewright.spaces.staged.template import Staged, WithLoops, WithPhases
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
@@ -49,12 +56,25 @@ class StagedTemplate(Staged):
             entry=self.entry(schedule),
             arrays=[array.name for array in self.workload.operands],
             kernels=kernels,
-            named=named(self.parts, kernels),
+            places=places(self.parts, kernels),
         )
         shared = prelude(self.functions, self.cpu, "float32") + own(self.cpu)
         preludes = (kernel.source.prelude for kernel in kernels)
         shared += wide.shared(self.cpu.lanes(FLOAT), preludes)
         return c_kernel(self.workload, shared, code)
+
+
+class PhasedTemplate(WithPhases, StagedTemplate):
+    """Kernels of the phases of one sum."""
+
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """See :class:`Staged`."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return _phases(workload.program, target)
 
 
 class StagedLoops(WithLoops, StagedTemplate):
@@ -70,7 +90,12 @@ class StagedLoops(WithLoops, StagedTemplate):
 
 @lru_cache(maxsize=64)
 def _parts(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
-    return partition(program, _serving(target))
+    return partition(program, _serving(target), spare=CpuLoops)
+
+
+@lru_cache(maxsize=64)
+def _phases(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
+    return phased(program, _serving(target), CpuLoops)
 
 
 @lru_cache(maxsize=64)
@@ -81,5 +106,5 @@ def _eased(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
 def _serving(target: CpuTarget) -> Serving:
     from tilewright.spaces.cpu.templates import TEMPLATES  # which have these ones
 
-    others = [t for t in TEMPLATES.values() if t is not StagedTemplate and not t.last_resort]
+    others = [t for t in TEMPLATES.values() if not issubclass(t, Staged) and not t.last_resort]
     return first_of(others, target)

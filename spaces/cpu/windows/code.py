@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index, index
-from tilewright.spaces.algebra.layout import strided
+from tilewright.spaces.algebra.layout import Strided, strided
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import entry_function
@@ -127,7 +127,7 @@ class WindowsCode:
         steps = b.block_turns * self._first_turns if not turns else last.extent
         left = strided((b.tile_rows, steps), (nest.row.strides[LEFT], last.strides[LEFT]))
         apart = b.tile_columns if self._memory.packed else last.strides[RIGHT]
-        right = strided((steps, b.tile_columns), (apart, 1))
+        right = _in_place(steps, b.tile_columns, apart)
         is_edge = (rows, columns) != (b.tile_rows, b.tile_columns)
         return RegisterTile(
             name=f"{self.entry}_{rows}x{columns}",
@@ -300,3 +300,10 @@ class WindowsCode:
             arguments = ", ".join([sums, output, *reads, sizes])
             lines.append(f"if (t + turns == {b.turns}) {self.entry}_finish({arguments});")
         return lines
+
+
+def _in_place(steps: int, columns: int, apart: int) -> Strided:
+    """The layout (step, column) of a right operand whose steps are ``apart``, backwards too."""
+    if apart >= 0:
+        return strided((steps, columns), (apart, 1))
+    return Strided((steps, columns), (steps - 1) * -apart + columns, (apart, 1))

@@ -38,10 +38,14 @@ def finish_function(
     def body(indices: Sequence[Index]) -> list[str]:
         i, j = indices
         value = fused_value(product, nest.column, lambda read: place(read, i, j))
+        at = f"c + {place(OUTPUT, i, j)}"
+        store = f"tw_store_most_{output.dtype}({at}, {value}, left);"
+        if nest.column.extent > 1 and (step := nest.column.strides[OUTPUT]) != 1:
+            store = f"tw_spread_{output.dtype}({at}, {step}, {value}, left);"
         return [
             f"const long left = columns - {j};",
             f"const vf x = tw_load_most_float32(s + {sums.emit(i, j)}, left);",
-            f"tw_store_most_{output.dtype}(c + {place(OUTPUT, i, j)}, {value}, left);",
+            store,
         ]
 
     grid = repeat(*tile) * spatial(1, lanes)

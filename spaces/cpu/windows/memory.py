@@ -74,7 +74,7 @@ class Memory:
     @property
     def own_sums(self) -> bool:
         """Whether sums have memory of their own, as the output cannot hold them."""
-        return self.view.product.output.dtype != "float32"
+        return not self.view.keeps_sums
 
     @cached_property
     def sums(self) -> Strided:

@@ -14,6 +14,7 @@ from math import prod
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cpu.thin.blocking import THIN_ROWS
 from tilewright.spaces.cpu.windows.copies.gathered import GatheredRows
+from tilewright.spaces.cpu.windows.copies.ordered import OrderedCopy, ordered_copy
 from tilewright.spaces.cpu.windows.copies.padded import PaddedCopy, padded_copy
 from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.loops import Loop, loops
@@ -25,6 +26,7 @@ LEFT, RIGHT, OUTPUT, PADDED = "left", "right", "output", "padded"
 Key = Read | str
 """What a loop moves: one of the words above, or what is read beside the product."""
 Turns = Loop[Key]
+Copy = PaddedCopy | GatheredRows | OrderedCopy
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Source:
     needed."""
 
     factor: Factor
-    padded: PaddedCopy | GatheredRows | None
+    padded: Copy | None
     offset: Form
     patched: PaddedCopy | None = None
 
@@ -114,13 +116,20 @@ class Windows:
         return found | {read: place.offset for read, place in view.places.items()}
 
     @property
+    def keeps_sums(self) -> bool:
+        """Whether the output may hold sums that are not finished yet: floats side by side."""
+        column = self.nest(True).column
+        together = column.extent == 1 or column.strides[OUTPUT] == 1
+        return together and self.product.output.dtype == "float32"
+
+    @property
     def most_rows(self) -> int:
         """Rows of a line, of the longest one where they come in segments."""
         segments = self.product.segments
         return int(segments.drawn.max()) if segments else self.nest(True).row.extent
 
     @property
-    def copies(self) -> tuple[PaddedCopy | GatheredRows, ...]:
+    def copies(self) -> tuple[Copy, ...]:
         """Those that must be made, of the left operand first."""
         return tuple(s.padded for s in (self.left, self.right) if s.padded)
 
@@ -178,15 +187,20 @@ class Windows:
 
 def windows(product: PlacedProduct) -> Windows:
     """The product with its sources."""
-    left, right = (_source(factor, product) for factor in (product.left, product.right))
-    return Windows(product, left, right)
+    copy = _left_copy(product)
+    left = Source(product.left, copy, copy.offset if copy else product.left.place.offset)
+    padded = padded_copy(product.right, product.limits)
+    right = padded.offset if padded else product.right.place.offset
+    return Windows(product, left, Source(product.right, padded, right))
 
 
-def _source(factor: Factor, product: PlacedProduct) -> Source:
-    padded: PaddedCopy | GatheredRows | None = padded_copy(factor, product.limits)
-    if factor.gather:
-        padded = GatheredRows(factor.operand, factor.gather, product.rows[0], product.depth)
-    return Source(factor, padded, padded.offset if padded else factor.place.offset)
+def _left_copy(product: PlacedProduct) -> Copy | None:
+    """The copy that rows are read from: with borders, of those that a table chooses, or in
+    order."""
+    left = product.left
+    if left.gather:
+        return GatheredRows(left.operand, left.gather, product.rows[0], product.depth)
+    return padded_copy(left, product.limits) or ordered_copy(product)
 
 
 def merged(nest: Sequence[Turns], keys: Sequence[Key]) -> tuple[Turns, ...]:

@@ -142,7 +142,10 @@ def _memory_rules(context: _Context) -> list[Rule]:
         "partial_sums",
         ("pack_right", "block_depth"),
         lambda c: context.terms(c) >= view.nest(True).terms,
-        lambda c: f"{output.dtype} holds no partial sums, so all of the depth is one block",
+        lambda c: (
+            f"{output.dtype}{' with steps' if output.steps else ''} holds no partial sums, so all "
+            "of the depth is one block"
+        ),
     )
     panels = Rule(
         "l2_panel",
@@ -158,7 +161,7 @@ def _memory_rules(context: _Context) -> list[Rule]:
         ),
     )
     return [
-        partial if output.dtype != "float32" else panels,
+        panels if view.keeps_sums else partial,
         packed_block(context, "right", ("pack_right", "block_depth", "block_columns"), block),
     ]
 

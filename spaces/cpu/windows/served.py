@@ -9,7 +9,7 @@ from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors.simd import FLOATS
 from tilewright.spaces.cpu.windows.copies.gathered import why_no_gathered
 from tilewright.spaces.cpu.windows.copies.padded import padded_copy
-from tilewright.spaces.cpu.windows.nest import OUTPUT, Windows, windows
+from tilewright.spaces.cpu.windows.nest import OUTPUT, RIGHT, Windows, windows
 from tilewright.spaces.derivation.products.view import PlacedProduct, placed_product_of
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.tree import Binary, Comparison, Expression, Read, Select
@@ -77,13 +77,15 @@ def _why_no_value(node: Expression) -> str | None:
 
 def _why_no_nest(product: PlacedProduct) -> str | None:
     found = cached_windows(product)
+    depth = {part.name for part in product.depth}
     for key, form in found.places.items():
         for part, coefficient in form.terms:
-            if coefficient < 0:
+            backward = coefficient < 0 and product.limits[str(part)] > 1
+            if backward and not (key == RIGHT and part in depth):
                 name = key if isinstance(key, str) else key.name
                 return f"the {name} array runs backwards along {part}; needs forward steps"
     column = found.nest(True).column
-    if column.extent > 1 and column.strides[OUTPUT] != 1:
+    if column.extent > 1 and column.strides[OUTPUT] != 1 and product.output.steps is None:
         return f"{product.output.name} has no columns side by side"
     return None
 

@@ -36,6 +36,7 @@ class WindowsTemplate(Template):
 
     name: ClassVar[str] = "windows"
     version: ClassVar[int] = 4
+    writes_apart: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

@@ -81,9 +81,10 @@ class Gathered:
         matrix."""
         sides = (self.width, self.depth) if self.deep else (self.depth, self.width)
         steps = [self.place.step(parts) for parts in sides]
-        if self.place.bounds or self.place.offset.constant or steps[0] is None or steps[1] != 1:
+        first, second = steps
+        if self.place.bounds or self.place.offset.constant or first is None or second != 1:
             return None
-        return strided((extent(sides[0]), extent(sides[1])), (steps[0], 1))
+        return strided((extent(sides[0]), extent(sides[1])), (first, 1)) if first >= 0 else None
 
     def _run(self, parts: Sequence[Part]) -> int:
         return run_of(self.place, parts)

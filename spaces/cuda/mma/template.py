@@ -43,6 +43,7 @@ class Mma(BlockTemplate):
 
     name: ClassVar[str] = "mma"
     version: ClassVar[int] = 1
+    writes_apart: ClassVar[bool] = True
 
     code: ClassVar[type[BlockCode]] = MmaCode
     size: ClassVar[type[RingSizes]] = MmaSizes

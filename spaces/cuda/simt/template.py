@@ -34,6 +34,7 @@ class Simt(BlockTemplate):
 
     name: ClassVar[str] = "simt"
     version: ClassVar[int] = 2
+    writes_apart: ClassVar[bool] = True
 
     code: ClassVar[type[BlockCode]] = SimtCode
     size: ClassVar[type[RingSizes]] = SimtSizes

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.kernel import WORKSPACE, Argument, Buffer, Call, Kernel, Launch, Source
-from tilewright.spaces.staged.arrays import Named, between
+from tilewright.spaces.staged.arrays import Places, between
 
 ALIGNMENT = 128
 """Bytes: what begins in the workspace does at a multiple of it, and so end the zeros of kernels."""
@@ -24,12 +24,12 @@ ALIGNMENT = 128
 @dataclass(frozen=True)
 class StagedCode:
     """The kernel called ``entry`` that launches ``kernels``. ``arguments`` are its arrays, and
-    ``named`` what stands for each array of each kernel: one of these, or one in between."""
+    ``places`` say where each array of each kernel is: in one of these, or in one in between."""
 
     entry: str
     arguments: tuple[Argument, ...]
     kernels: Sequence[Kernel]
-    named: Named
+    places: Places
 
     def kernel(self) -> Kernel:
         """All kernels as one."""
@@ -60,7 +60,7 @@ class StagedCode:
 
     def _launches(self, number: int) -> Iterator[Launch]:
         """The launches of a kernel on its share of the call's memory."""
-        call, names = self.kernels[number].call, self.named[number]
+        call, names = self.kernels[number].call, self._names(number)
         for launch in call.launches:
             yield replace(
                 launch,
@@ -72,24 +72,28 @@ class StagedCode:
                 ),
             )
 
+    def _names(self, number: int) -> Mapping[str, str]:
+        """The arrays that those of a kernel are in."""
+        return {name: place.name for name, place in self.places[number].items()}
+
     # -- memory --------------------------------------------------------------------------------
 
     def _buffer(self, number: int, buffer: Buffer) -> Buffer:
         if buffer.inside == WORKSPACE:
             start = self._zeroed - self.kernels[number].call.workspace_zeroed
             return replace(buffer, start=start + buffer.start)
-        name = self.named[number][buffer.inside]
+        place = self.places[number][buffer.inside]
+        start, name = place.start + buffer.start, place.name
         if name in self._between:
-            start = self._ends[list(self._between).index(name)]
-            return replace(buffer, name=name, inside=WORKSPACE, start=start + buffer.start)
-        return replace(buffer, name=name, inside=name)
+            start += self._ends[list(self._between).index(name)]
+            return replace(buffer, name=name, inside=WORKSPACE, start=start)
+        return replace(buffer, name=name, inside=name, start=start)
 
     @cached_property
     def _between(self) -> Mapping[str, int]:
         """The bytes of each array that a kernel hands on."""
         own = {argument.array.name for argument in self.arguments}
-        found = between(self.kernels, self.named, own)
-        return {name: array.bytes for name, array in found.items()}
+        return between(self.kernels, self.places, own)
 
     @cached_property
     def _zeroed(self) -> int:

@@ -14,7 +14,14 @@ from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.thin.template import CudaThin
 from tilewright.spaces.derivation.rows.served import why_product
 from tilewright.spaces.language.program import Program
-from tilewright.spaces.staged.partition import Part, Serving, first_of, partition, simplified
+from tilewright.spaces.staged.partition import (
+    Part,
+    Serving,
+    first_of,
+    partition,
+    phased,
+    simplified,
+)
 from tilewright.spaces.staged.template import Staged
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.computation import Computation
@@ -25,7 +32,13 @@ from tilewright.spaces.workloads.workload import Workload
 def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     """The parts, one if a kernel computes it at once and leaves no tensor core idle; or why there
     are none."""
-    return partition(program, _serving(target), narrow=True)
+    return partition(program, _serving(target), narrow=True, spare=CudaLoops)
+
+
+@lru_cache(maxsize=64)
+def parts_of_phases(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
+    """The phases of a sum with a stride, or why there are none."""
+    return phased(program, _serving(target), CudaLoops)
 
 
 @lru_cache(maxsize=64)

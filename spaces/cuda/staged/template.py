@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tilewright.spaces.cuda.staged.code import StagedCode
-from tilewright.spaces.cuda.staged.parts import parts, parts_with_loops
+from tilewright.spaces.cuda.staged.parts import parts, parts_of_phases, parts_with_loops
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.kernel import Kernel, arguments
 from tilewright.spaces.schedule import Schedule
-from tilewright.spaces.staged.arrays import named
+from tilewright.spaces.staged.arrays import places
 from tilewright.spaces.staged.partition import Part
-from tilewright.spaces.staged.template import Staged, WithLoops
+from tilewright.spaces.staged.template import Staged, WithLoops, WithPhases
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.computation import Computation
 
@@ -36,8 +36,21 @@ class CudaStaged(Staged):
             entry=self.entry(schedule),
             arguments=arguments(self.workload.inputs, self.workload.outputs),
             kernels=kernels,
-            named=named(self.parts, kernels),
+            places=places(self.parts, kernels),
         ).kernel()
+
+
+class CudaPhased(WithPhases, CudaStaged):
+    """A launch for each phase of one sum."""
+
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """See :class:`Staged`."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        return parts_of_phases(workload.program, target)
 
 
 class StagedLoops(WithLoops, CudaStaged):

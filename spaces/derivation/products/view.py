@@ -267,7 +267,8 @@ def _place(program: Program, found: Roles, read: Read) -> Address:
 
 
 def _slowness(part: Part, left: Factor, right: Factor) -> tuple[int, int]:
-    return (-left.place.offset.coefficient(part.name), -right.place.offset.coefficient(part.name))
+    first, second = (abs(f.place.offset.coefficient(part.name)) for f in (left, right))
+    return (-first, -second)
 
 
 def _finished(program: Program, found: Roles, last: Stage, summed: Read) -> Expression:

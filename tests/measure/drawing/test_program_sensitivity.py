@@ -11,7 +11,7 @@ from tilewright.measure.drawing.program_sensitivity import (
     mistakes_planted,
     sensitivity,
 )
-from tilewright.measure.drawing.sampling import points, sample
+from tilewright.measure.drawing.sampling import points, runs_of, sample
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 from tilewright.spaces.language.inputs import Spread, draw
@@ -154,3 +154,13 @@ def test_no_more_of_large_operands_is_drawn_than_a_sample_reads():
 def test_what_is_no_number_may_be_replaced(condition):
     made = program(f"y[r] = sum[c](select({condition}, 0, x[r,c]))", r=6, c=40)
     assert sensitivity(made).share > 0
+
+
+def test_rows_whose_remainders_decide_what_is_added_up_come_side_by_side():
+    sizes = {"n": 1, "c": 64, "h": 64, "w": 64, "o": 64, "r": 3, "s": 3}
+    layer = operator("conv2d_transposed", **sizes, stride=2, padding=1, output_padding=1)
+    assert runs_of(layer) == {"p": 2, "q": 2, "r": 2, "s": 2}
+    rows = sample(layer, 1 << 14, np.random.default_rng(20))
+    assert rows is not None
+    assert all(1 in np.diff(rows.which[axis]) for axis in ("p", "q"))
+    assert sensitivity(layer).share > 0

@@ -110,6 +110,19 @@ CASES = [
         IMAGE | {"o": 12, "groups": 6, "stride": 3},
         lambda i, f: F.conv2d(i, f, groups=6, stride=3),
     ),
+    (
+        "conv2d_transposed",
+        IMAGE | {"stride": 2, "padding": 1, "output_padding": 1, "epilogue": "relu(x + bias[o])"},
+        lambda i, f, b: F.relu(F.conv_transpose2d(i, f, b, 2, 1, 1)),
+    ),
+    ("conv2d_transposed", IMAGE | {"padding": 1}, lambda i, f: F.conv_transpose2d(i, f, padding=1)),
+    (
+        "conv2d_transposed",
+        IMAGE | {"stride": 3, "dilation": 2, "groups": 2, "layout": "NHWC"},
+        lambda i, f: F.conv_transpose2d(
+            i.permute(0, 3, 1, 2), f.permute(0, 3, 1, 2), stride=3, dilation=2, groups=2
+        ).permute(0, 2, 3, 1),
+    ),
     ("conv1d", LINE | {"padding": 1, "stride": 2}, lambda x, f: F.conv1d(x, f, None, 2, 1)),
     (
         "conv1d",
@@ -270,6 +283,7 @@ def test_a_new_operator_is_one_file(tmp_path, monkeypatch) -> None:
         ("conv2d", IMAGE | {"r": 12}, "a window of 12 does not fit into 9 with padding=0"),
         ("conv2d", IMAGE | {"stride": 0}, "stride=0 is out of range; allowed: above 0, below"),
         ("conv2d", IMAGE | {"padding": -1}, "padding=-1 is out of range; allowed: from 0 on"),
+        ("conv2d_transposed", IMAGE | {"padding": 9}, "padding=9 leaves nothing of 9 windows of 3"),
         ("conv2d", IMAGE | {"layout": "CHWN"}, "layout='CHWN' is unknown; allowed: NCHW, NHWC"),
         ("conv2d", IMAGE | {"epilogue": "x + bias[z]"}, "index 'z' is unknown"),
         ("attention", PREFILL | {"kv": 3}, "kv=3 does not divide h=4"),

@@ -22,7 +22,7 @@ def quantities():
     space = Space(WORK, TARGET, [StagedTemplate(WORK, TARGET)])
     parts = StagedTemplate(WORK, TARGET).templates
     rows = space.sample(np.random.default_rng(0), 50)
-    decided = [lifted.schedules(parts, space.schedule(row)) for row in rows]
+    decided = [lifted.schedules(parts, (1, 2), space.schedule(row)) for row in rows]
     found = []
     for number, part in enumerate(parts):
         own = Space(part.workload, TARGET, [part])

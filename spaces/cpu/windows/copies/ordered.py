@@ -1,0 +1,106 @@
+"""A copy of the left operand in the order of its rows and of the depth.
+
+It is made once a call, in the workspace, where terms of a row are far apart or run backwards in the
+operand, as those of a transposed convolution's filter are: a tile reads its rows side by side then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.vectors.simd import C_TYPES
+from tilewright.spaces.derivation.products.forms import Form, variable
+from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.view import PlacedProduct
+from tilewright.spaces.workloads.array import Array
+
+
+@dataclass(frozen=True)
+class OrderedCopy:
+    """The copy, of all points of ``depth`` at each point of ``rows``, those of a batch among them;
+    the operand has them ``source`` elements from its start."""
+
+    operand: Array
+    rows: tuple[Part, ...]
+    depth: tuple[Part, ...]
+    source: Form
+
+    @property
+    def terms(self) -> int:
+        """Elements of a row."""
+        return prod(part.extent for part in self.depth)
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return prod(part.extent for part in self.rows)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the whole copy."""
+        return self.count * self.terms * self.operand.element.bytes
+
+    @cached_property
+    def offset(self) -> Form:
+        """The place in it of what the factor reads."""
+        found, step = Form(), 1
+        for part in reversed((*self.rows, *self.depth)):
+            found, step = found + variable(part.name) * step, step * part.extent
+        return found
+
+    def function(self, name: str, arrays: Sequence[str], start: int, workers: int) -> list[str]:
+        """C function ``name(context, worker)``: copies from the buffer of the call, one for each of
+        ``arrays``, to ``start`` bytes into the workspace, its rows shared by ``workers``."""
+        c_type = C_TYPES[self.operand.dtype]
+        shares = spatial(workers) * repeat(ceil_div(self.count, workers))
+        worker = index("worker", workers)
+        return [
+            f"static void {name}(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            f"  const {c_type} *from = call->buffers[{arrays.index(self.operand.name)}];",
+            f"  {c_type} *to = ({c_type} *)((char *)call->workspace + {start});",
+            *indented(shares.emit(worker, self._row, extents=(self.count,), prefix="n")),
+            "}",
+        ]
+
+    def _row(self, at: Sequence[Index]) -> list[str]:
+        (row,) = at
+        first, rest = Index(constant=self.source.constant), row
+        for part in reversed(self.rows):
+            first += rest % part.extent * self.source.coefficient(part.name)
+            rest = rest // part.extent
+        extents = [part.extent for part in self.depth] or [1]
+
+        def copied(turns: Sequence[Index]) -> list[str]:
+            place, read = Index(), Index()
+            for turn, part in zip(turns, self.depth, strict=False):
+                place = place * part.extent + turn
+                read += turn * self.source.coefficient(part.name)
+            return [f"line[{place.text}] = row[{read.text}];"]
+
+        return [
+            f"const {C_TYPES[self.operand.dtype]} *row = from + ({first.text});",
+            f"{C_TYPES[self.operand.dtype]} *line = to + {(row * self.terms).text};",
+            *repeat(*extents).emit(0, copied, prefix="d"),
+        ]
+
+
+def ordered_copy(product: PlacedProduct) -> OrderedCopy | None:
+    """The copy of the left factor, if terms run backwards, or the output has steps and terms of a
+    row are no neighbours; none where rows share elements."""
+    offset, depth = product.left.place.offset, product.depth
+    steps = [offset.coefficient(part.name) for part in depth if part.extent > 1]
+    apart = product.output.steps is not None and product.left.place.step(depth) not in (0, 1)
+    if product.segments or not (apart or min(steps, default=0) < 0):
+        return None
+    read = {atom for atom, _ in offset.terms}
+    rows = tuple(part for part in (*product.batch, *product.rows) if part.name in read)
+    copy = OrderedCopy(product.left.operand, rows, depth, offset)
+    return copy if copy.bytes <= product.left.operand.bytes else None
