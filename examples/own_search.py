@@ -12,7 +12,6 @@ from tilewright import Database, Schedule, detect_target, workload
 from tilewright.scheduler.strategies.history import History
 from tilewright.scheduler.strategies.search import Proposed
 from tilewright.scheduler.tuning.tuner import Tuner
-from tilewright.spaces.registry import space_for
 from tilewright.spaces.space import Space
 
 TRIALS = int(os.environ.get("TILEWRIGHT_EXAMPLE_TRIALS", "48"))
@@ -42,9 +41,8 @@ class Climber:
 
 
 product, target = workload("matmul m=64 n=96 k=64"), detect_target("cpu")
-space = space_for(product, target)
 with Database("tuning.db") as database:
-    tuner = Tuner(product, target, database, search=Climber(space), space=space)
+    tuner = Tuner(product, target, database, make_search=Climber)
     result = tuner.run(trials=TRIALS, seconds=60)
 for trial, _, latency in result.history:
     print(f"trial {trial:3}: {latency * 1e6:.2f} us")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
-from tilewright.scheduler.suites.suite import Suite
-from tilewright.scheduler.tuning.baseline import Baseline
-from tilewright.spaces.target import Target
-from tilewright.spaces.workloads.workload import Workload
-
 if TYPE_CHECKING:
     from tilewright.scheduler.cli.display.choice import Display
+    from tilewright.scheduler.tuning.events import Event
 
 
 class SilentDisplay:
@@ -24,26 +20,18 @@ class SilentDisplay:
     def __exit__(self, *error: object) -> None:
         """Nothing was begun."""
 
-    def compare_with(self, baselines: Sequence[Baseline]) -> None:
-        """Say nothing."""
-
-    def progress(self, progress: Any) -> None:
-        """Say nothing."""
-
-    def result(self, result: Any) -> None:
+    def tell(self, event: Event) -> None:
         """Say nothing."""
 
 
-def watching(
-    what: Workload | Suite, target: Target, asked: bool
-) -> AbstractContextManager[Display]:
+def watching(asked: bool) -> AbstractContextManager[Display]:
     """Return the display of a run: that of the command line or of a notebook, if it is ``asked``
     for."""
     if not asked:
         return SilentDisplay()
     from tilewright.scheduler.cli.display.choice import display_in_python  # takes a while
 
-    return display_in_python(what, target)
+    return display_in_python()
 
 
 def each_of(

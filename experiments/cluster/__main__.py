@@ -80,7 +80,8 @@ def _tuner(executor: Executor, space: Space, search: Search | None = None) -> It
         closing(executor),
         Database(Path(folder) / "t.db") as database,
     ):
-        yield Tuner(space.workload, space.target, database, executor, search=search, space=space)
+        make = None if search is None else lambda _: search
+        yield Tuner(space.workload, space.target, database, executor, make, spaces=[space])
 
 
 def _rate(executor: Executor, count: int, evolved: bool = False) -> float:

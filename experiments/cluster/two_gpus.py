@@ -28,9 +28,9 @@ from tests.measure.cluster.nodes import CODE, cluster
 from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.cluster.executor import RayExecutor
 from tilewright.measure.database import Database
-from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
 from tilewright.scheduler.suites.suite import Suite, read_suite
-from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.tuning.events import SuiteProgress, SuiteResult
+from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.spaces.target import detect_target
 
 HERE = Path(__file__).parent
@@ -112,7 +112,7 @@ def tuned(suite: Suite, executor: RayExecutor, seconds: float) -> dict[str, Any]
         [target] = executor.targets()
         noting = Noting(executor)
         noting.start()
-        result = SuiteTuner(suite, target, database, executor).run(
+        result = Tuner(suite, target, database, executor).run(
             TRIALS, seconds, on_progress=noting.note
         )
         running = [worker for worker in executor.status().workers if worker.role == "run"]

@@ -32,7 +32,7 @@ from experiments.resuming import remaining, resume, write
 from tilewright.measure.database import Database
 from tilewright.measure.executor import LocalExecutor
 from tilewright.scheduler.functions.cuda_function import CudaFunction
-from tilewright.scheduler.tuning.progress import TuningResult
+from tilewright.scheduler.tuning.events import TuningResult
 from tilewright.scheduler.tuning.tuner import tune
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import detect_target, target_from_json

@@ -28,7 +28,7 @@ from tilewright.scheduler.suites.allocation import (
     in_turn,
 )
 from tilewright.scheduler.suites.suite import Suite
-from tilewright.scheduler.suites.tuner import SuiteTuner
+from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.spaces.target import detect_target
 
 TRIALS = 1_000_000  # more than there is time for
@@ -120,7 +120,7 @@ def _run(
         tempfile.TemporaryDirectory() as folder,
         Database(f"{folder}/tuning.db") as database,
     ):
-        tuner = SuiteTuner(
+        tuner = Tuner(
             *(suite, target, database, executor),
             allocation=allocation,
             seed=seed,

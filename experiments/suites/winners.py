@@ -11,8 +11,8 @@ from experiments.recorded import recorded_schedule
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import Candidate, Job, new_job_id
 from tilewright.scheduler.defaults import local_executor
-from tilewright.scheduler.suites.progress import SuiteResult
 from tilewright.scheduler.suites.suite import Suite
+from tilewright.scheduler.tuning.events import SuiteResult
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target

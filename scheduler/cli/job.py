@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.database import Database
@@ -26,14 +25,13 @@ from tilewright.scheduler.limits import check_memory
 from tilewright.scheduler.opening import as_model
 from tilewright.scheduler.strategies.registry import EVOLUTIONARY, check
 from tilewright.scheduler.suites.objective import Objective
-from tilewright.scheduler.suites.progress import SuiteResult, TaskState
 from tilewright.scheduler.suites.suite import Suite
 from tilewright.scheduler.suites.tune import check_suite
-from tilewright.scheduler.suites.tuner import SuiteTuner
 from tilewright.scheduler.tuning.baseline import SHARE, Baseline, measure_baselines
 from tilewright.scheduler.tuning.budget import Budget
+from tilewright.scheduler.tuning.events import Compared, Started, TuningResult
 from tilewright.scheduler.tuning.interrupt import exit_code, is_heard
-from tilewright.scheduler.tuning.progress import Stop, TuningResult
+from tilewright.scheduler.tuning.states import Stop, TaskState
 from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.registry import space_for
@@ -147,14 +145,15 @@ def _tune(
     began: float | None,
 ) -> int:
     """Carry out one request, of several if its target has a ``name``; the exit code."""
-    budget, show = request.budget, _display(request, run_options, executors, name)
+    options = (run_options.format, run_options.quiet, run_options.verbose)
+    budget, show = request.budget, display(*options, name, executors.status)
     until = budget.until(time.monotonic() if began is None else began)
     has_begun = False
     try:
         with waiting(until), _tuner(request, run_options.db, executors, show, model) as tuner:
             has_begun = True
-            result = tuner.run(budget.trials, budget.seconds, budget.patience, show.progress, began)
-            show.result(result)
+            result = tuner.run(budget.trials, budget.seconds, budget.patience, show.tell, began)
+            show.tell(result)
     except UnavailableError as error:
         if not has_begun:
             raise
@@ -167,56 +166,46 @@ def _tune(
     return code
 
 
-def _display(request: Request, run_options: RunOptions, executors: Executors, name: str) -> Display:
-    options = (
-        request.target,
-        request.session,
-        run_options.format,
-        run_options.quiet,
-        run_options.verbose,
-    )
-    return display(request.what, *options, name, executors.status)
-
-
 @contextmanager
 def _tuner(
     request: Request, db: str, executors: Executors, show: Display, model: CostModel | None
-) -> Iterator[Tuner | SuiteTuner]:
-    """Open a tuner with an executor and the database; ``show`` has been told what the run is
-    compared with. All are closed at the end."""
+) -> Iterator[Tuner]:
+    """Open a tuner with an executor and the database; ``show`` has been told that the run starts,
+    and what it is compared with. All are closed at the end."""
     what, target, seconds = request.what, request.target, SHARE * request.budget.seconds
     with executors.executor_for(target) as executor, Database(db) as database, show:
+        show.tell(Started.of(what, target, request.session))
         baselines = [Baseline(workload) for workload in request.workloads]
         if executors.is_here:
             baselines = measure_baselines(request.workloads, target, seconds)
-        show.compare_with(baselines)
-        about = {
-            "session": request.session,
-            "command": command_line(),
-            "configuration": executors.configuration,
-        }
-        led: dict[str, Any] = {"strategy": request.search, "model": model, "seed": request.seed}
-        options: dict[str, Any] = {"numerics": request.numerics, **led, **about}
-        if isinstance(what, Suite):
-            there = (target, database, executor, request.objective)
-            yield SuiteTuner(what, *there, baselines=baselines, **options)
-        else:
-            yield Tuner(what, target, database, executor, baseline=baselines[0], **options)
+        show.tell(Compared(target, tuple(baselines)))
+        yield Tuner(
+            what,
+            target,
+            database,
+            executor,
+            baselines=baselines,
+            objective=request.objective,
+            session=request.session,
+            command=command_line(),
+            configuration=executors.configuration,
+            strategy=request.search,
+            model=model,
+            seed=request.seed,
+            numerics=request.numerics,
+        )
 
 
-def ending(
-    result: TuningResult | SuiteResult, session: str, lacking: Callable[[], str]
-) -> tuple[str, int]:
+def ending(result: TuningResult, session: str, lacking: Callable[[], str]) -> tuple[str, int]:
     """Return the sentence on how a run ended (may be empty), and the exit code.
 
     ``lacking`` says which workers have gone. It is called only if the run ended for lack of
     workers, or measured nothing.
     """
-    tasks = result.tasks if isinstance(result, SuiteResult) else (result,)
-    missing = [task for task in tasks if task.best is None]
+    missing = [task for task in result.tasks if task.best is None]
     none = _none_right(missing, result, lacking) if missing else ""
     if result.stopped is Stop.INTERRUPTED:
-        so_far = "this is the best so far" if len(missing) < len(tasks) else none
+        so_far = "this is the best so far" if len(missing) < len(result.tasks) else none
         return f"interrupted; {so_far}; to go on: tilewright resume {session}", exit_code()
     if result.stopped is Stop.WORKERS:
         so_far = none or f"{lacking()}; this is the best so far"
@@ -228,12 +217,9 @@ def ending(
 
 
 def _none_right(
-    missing: Sequence[TaskState | TuningResult],
-    result: TuningResult | SuiteResult,
-    lacking: Callable[[], str],
+    missing: Sequence[TaskState], result: TuningResult, lacking: Callable[[], str]
 ) -> str:
-    labels = [task.member.label for task in missing if isinstance(task, TaskState)]
-    whose = f" for {some(labels)}" if labels else ""
+    whose = f" for {some([task.member.label for task in missing])}" if result.title else ""
     if result.stopped in (Stop.SECONDS, Stop.WORKERS, Stop.INTERRUPTED) and not result.trials:
         none = f"no kernel was measured{whose} in {clock(result.seconds)}"
         if result.stopped is Stop.INTERRUPTED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,17 +14,18 @@ from tilewright.scheduler.defaults import build_helpers
 from tilewright.scheduler.limits import check_memory
 from tilewright.scheduler.strategies.registry import EVOLUTIONARY
 from tilewright.scheduler.suites.objective import Objective, as_objective
-from tilewright.scheduler.suites.progress import OnSuiteProgress, SuiteResult
 from tilewright.scheduler.suites.suite import Suite, as_suite
-from tilewright.scheduler.suites.tuner import SuiteTuner
-from tilewright.scheduler.tuning.baseline import (
-    SHARE,
-    Baseline,
-    has_library,
-    measure_baselines,
+from tilewright.scheduler.tuning.baseline import SHARE, has_library, measure_baselines
+from tilewright.scheduler.tuning.budget import Effort, budget_for
+from tilewright.scheduler.tuning.events import (
+    Compared,
+    OnProgress,
+    Started,
+    SuiteResult,
 )
-from tilewright.scheduler.tuning.budget import Budget, Effort, budget_for
 from tilewright.scheduler.tuning.set_up import search_options, set_up
+from tilewright.scheduler.tuning.study import Callback
+from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.scheduler.watching import each_of
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.numerics.mode import Numerics
@@ -33,7 +35,6 @@ from tilewright.spaces.target import Target, as_target
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
-    from tilewright.scheduler.cli.display.choice import Display
 
 ALWAYS = 64
 """Workloads of a suite that are looked at however few seconds there are."""
@@ -48,7 +49,7 @@ def tune_suite(
     patience: int | None = None,
     objective: Objective | str = Objective.LATENCY,
     seed: int = 0,
-    on_progress: OnSuiteProgress | None = None,
+    on_progress: OnProgress | None = None,
     executor: Executor | None = None,
     model: CostModel | str | Path | None = None,
     search: str = EVOLUTIONARY,
@@ -56,6 +57,7 @@ def tune_suite(
     effort: Effort | str = Effort.DEFAULT,
     progress: bool = False,
     section: str | None = None,
+    callbacks: Iterable[Callback] = (),
 ) -> SuiteResult:
     """Tune the workloads of ``suite`` on this machine and keep every result in ``database``.
 
@@ -66,7 +68,8 @@ def tune_suite(
 
     ``suite`` may be the name of a shipped one or the path of a file
     (:mod:`scheduler.suites.suite`). ``target``, ``database``, ``executor``, ``model``, ``search``,
-    ``numerics``, ``effort`` and ``progress`` are as for :func:`scheduler.tuning.tuner.tune`.
+    ``numerics``, ``effort``, ``progress`` and ``callbacks`` are as for
+    :func:`scheduler.tuning.tuner.tune`; each workload has a study of its own.
     ``trials`` and ``seconds`` are for all workloads together, by default 128 and a minute for each.
     ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.suites.objective`). ``section``
     names the one to tune of a suite of several, such as ``decode``. Raises :class:`InputError` for
@@ -81,24 +84,25 @@ def tune_suite(
     if executor is None:  # says what is missing here before a database is made
         check_memory_of(suite, target)
         began += build_helpers(target)
-    with set_up(suite, target, database, executor, progress, budget.until(began)) as run:
-        baselines = _measured_baselines(suite, target, budget, run.show)
-        there = (target, run.database, run.executor, goal)
-        tuner = SuiteTuner(suite, *there, baselines=baselines, **options)
-        report = each_of(run.show.progress, on_progress)
+    with set_up(target, database, executor, progress, budget.until(began)) as run:
+        run.tell(Started.of(suite, target))
+        workloads = [member.workload for member in suite.members]
+        baselines = measure_baselines(workloads, target, SHARE * budget.seconds)
+        run.tell(Compared(target, tuple(baselines)))
+        tuner = Tuner(
+            suite,
+            target,
+            run.database,
+            run.executor,
+            objective=goal,
+            baselines=baselines,
+            callbacks=callbacks,
+            **options,
+        )
+        report = each_of(run.tell, on_progress)
         result = tuner.run(budget.trials, budget.seconds, patience, report, began)
-        run.show.result(result)
+        run.tell(result)
     return result
-
-
-def _measured_baselines(
-    suite: Suite, target: Target, budget: Budget, show: Display
-) -> list[Baseline]:
-    """Measure baselines of the workloads, in a share of the time, and tell ``show``."""
-    workloads = [member.workload for member in suite.members]
-    baselines = measure_baselines(workloads, target, SHARE * budget.seconds)
-    show.compare_with(baselines)
-    return baselines
 
 
 def check_suite(

@@ -14,8 +14,9 @@ from tilewright.measure.tables.retries import UnavailableError, waiting
 from tilewright.scheduler.earlier_versions import note_on_earlier
 from tilewright.scheduler.tuning.budget import Budget
 from tilewright.scheduler.tuning.interrupt import Interrupt
-from tilewright.scheduler.tuning.progress import Ledger, Stop
+from tilewright.scheduler.tuning.ledger import Ledger
 from tilewright.scheduler.tuning.runs.abandoned import Abandoned
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.scheduler.tuning.task import Task
 from tilewright.spaces.schedule import Schedule
 
@@ -203,6 +204,8 @@ class Tuning:
         for task in self._open:
             if reason := self._reason_to_stop(task, left):
                 self._end([task], reason)
+            if reason is Stop.CALLBACK:
+                self._executor.cancel(task.job())
         largest = max((task.estimates.batch_size for task in self._open), default=0)
         if left.pending > self._executor.ahead * largest:
             return False
@@ -221,6 +224,8 @@ class Tuning:
             self._heard = self._ledger.elapsed
 
     def _reason_to_stop(self, task: Task, left: Remaining) -> Stop | None:
+        if task.study.stopped:
+            return Stop.CALLBACK
         if left.trials <= 0:
             return Stop.TRIALS
         patience = self._budget.patience

@@ -21,10 +21,8 @@ from tilewright.spaces.validation.checks import whole
 
 if TYPE_CHECKING:
     from tilewright.measure.database import Database
-    from tilewright.scheduler.cli.display.choice import Display
-    from tilewright.scheduler.suites.suite import Suite
+    from tilewright.scheduler.tuning.events import OnEvent
     from tilewright.spaces.target import Target
-    from tilewright.spaces.workloads.workload import Workload
 
 
 def search_options(
@@ -41,16 +39,15 @@ def search_options(
 
 @dataclass(frozen=True)
 class Opened:
-    """The parts that a run needs, open until it ends."""
+    """The parts that a run needs, open until it ends; ``tell`` shows an event of it."""
 
     executor: Executor
     database: Database
-    show: Display
+    tell: OnEvent
 
 
 @contextmanager
 def set_up(
-    what: Workload | Suite,
     target: Target,
     database: Database | str | Path,
     executor: Executor | None,
@@ -63,4 +60,4 @@ def set_up(
         stack.enter_context(waiting(until))
         there = executor or stack.enter_context(closing(local_executor(target)))
         known = stack.enter_context(opened(database))
-        yield Opened(there, known, stack.enter_context(watching(what, target, progress)))
+        yield Opened(there, known, stack.enter_context(watching(progress)).tell)

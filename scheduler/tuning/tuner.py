@@ -1,35 +1,51 @@
-"""Tune one workload: a search proposes, an executor builds and runs, the database records."""
+"""Tune a workload or a suite: searches propose, an executor builds and runs, a database records.
+
+A workload is a suite of one.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
+from functools import partial
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.costmodel.interfaces import CostModel
 from tilewright.measure.drawing.draw import check_sensitivity
 from tilewright.measure.interfaces import Executor
-from tilewright.measure.records.measurement import Measurement
-from tilewright.scheduler.defaults import (
-    build_helpers,
-    default_pace,
-    default_search,
-    local_executor,
-)
+from tilewright.measure.records.measurement import new_job_id
+from tilewright.scheduler.defaults import build_helpers, default_pace, local_executor
 from tilewright.scheduler.limits import check_memory
 from tilewright.scheduler.strategies.registry import EVOLUTIONARY, factory
 from tilewright.scheduler.strategies.search import Search
+from tilewright.scheduler.suites.allocation import (
+    WINDOW,
+    Allocation,
+    TaskStats,
+    Worths,
+    by_gradient,
+    by_part,
+    equally,
+)
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.sections import slopes_of
+from tilewright.scheduler.suites.shared_model import SharedModel, sharing_search
+from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.budget import SECONDS, TRIALS, Budget, Effort, budget_for
+from tilewright.scheduler.tuning.events import OnProgress, Started, TuningResult
+from tilewright.scheduler.tuning.ledger import Ledger
 from tilewright.scheduler.tuning.loop import Tuning
-from tilewright.scheduler.tuning.progress import Ledger, Progress, Stop, TuningResult
 from tilewright.scheduler.tuning.runs.run_log import new_run
+from tilewright.scheduler.tuning.searching import new_search
 from tilewright.scheduler.tuning.set_up import search_options, set_up
-from tilewright.scheduler.tuning.task import Report, Task
-from tilewright.scheduler.tuning.transfer import transfer
+from tilewright.scheduler.tuning.study import Callback, Study
+from tilewright.scheduler.tuning.task import Task
+from tilewright.scheduler.tuning.watch import Watch
 from tilewright.scheduler.watching import each_of
 from tilewright.spaces.numerics.mode import Numerics
 from tilewright.spaces.operators import as_workload
@@ -43,57 +59,70 @@ if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.spaces.language import Program
 
-OnProgress = Callable[[Progress], None]
-LEADERS = 5  # schedules that a result lists
-
 
 class Tuner:
-    """Tunes one workload on one target, see :class:`scheduler.tuning.task.Task`.
+    """Tunes a workload, or those of a suite side by side, on one executor and one target.
+
+    Each is a :class:`scheduler.tuning.task.Task` around a :class:`scheduler.tuning.study.Study`.
 
     Example::
 
         with Database("tuning.db") as database:
             result = Tuner(workload("softmax r=4096 c=1024"), target, database).run(128, 60)
 
-    A killed run continues from the database. Measurements of other shapes are the search's prior.
-    ``batch`` defaults to the executor's preferred size. An ``executor`` stays open for its owner;
-    without one each run opens its own on this machine. A ``model`` guides the search until enough
-    is measured. ``strategy`` names the search if none is given, see :mod:`scheduler.strategies`.
-    ``numerics`` says which templates are allowed if no ``space`` is given. ``configuration``
-    is recorded with the run, beside its budget and strategy.
+    A killed run continues from the database. Measurements of other shapes are the search's prior;
+    the workloads of a suite also share a cost model. A ``model`` guides the search until enough is
+    measured. ``strategy`` names the search if ``make_search`` makes none. ``batch`` defaults to the
+    executor's preferred size. An ``executor`` stays open for its owner, and others may use it too;
+    without one each run opens its own on this machine. Schedules are taken from ``spaces``, one of
+    each workload, if they are given, and else from all templates that ``numerics`` allows.
+    ``baselines`` are what each workload is compared with. ``allocation`` decides which is next,
+    ``worths`` what the final comparison of each is worth. ``configuration`` is recorded with the
+    run, beside its budget and strategy. ``callbacks`` are those of each study.
     """
 
     def __init__(
         self,
-        workload: Workload,
+        what: Workload | Suite,
         target: Target,
         database: Database,
         executor: Executor | None = None,
-        search: Search | None = None,
+        make_search: Callable[[Space], Search] | None = None,
         seed: int = 0,
-        space: Space | None = None,
+        spaces: Sequence[Space] | None = None,
         batch: int | None = None,
         session: str = "",
         command: str = "",
-        baseline: Baseline | None = None,
+        baselines: Sequence[Baseline] | None = None,
         model: CostModel | None = None,
         configuration: Mapping[str, object] | None = None,
         strategy: str = EVOLUTIONARY,
         numerics: Numerics = Numerics.STRICT,
+        objective: Objective = Objective.LATENCY,
+        allocation: Allocation = by_gradient,
+        worths: Worths | None = None,
+        callbacks: Iterable[Callback] = (),
     ) -> None:
-        self.workload = workload
-        self.target = target
-        self.space = space or space_for(workload, target, numerics)
-        check_sensitivity(workload)  # or else refused before anything is measured
-        self._database = database
-        self._executor = executor
-        self._search, self._model, self._seed = search, model, seed
-        self._batch = batch
-        self._session, self._command = session, command
+        self._suite = what if isinstance(what, Suite) else None
+        self._members = what.members if isinstance(what, Suite) else (Member(what),)
+        self._target, self._numerics = target, numerics
+        self._database, self._executor = database, executor
+        self._make_search = make_search or self._search_by_name
+        self._seed, self._batch, self._model = seed, batch, model
+        self._session = session or (new_job_id() if self._suite else "")
+        self._command = command
         self._strategy = strategy
-        self._configuration = dict(configuration or {}) | ({} if search else {"search": strategy})
+        self._configuration = dict(configuration or {}) | (
+            {} if make_search else {"search": strategy}
+        )
         self._configuration |= {"numerics": str(numerics)}
-        self._baseline = baseline or Baseline(workload)
+        self._baselines = baselines or [Baseline(m.workload) for m in self._members]
+        self._objective, self._allocation = objective, allocation
+        self._worths = worths or (by_part if self._suite else equally)
+        self._callbacks = tuple(callbacks)
+        self._spaces = spaces
+        if self._suite is None:  # or else refused before anything is measured
+            self._spaces = [self._space(0)]
 
     def run(
         self,
@@ -103,98 +132,136 @@ class Tuner:
         on_progress: OnProgress | None = None,
         began: float | None = None,
     ) -> TuningResult:
-        """Measure at most ``trials`` new schedules in at most ``seconds`` of wall time.
+        """Measure at most ``trials`` new schedules of all workloads together, in at most
+        ``seconds`` of wall time.
 
         The time counts from ``began`` (by ``time.monotonic``), by default from now, and includes
-        the final comparison. The run stops early after ``patience`` trials without a gain, at the
-        end of the space, if the machine keeps failing, or by Ctrl-C. The result is then the best so
-        far.
+        the final comparison. A workload whose last ``patience`` trials brought nothing better gets
+        no more. The run stops early at the end of its spaces, if the machine keeps failing, or by
+        Ctrl-C. The result is then the best so far.
         """
         budget = Budget(trials, seconds, patience)
         with ExitStack() as stack:
-            ledger = Ledger(began, busy=lambda: task.pending > 0)
-            executor = self._executor or stack.enter_context(closing(local_executor(self.target)))
+            ledger = Ledger(began, busy=lambda: any(task.pending for task in watch.tasks))
+            title = "" if self._suite is None else self._suite.title
+            watch = Watch(
+                title,
+                self._members,
+                self._target,
+                self._baselines,
+                self._objective,
+                budget,
+                ledger,
+                on_progress,
+            )
+            executor = self._executor or stack.enter_context(closing(local_executor(self._target)))
+            tasks: list[Task] = []
+            for place in range(len(self._members)):
+                if place and ledger.elapsed > budget.seconds:
+                    break  # the others have no task, for there is no time
+                tasks.append(self._task(place, executor, budget, watch))
+            watch.tasks = tasks
+            if self._suite is not None:
+                self._shared = SharedModel([task.space for task in tasks])
+            order = partial(self._ordered, tasks)
+            stop = Tuning(tasks, executor, ledger, budget, order).run()
+        return watch.result(stop)
 
-            def report(phase: str, latest: Measurement | None) -> None:
-                if on_progress is not None:
-                    on_progress(_progress(task, phase, latest, budget, ledger))
-
-            task = self._task(executor, budget, ledger, report)
-            stop = Tuning([task], executor, ledger, budget).run()
-        return _result(task, stop, ledger)
-
-    def _task(self, executor: Executor, budget: Budget, ledger: Ledger, report: Report) -> Task:
-        batch = self._batch or executor.batch
-        return Task(
-            self.space,
+    def _task(self, place: int, executor: Executor, budget: Budget, watch: Watch) -> Task:
+        space, baseline, parts = self._space(place), self._baselines[place], len(self._members)
+        batch, seconds = self._batch or executor.batch, budget.seconds / parts
+        run = new_run(
+            space,
+            baseline,
+            session=self._session,
+            command=self._command,
+            seed=self._seed,
+            configuration=asdict(budget) | self._configuration | self._of_suite(place),
+        )
+        study = Study(
+            space.workload,
+            space.target,
             self._database,
+            search=self._make_search,
+            callbacks=self._callbacks,
+            space=space,
+            run=run,
+            ledger=watch.ledger,
+        )
+        return Task(
+            study,
             executor,
-            self._make_search,
-            default_pace(self.space, batch, budget.trials, budget.seconds, self._baseline.start),
-            ledger,
-            new_run(
-                self.space,
-                self._baseline,
-                session=self._session,
-                command=self._command,
-                seed=self._seed,
-                configuration=asdict(budget) | self._configuration,
-            ),
-            report,
+            default_pace(space, batch, budget.trials // parts, seconds, baseline.start),
+            partial(watch.report, place),
             self._model,
-            rivals=self._baseline.rivals,
+            lambda: self._worths(self._parts(watch.tasks))[place],
+            baseline.rivals,
+            rivals_last=self._suite is not None,
         )
 
-    def _make_search(self) -> Search:
-        if self._search is not None:
-            return self._search
+    def _space(self, place: int) -> Space:
+        """Return the space of one workload; :class:`InputError` if its kernels cannot be
+        verified."""
+        workload = self._members[place].workload
+        check_sensitivity(workload)
+        if self._spaces:
+            return self._spaces[place]
+        return space_for(workload, self._target, self._numerics)
+
+    def _of_suite(self, place: int) -> dict[str, object]:
+        """Return the suite's facts that each run records, see
+        :func:`scheduler.tuning.runs.sessions.suite_of`."""
+        if self._suite is None:
+            return {}
+        member = self._members[place]
+        own: dict[str, object] = {"name": member.name, "weight": member.weight}
+        if member.sections:
+            own["sections"] = dict(member.sections)
+        return own | {"suite": self._suite.title, "objective": str(self._objective)}
+
+    def _search_by_name(self, space: Space) -> Search:
+        if self._suite is None:
+            return new_search(space, self._database, self._strategy, self._seed, self._model)
         if self._strategy != EVOLUTIONARY:
-            return factory(self._strategy)(self.space, self._seed)
-        known = transfer(self.space, self._database)
-        return default_search(self.space, self._seed, known, self._model)
+            return factory(self._strategy)(space, self._seed)
+        return sharing_search(space, self._database, self._shared, self._seed, self._model)
+
+    def _ordered(self, tasks: Sequence[Task], going_on: Sequence[Task]) -> Sequence[Task]:
+        """Return the tasks that continue, in the order in which they are served."""
+        if len(tasks) == 1:
+            return going_on
+        slopes = self._slopes(tasks)
+        standings = list(map(_standing, self._members, tasks, slopes))
+        return [tasks[i] for i in self._allocation(standings) if tasks[i] in going_on]
+
+    def _slopes(self, tasks: Sequence[Task]) -> list[float]:
+        members = self._members[: len(tasks)]
+        return slopes_of(self._objective, members, [task.latency for task in tasks])
+
+    def _parts(self, tasks: Sequence[Task]) -> list[float | None]:
+        """Return the part of the objective that each task's latency makes up."""
+        return [
+            None if task.latency is None else task.latency * slope
+            for task, slope in zip(tasks, self._slopes(tasks), strict=True)
+        ]
 
 
-def _progress(
-    task: Task, phase: str, latest: Measurement | None, budget: Budget, ledger: Ledger
-) -> Progress:
-    board = task.board
-    return Progress(
-        phase=phase,
-        trials=board.trials,
-        trials_allowed=budget.trials,
-        resumed=board.resumed,
-        pending=task.pending,
-        lost=board.lost,
-        failures=dict(board.failures),
-        best=board.best,
-        latest=latest,
-        elapsed=ledger.elapsed,
-        seconds_allowed=budget.seconds,
+def _standing(member: Member, task: Task, slope: float) -> TaskStats:
+    return TaskStats(
+        slope=slope,
+        flops=member.workload.flops,
+        kind=_kind(member.workload),
+        units=task.units,
+        seconds=task.estimates.batch_seconds,
+        latencies=(*task.levels[-WINDOW:], task.latency),
     )
 
 
-def _result(task: Task, stop: Stop, ledger: Ledger) -> TuningResult:
-    board = task.board
-    return TuningResult(
-        workload=task.space.workload,
-        target=task.space.target,
-        best=board.best,
-        stopped=stop,
-        trials=board.trials,
-        resumed=board.resumed,
-        lost=board.lost,
-        lacking=board.losses[-1].error_text if board.losses else "",
-        failures=dict(board.failures),
-        history=tuple(board.history),
-        seconds=ledger.elapsed,
-        waiting_seconds=ledger.spent("waiting"),
-        search_seconds=ledger.spent("search"),
-        lowering_seconds=ledger.spent("lowering"),
-        database_seconds=ledger.spent("database"),
-        idle_seconds=ledger.spent("idle"),
-        before_seconds=ledger.before,
-        leaders=tuple(task.leaders(LEADERS)),
-    )
+def _kind(workload: Workload) -> tuple[str, str, int]:
+    """Workloads of one kind can be expected to reach about as many FLOP/s: those of one operator
+    and element type with FLOPs per byte of the same order, by powers of four."""
+    intensity = max(1, workload.flops) / workload.least_bytes
+    return workload.operator, workload.arithmetic[0], round(log(intensity, 4))
 
 
 def tune(
@@ -212,6 +279,7 @@ def tune(
     numerics: Numerics | str = Numerics.STRICT,
     effort: Effort | str = Effort.DEFAULT,
     progress: bool = False,
+    callbacks: Iterable[Callback] = (),
 ) -> TuningResult:
     """Tune ``workload`` on this machine and keep every result in ``database``.
 
@@ -228,8 +296,10 @@ def tune(
     ``effort`` is ``"quick"``, ``"default"`` or ``"thorough"``: 32, 128 or 512 trials and 20, 60 or
     300 seconds, where ``trials`` or ``seconds`` are not given; see :meth:`Tuner.run`. With
     ``progress`` the course of the run is shown as ``tilewright tune`` shows it, and in a notebook
-    as one output that is updated. The time counts from this call, without the helpers that are
-    built once to measure kernels here. Raises :class:`InputError` for bad input.
+    as one output that is updated. ``callbacks`` are called with the run's
+    :class:`~tilewright.Study` and each trial, and may stop it. The time counts from this call,
+    without the helpers that are built once to measure kernels here. Raises :class:`InputError` for
+    bad input.
     """
     began = time.monotonic()
     workload, target = as_workload(workload), as_target(target)
@@ -238,9 +308,10 @@ def tune(
     if executor is None:  # says what is missing here before a database is made
         check_memory(workload, target)
         began += build_helpers(target)
-    with set_up(workload, target, database, executor, progress, budget.until(began)) as run:
-        tuner = Tuner(workload, target, run.database, run.executor, **options)
-        report = each_of(run.show.progress, on_progress)
+    with set_up(target, database, executor, progress, budget.until(began)) as run:
+        run.tell(Started.of(workload, target, compares=False))
+        tuner = Tuner(workload, target, run.database, run.executor, callbacks=callbacks, **options)
+        report = each_of(run.tell, on_progress)
         result = tuner.run(budget.trials, budget.seconds, patience, report, began)
-        run.show.result(result)
+        run.tell(result)
     return result

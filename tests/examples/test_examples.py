@@ -22,6 +22,9 @@ NEEDS = {
     "plots": ["pandas", "matplotlib"],
     "read_a_run": ["pandas", "matplotlib"],
     "torch_model": ["torch"],
+    "track_mlflow": ["mlflow"],
+    "track_tensorboard": ["tensorboardX"],
+    "track_wandb": ["wandb"],
 }
 WRITES = {"plots": "course.svg", "cost_model": "model.json", "suite": "layers.toml"}
 LONGEST = 85  # lines

@@ -23,5 +23,5 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The time by which tuners go."""
     made = Clock()
-    monkeypatch.setattr("tilewright.scheduler.tuning.progress.time", made)
+    monkeypatch.setattr("tilewright.scheduler.tuning.ledger.time", made)
     return made

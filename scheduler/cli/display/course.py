@@ -6,14 +6,13 @@ A course prints nothing. Displays ask it for a line when something happened, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from tilewright.scheduler.cli.display.leaders import leaders_table
 from tilewright.scheduler.cli.display.progress import (
-    AnyProgress,
     attempt_of,
     failures_of,
     figures,
@@ -24,10 +23,8 @@ from tilewright.scheduler.cli.display.progress import (
 )
 from tilewright.scheduler.cli.output import facts, percent, seconds
 from tilewright.scheduler.tuning.baseline import Baseline
-from tilewright.scheduler.tuning.progress import Progress, TuningResult
-from tilewright.spaces.target import Target
+from tilewright.scheduler.tuning.events import Progress, Started, TuningResult
 from tilewright.spaces.workloads.spelling import short_text
-from tilewright.spaces.workloads.workload import Workload
 
 LEAST_GAIN = 1.01  # times as fast as what was last said; smaller gains wait for the next line
 
@@ -36,7 +33,7 @@ class Course(Protocol):
     """The questions that displays ask of the course of a run, of a workload or of a suite."""
 
     @property
-    def latest(self) -> AnyProgress | None:
+    def latest(self) -> Progress | None:
         """The progress that the run told last."""
         ...
 
@@ -48,7 +45,7 @@ class Course(Protocol):
         """Return a line on what the run is compared with; empty if that is nothing."""
         ...
 
-    def news(self, progress: Any) -> str:
+    def news(self, progress: Progress) -> str:
         """Return a line on what has happened; empty if that is not worth one."""
         ...
 
@@ -60,23 +57,21 @@ class Course(Protocol):
         """Return the state of the run after the time ``passed``, as tables."""
         ...
 
-    def outcome(self, result: Any) -> list[RenderableType]:
+    def outcome(self, result: TuningResult) -> list[RenderableType]:
         """Return the outcome as tables; none if no kernel was right."""
         ...
 
 
 class WorkloadCourse:
-    """The course of the run of one workload. If ``verbose``, every trial is news. ``session`` is
-    the name that ``tilewright resume`` knows the run by, if it has one."""
+    """The course of the run of one workload. If ``verbose``, every trial is news."""
 
-    def __init__(
-        self, workload: Workload, target: Target, session: str = "", verbose: bool = False
-    ) -> None:
+    def __init__(self, started: Started, verbose: bool = False) -> None:
         self.latest: Progress | None = None
-        self._title, self._session = f"{short_text(workload)} on {target.summary}", session
-        self._verbose = verbose
+        workload = started.members[0].workload
+        self._title = f"{short_text(workload)} on {started.target.summary}"
+        self._session, self._verbose = started.session, verbose
         self._baseline = Baseline(workload)
-        self._begun = False
+        self._begun = not started.compares
         self._said: float | None = None  # the latency of the best that was last said
 
     def beginning(self) -> str:

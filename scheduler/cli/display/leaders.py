@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tilewright.scheduler.cli.output import percent, seconds
 from tilewright.scheduler.cli.text import plain
-from tilewright.scheduler.tuning.progress import Leader
+from tilewright.scheduler.tuning.states import Leader
 
 
 def leaders_table(leaders: Sequence[Leader]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from tilewright.scheduler.cli.display.course import Course
 from tilewright.scheduler.cli.display.progress import remaining
 from tilewright.scheduler.cli.output import clock
 from tilewright.scheduler.cli.text import plain
-from tilewright.scheduler.tuning.baseline import Baseline
+from tilewright.scheduler.tuning.events import Compared, Event, Progress, Started
 
 SECONDS = 0.5  # between two updates; each is a message to the browser
 WIDTH = 100  # characters of a line
@@ -32,34 +32,36 @@ def is_notebook() -> bool:
 class NotebookDisplay:
     """Shows the course of a run, and its state below, in one output that is updated."""
 
-    def __init__(self, course: Course) -> None:
-        self._course = course
+    def __init__(self, course_of: Callable[[Started], Course]) -> None:
+        self._course_of = course_of
         self._lines: list[str] = []
         self._begun, self._shown_at = time.monotonic(), 0.0
 
     def __enter__(self) -> Self:
-        self._note(self._course.beginning())
-        made = _Preformatted(self._text(self._course.state(clock(0.0))))
-        self._handle = sys.modules["IPython"].display.display(made, display_id=True)
         return self
 
     def __exit__(self, *error: object) -> None:
         """Nothing is left to do: the output stays as it is."""
 
-    def compare_with(self, baselines: Sequence[Baseline]) -> None:
-        """Show what the run is compared with, if there is something."""
-        self._note(self._course.comparison(baselines))
+    def tell(self, event: Event) -> None:
+        """Show what has happened, and where the run stands; in the end, the outcome."""
+        if isinstance(event, Started):
+            self._begin(event)
+        elif isinstance(event, Compared):
+            self._note(self._course.comparison(event.baselines))
+        elif isinstance(event, Progress):
+            self._note(self._course.news(event))
+            if time.monotonic() - self._shown_at >= SECONDS:
+                passed = f"{clock(event.elapsed)}, {remaining(event, event.elapsed)}"
+                self._show(self._course.state(passed))
+        else:
+            self._show(self._course.outcome(event))
 
-    def progress(self, progress: Any) -> None:
-        """Show what has happened, and where the run stands."""
-        self._note(self._course.news(progress))
-        if time.monotonic() - self._shown_at >= SECONDS:
-            passed = f"{clock(progress.elapsed)}, {remaining(progress, progress.elapsed)}"
-            self._show(self._course.state(passed))
-
-    def result(self, result: Any) -> None:
-        """Replace the state by the outcome."""
-        self._show(self._course.outcome(result))
+    def _begin(self, started: Started) -> None:
+        self._course = self._course_of(started)
+        self._note(self._course.beginning())
+        made = _Preformatted(self._text(self._course.state(clock(0.0))))
+        self._handle = sys.modules["IPython"].display.display(made, display_id=True)
 
     def _note(self, text: str) -> None:
         if text:

@@ -7,13 +7,12 @@ from tilewright.measure.estimates import latency, over_rival, rival_seconds
 from tilewright.measure.records.measurement import NUMPY, Measurement
 from tilewright.scheduler.cli.output import clock, estimated, percent, seconds, times
 from tilewright.scheduler.cli.text import counted
-from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
 from tilewright.scheduler.tuning.baseline import Baseline
-from tilewright.scheduler.tuning.progress import Progress, TuningResult
+from tilewright.scheduler.tuning.events import Progress, TuningResult
+from tilewright.scheduler.tuning.states import States
 from tilewright.spaces.registry import note_on
 from tilewright.spaces.workloads.spelling import short_text
 
-AnyProgress = Progress | SuiteProgress
 LIBRARY = "over NumPy's BLAS"
 
 
@@ -88,19 +87,19 @@ def _alone(baseline: Baseline) -> str:
     return ", which does the product alone" if baseline.workload.words.get("epilogue") else ""
 
 
-def trials_of(progress: AnyProgress) -> str:
+def trials_of(progress: Progress) -> str:
     """Return how many trials are done, of how many."""
     known = f", {progress.resumed} known before" if progress.resumed else ""
     return f"{progress.trials} of {progress.trials_allowed}{known}"
 
 
-def failures_of(run: AnyProgress | TuningResult | SuiteResult) -> str:
+def failures_of(run: States) -> str:
     """Return the failures by kind, and how many attempts the machine lost."""
     counts = {**run.failures, "lost to the machine": run.lost}
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "none"
 
 
-def standing(progress: AnyProgress | None, begun: bool) -> str:
+def standing(progress: Progress | None, begun: bool) -> str:
     """Return one line: the run's phase, its trials and its failures. See :func:`phase_of`."""
     where = phase_of(progress, begun)
     if progress is not None:
@@ -108,7 +107,7 @@ def standing(progress: AnyProgress | None, begun: bool) -> str:
     return where
 
 
-def attempt_of(progress: AnyProgress, of: str = "") -> str:
+def attempt_of(progress: Progress, of: str = "") -> str:
     """Return how the latest attempt ended, and of which schedule it was; ``of`` which workload, if
     there are several."""
     latest = progress.latest
@@ -120,7 +119,7 @@ def attempt_of(progress: AnyProgress, of: str = "") -> str:
     return f"{which}: {of}{latest.status}{took}  {latest.schedule}{why}"
 
 
-def phase_of(progress: AnyProgress | None, begun: bool = True) -> str:
+def phase_of(progress: Progress | None, begun: bool = True) -> str:
     """Return the run's phase in words. Until it has ``begun`` the machine itself is measured."""
     if progress is None:
         return "opening the database" if begun else "measuring the peak of this machine, and NumPy"
@@ -134,7 +133,7 @@ def phase_of(progress: AnyProgress | None, begun: bool = True) -> str:
     return f"building and measuring {many}"
 
 
-def remaining(progress: AnyProgress, elapsed: float) -> str:
+def remaining(progress: Progress, elapsed: float) -> str:
     """Return the time left after so many seconds, by the pace so far, within what is allowed."""
     allowed = max(0.0, progress.seconds_allowed - elapsed)
     if progress.phase == "final" or not progress.trials:

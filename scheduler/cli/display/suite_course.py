@@ -22,23 +22,19 @@ from tilewright.scheduler.cli.display.suite_progress import (
 )
 from tilewright.scheduler.cli.output import facts, seconds
 from tilewright.scheduler.suites.objective import Objective
-from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
 from tilewright.scheduler.suites.sections import values_of
-from tilewright.scheduler.suites.suite import Suite
 from tilewright.scheduler.tuning.baseline import Baseline
-from tilewright.spaces.target import Target
+from tilewright.scheduler.tuning.events import Progress, Started, TuningResult
 
 
 class SuiteCourse:
     """The course of the run of a suite. If ``verbose``, every trial is news."""
 
-    def __init__(
-        self, suite: Suite, target: Target, session: str = "", verbose: bool = False
-    ) -> None:
-        self.latest: SuiteProgress | None = None
-        self._title, self._session = title_of(suite, target), session
-        self._suite, self._verbose = suite, verbose
-        self._begun = False
+    def __init__(self, started: Started, verbose: bool = False) -> None:
+        self.latest: Progress | None = None
+        self._title, self._session = title_of(started), started.session
+        self._members, self._verbose = started.members, verbose
+        self._begun = not started.compares
         self._said: float | None = None  # the value of the objective that was last said
 
     def beginning(self) -> str:
@@ -49,11 +45,11 @@ class SuiteCourse:
         """Return NumPy's weighted sum, if all of it is known."""
         self._begun = True
         theirs = [baseline.numpy_seconds for baseline in baselines]
-        found = values_of(Objective.LATENCY, self._suite.members, theirs, theirs)
+        found = values_of(Objective.LATENCY, self._members, theirs, theirs)
         sums = [f"{name} {seconds(v)}".strip() for name, v in found.items() if v is not None]
         return f"NumPy's products: weighted sum {', '.join(sums)}" if sums else ""
 
-    def news(self, progress: SuiteProgress) -> str:
+    def news(self, progress: Progress) -> str:
         """Return a gain of the objective, and the start of the comparison."""
         begins = self.latest is None or progress.phase != self.latest.phase
         self.latest = progress
@@ -85,11 +81,11 @@ class SuiteCourse:
         ]
         return [tasks_table(progress), facts(rows)]
 
-    def outcome(self, result: SuiteResult) -> list[RenderableType]:
+    def outcome(self, result: TuningResult) -> list[RenderableType]:
         """See :class:`scheduler.cli.display.course.Course`."""
         return outcome(result, self._session)
 
-    def _gains(self, progress: SuiteProgress) -> bool:
+    def _gains(self, progress: Progress) -> bool:
         value, said = progress.value, self._said
         if value is None or progress.phase == "final":
             return False

@@ -8,19 +8,18 @@ from rich.table import Table
 from tilewright.scheduler.cli.display.progress import failures_of
 from tilewright.scheduler.cli.output import clock, facts, percent, seconds, table, times
 from tilewright.scheduler.suites.objective import Objective
-from tilewright.scheduler.suites.progress import SuiteResult, SuiteStates, TaskState
-from tilewright.scheduler.suites.suite import Suite
-from tilewright.spaces.target import Target
+from tilewright.scheduler.tuning.events import Started, TuningResult
+from tilewright.scheduler.tuning.states import States, TaskState
 
 COLUMNS = ("workload", "#weight", "#trials", "#share", "#latency", "#gain", "#NumPy", "state")
 
 
-def title_of(suite: Suite, target: Target) -> str:
+def title_of(started: Started) -> str:
     """Return the suite and its target, in one line."""
-    return f"{suite.title} ({len(suite.members)} workloads) on {target.summary}"
+    return f"{started.title} ({len(started.members)} workloads) on {started.target.summary}"
 
 
-def objective_of(states: SuiteStates) -> str:
+def objective_of(states: States) -> str:
     """Return the value of the objective, in words."""
     sections = states.sections
     if sections and states.value is not None:
@@ -40,12 +39,12 @@ def _value(objective: Objective, value: float | None, library: float | None) -> 
     return f"weighted sum of latencies {seconds(value)}{ratio}"
 
 
-def tasks_table(states: SuiteStates) -> Table:
+def tasks_table(states: States) -> Table:
     """Return the workloads as rows, each with its share of the trials so far."""
     return table(COLUMNS, (_row(task, max(1, states.trials)) for task in states.tasks))
 
 
-def outcome(result: SuiteResult, session: str) -> list[RenderableType]:
+def outcome(result: TuningResult, session: str) -> list[RenderableType]:
     """Return the outcome of a suite's run: a list of facts, then a table of its workloads."""
     pairs = [
         ("target", result.target.summary),
@@ -57,7 +56,7 @@ def outcome(result: SuiteResult, session: str) -> list[RenderableType]:
     return [tasks_table(result), facts(pairs)]
 
 
-def _objectives(result: SuiteResult) -> list[tuple[str, str]]:
+def _objectives(result: TuningResult) -> list[tuple[str, str]]:
     """Return the objective, or that of each section, as facts."""
     sections = result.sections
     if not sections:

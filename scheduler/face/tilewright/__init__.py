@@ -28,13 +28,19 @@ if TYPE_CHECKING:
     from tilewright.scheduler.dispatch.function import Dispatch, dispatch
     from tilewright.scheduler.extracting import extract
     from tilewright.scheduler.query import query
-    from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
     from tilewright.scheduler.suites.suite import Suite
     from tilewright.scheduler.suites.tune import tune_suite
     from tilewright.scheduler.torch.backend.explanation import Explanation, explain
     from tilewright.scheduler.torch.serving.graphs import graphs
     from tilewright.scheduler.torch.serving.packaging import load_package, package
-    from tilewright.scheduler.tuning.progress import Progress, Stop, TuningResult
+    from tilewright.scheduler.tuning.events import (
+        Progress,
+        SuiteProgress,
+        SuiteResult,
+        TuningResult,
+    )
+    from tilewright.scheduler.tuning.states import Stop
+    from tilewright.scheduler.tuning.study import Study, Trial
     from tilewright.scheduler.tuning.tuner import tune
     from tilewright.spaces.errors import InputError
     from tilewright.spaces.language import Program, program
@@ -56,10 +62,12 @@ __all__ = [
     "Provenance",
     "Schedule",
     "Stop",
+    "Study",
     "Suite",
     "SuiteProgress",
     "SuiteResult",
     "Target",
+    "Trial",
     "TuningResult",
     "Workload",
     "__version__",
@@ -91,15 +99,17 @@ _HOMES = {
     "Explanation": "tilewright.scheduler.torch.backend.explanation",
     "InputError": "tilewright.spaces.errors",
     "Program": "tilewright.spaces.language",
-    "Progress": "tilewright.scheduler.tuning.progress",
+    "Progress": "tilewright.scheduler.tuning.events",
     "Provenance": "tilewright.scheduler.answer",
     "Schedule": "tilewright.spaces.schedule",
-    "Stop": "tilewright.scheduler.tuning.progress",
+    "Stop": "tilewright.scheduler.tuning.states",
+    "Study": "tilewright.scheduler.tuning.study",
     "Suite": "tilewright.scheduler.suites.suite",
-    "SuiteProgress": "tilewright.scheduler.suites.progress",
-    "SuiteResult": "tilewright.scheduler.suites.progress",
+    "SuiteProgress": "tilewright.scheduler.tuning.events",
+    "SuiteResult": "tilewright.scheduler.tuning.events",
     "Target": "tilewright.spaces.target",
-    "TuningResult": "tilewright.scheduler.tuning.progress",
+    "Trial": "tilewright.scheduler.tuning.study",
+    "TuningResult": "tilewright.scheduler.tuning.events",
     "Workload": "tilewright.spaces.workloads.workload",
     "best": "tilewright.scheduler.best",
     "detect_target": "tilewright.spaces.target",

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from tilewright.scheduler.suites.objective import Objective, as_objective
 from tilewright.scheduler.suites.suite import Member, Suite, section_weights
 from tilewright.scheduler.tuning.budget import Budget
-from tilewright.scheduler.tuning.progress import Stop
 from tilewright.scheduler.tuning.runs.process import is_gone
 from tilewright.scheduler.tuning.runs.run_log import HEARTBEAT
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.target import Target, detect_target
 from tilewright.spaces.validation.checks import positive, whole

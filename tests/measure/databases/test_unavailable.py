@@ -21,7 +21,8 @@ from tilewright.measure.tables.retries import LockedError, waiting
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.testing.landscape import hills
-from tilewright.scheduler.tuning.progress import Progress, Stop
+from tilewright.scheduler.tuning.events import Progress
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.scheduler.tuning.tuner import Tuner
 
 SMALL = ("matmul", "m=64", "n=64", "k=64")
@@ -108,7 +109,13 @@ def tuning(database: Database, machine: MadeUpMachine) -> Tuner:
     space = hills()
     search = RandomSearch(space, seed=0)
     return Tuner(
-        space.workload, space.target, database, machine, search, space=space, session="job"
+        space.workload,
+        space.target,
+        database,
+        machine,
+        lambda _: search,
+        spaces=[space],
+        session="job",
     )
 
 

@@ -10,15 +10,15 @@ import pytest
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tilewright.measure.cluster.status import DriverStatus, WorkerStatus
 from tilewright.measure.database import Database
-from tilewright.scheduler.cli.display.course import WorkloadCourse
+from tilewright.scheduler.cli.display.choice import course_of
 from tilewright.scheduler.cli.display.live_table import LiveTable
-from tilewright.scheduler.cli.display.suite_course import SuiteCourse
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.suites.suite import Member, Suite
-from tilewright.scheduler.suites.tuner import SuiteTuner
 from tilewright.scheduler.testing.landscape import MACHINE, hills
+from tilewright.scheduler.tuning.events import Started
 from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.workload import Workload
 
 WORKER = WorkerStatus("run", "node7", "device 3", "resting", "", 5, "slower than its peers")
 DRIVER = DriverStatus("laptop:12", 0.0, 1.5, (), (WORKER,))
@@ -43,10 +43,11 @@ def blind(space: Space) -> RandomSearch:
     return RandomSearch(space, 0)
 
 
-def check(table: LiveTable, tuner: Tuner | SuiteTuner) -> None:
+def check(what: Workload | Suite, tuner: Tuner) -> None:
     terminal = Terminal()
-    with redirect_stdout(terminal), table:
-        table.result(tuner.run(8, 60, on_progress=table.progress))
+    with redirect_stdout(terminal), LiveTable(course_of, lambda: DRIVER) as table:
+        table.tell(Started.of(what, MACHINE, "session"))
+        table.tell(tuner.run(8, 60, on_progress=table.tell))
     begin, _, end = terminal.getvalue().partition("8 of 8")
     assert "measuring the peak" in begin
     assert "stopped by" not in begin
@@ -57,13 +58,13 @@ def check(table: LiveTable, tuner: Tuner | SuiteTuner) -> None:
 
 def test_the_last_state_of_a_run_is_drawn_before_its_result(database: Database) -> None:
     space = hills()
-    work, options = space.workload, {"search": blind(space), "space": space}
+    work, options = space.workload, {"make_search": blind, "spaces": [space]}
     tuner = Tuner(work, MACHINE, database, MadeUpMachine(), **options)
-    check(LiveTable(WorkloadCourse(work, MACHINE, "session"), lambda: DRIVER), tuner)
+    check(work, tuner)
 
 
 def test_the_last_state_of_a_suite_is_drawn_before_its_result(database: Database) -> None:
     space = hills()
     suite, options = Suite("one", (Member(space.workload),)), {"spaces": [space]}
-    tuner = SuiteTuner(suite, MACHINE, database, MadeUpMachine(), make_search=blind, **options)
-    check(LiveTable(SuiteCourse(suite, MACHINE, "session"), lambda: DRIVER), tuner)
+    tuner = Tuner(suite, MACHINE, database, MadeUpMachine(), make_search=blind, **options)
+    check(suite, tuner)

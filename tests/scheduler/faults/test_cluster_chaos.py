@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 
 import pytest
 
@@ -81,8 +82,8 @@ class Chaos:
 
 def tuned(executor, database, seed, trials, on_progress=None, size=512):
     space = hills(size)
-    search = Listed(space, seed)
-    tuner = Tuner(space.workload, space.target, database, executor, search, space=space)
+    listed = partial(Listed, seed=seed)
+    tuner = Tuner(space.workload, space.target, database, executor, listed, spaces=[space])
     return tuner.run(trials, 240.0, on_progress=on_progress)
 
 

@@ -11,7 +11,7 @@ from tilewright.measure.database import Database
 from tilewright.measure.executor import LocalExecutor
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.testing.landscape import hills
-from tilewright.scheduler.tuning.progress import Progress
+from tilewright.scheduler.tuning.events import Progress
 from tilewright.scheduler.tuning.tuner import Tuner
 
 FIRST, LAST = 100, 350
@@ -30,9 +30,7 @@ def test_a_candidate_leaves_little_behind(tmp_path, monkeypatch):
 
     device = LocalExecutor(space.target, 1, SimulatedBuilder(), SimulatedRunner(0.0))
     with closing(device), Database(tmp_path / "tuning.db") as database:
-        tuner = Tuner(
-            space.workload, space.target, database, device, RandomSearch(space), space=space
-        )
+        tuner = Tuner(space.workload, space.target, database, device, RandomSearch, spaces=[space])
         tracemalloc.start()
         try:
             tuner.run(LAST, 600.0, on_progress=note)

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tilewright.measure.database import Database
-from tilewright.scheduler.tuning.progress import Progress, Stop
+from tilewright.scheduler.tuning.events import Progress
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.scheduler.tuning.tuner import tune
 from tilewright.spaces.operators import workload
 from tilewright.spaces.target import detect_target

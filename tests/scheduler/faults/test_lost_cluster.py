@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from importlib import metadata
 
 import pytest
@@ -176,9 +177,8 @@ def test_a_run_whose_head_is_lost_ends_in_a_line_and_goes_on_where_its_token_is_
 
     def tune(address, trials, on_progress=None):
         with closing(RayExecutor(address, host_services=HOST_SERVICES, code=CODE)) as executor:
-            tuner = Tuner(
-                space.workload, space.target, database, executor, Listed(space, 0), space=space
-            )
+            listed = partial(Listed, seed=0)
+            tuner = Tuner(space.workload, space.target, database, executor, listed, spaces=[space])
             return tuner.run(trials, 120.0, on_progress=on_progress)
 
     lost: list[None] = []

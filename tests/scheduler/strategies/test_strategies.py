@@ -14,7 +14,6 @@ from tilewright.scheduler.strategies.history import History
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.strategies.registry import check, factory
 from tilewright.scheduler.strategies.walk import DRAWS
-from tilewright.scheduler.suites.tuner import SuiteTuner
 from tilewright.scheduler.testing.landscape import MACHINE, hills
 from tilewright.scheduler.testing.search import ask, outcome
 from tilewright.scheduler.tuning.baseline import Baseline
@@ -98,8 +97,8 @@ def test_a_tuner_uses_the_search_that_it_is_told(database: Database) -> None:
         space.target,
         database,
         MadeUpMachine(),
-        space=space,
-        baseline=Baseline(space.workload),
+        spaces=[space],
+        baselines=[Baseline(space.workload)],
         strategy="random",
     )
     tuner.run(trials=24, seconds=600)
@@ -111,9 +110,7 @@ def test_a_tuner_uses_the_search_that_it_is_told(database: Database) -> None:
 
 def test_a_suite_uses_the_search_that_it_is_told(database: Database) -> None:
     spaces = [hills(size) for size in (256, 320, 384, 448, 512, 576)]
-    tuner = SuiteTuner(
-        suite(), MACHINE, database, MadeUpMachine(), spaces=spaces, strategy="genetic"
-    )
+    tuner = Tuner(suite(), MACHINE, database, MadeUpMachine(), spaces=spaces, strategy="genetic")
     tuner.run(trials=48, seconds=600)
     proposals = [record.proposal for record in database.records() if record.proposal]
     assert {proposal.origin for proposal in proposals} <= {"random", "child", "finalist", UNTUNED}

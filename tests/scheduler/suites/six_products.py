@@ -12,10 +12,10 @@ from tilewright.measure.records.measurement import Candidate, ErrorKind, Measure
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.strategies.search import Search
 from tilewright.scheduler.suites.allocation import Allocation, by_gradient
-from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
 from tilewright.scheduler.suites.suite import Member, Suite
-from tilewright.scheduler.suites.tuner import SuiteTuner
 from tilewright.scheduler.testing.landscape import MACHINE, hills
+from tilewright.scheduler.tuning.events import SuiteProgress, SuiteResult
+from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.spaces.space import Space
 from tilewright.spaces.workloads.workload import Workload
 
@@ -65,7 +65,7 @@ def tuned(
     make_search: Callable[[Space], Search] | None = blind,
     **options,
 ) -> SuiteResult:
-    made = SuiteTuner(
+    made = Tuner(
         suite(),
         MACHINE,
         database,

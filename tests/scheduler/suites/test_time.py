@@ -8,7 +8,7 @@ from tests.scheduler.made_up_machine import Clock
 from tests.scheduler.suites.six_products import Six, tuned
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Candidate, Job, Measurement, Result, Status
-from tilewright.scheduler.tuning.progress import Stop
+from tilewright.scheduler.tuning.states import Stop
 
 
 def test_time_is_kept_with_all_comparisons_done(database: Database, clock: Clock) -> None:

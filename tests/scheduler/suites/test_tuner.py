@@ -19,13 +19,13 @@ from tilewright.measure.records.measurement import NUMPY
 from tilewright.measure.records.run import Run
 from tilewright.scheduler.suites.allocation import in_turn
 from tilewright.scheduler.suites.objective import Objective
-from tilewright.scheduler.suites.progress import SuiteProgress, SuiteResult
 from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.suites.tune import check_suite
-from tilewright.scheduler.suites.tuner import SuiteTuner
 from tilewright.scheduler.testing.landscape import MACHINE, knolls
 from tilewright.scheduler.tuning.baseline import Baseline
-from tilewright.scheduler.tuning.progress import Stop
+from tilewright.scheduler.tuning.events import SuiteProgress, SuiteResult
+from tilewright.scheduler.tuning.states import Stop
+from tilewright.scheduler.tuning.tuner import Tuner
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.space import Space
@@ -69,7 +69,7 @@ def test_two_suites_on_one_executor_each_get_their_own_results(database: Databas
 
         def tune(spaces: list[Space], session: str) -> None:
             half = Suite(session, tuple(Member(space.workload) for space in spaces))
-            tuner = SuiteTuner(
+            tuner = Tuner(
                 *(half, MACHINE, database, executor),
                 session=session,
                 spaces=spaces,
@@ -142,7 +142,7 @@ def test_a_workload_that_gains_nothing_stops_alone(database: Database) -> None:
 def test_exhausted_spaces_end_the_run(database: Database) -> None:
     small = knolls()
     members = (Member(small.workload), Member(SPACES[0].workload))
-    tuner = SuiteTuner(
+    tuner = Tuner(
         Suite("two", members),
         MACHINE,
         database,
@@ -188,7 +188,7 @@ def test_many_workloads_heed_the_seconds_while_their_tasks_begin(database: Datab
     """Those that there is no time for have no run, and are counted none the less."""
     suite, clock = products(40), Clock()
     machine = MadeUpMachine(clock=clock)
-    made = SuiteTuner(suite, MACHINE, database, machine)
+    made = Tuner(suite, MACHINE, database, machine)
     begin, slow = database.begin_run, pytest.MonkeyPatch()
 
     def slowly(run: Run) -> None:
@@ -196,7 +196,7 @@ def test_many_workloads_heed_the_seconds_while_their_tasks_begin(database: Datab
         begin(run)
 
     with slow.context() as patch:
-        patch.setattr("tilewright.scheduler.tuning.progress.time", clock)
+        patch.setattr("tilewright.scheduler.tuning.ledger.time", clock)
         patch.setattr(database, "begin_run", slowly)
         result = made.run(trials=1000, seconds=9.5)
     assert result.stopped is Stop.SECONDS
@@ -217,7 +217,7 @@ def test_a_signal_is_heeded_while_tasks_begin(database: Database) -> None:
 
     with patch.context() as patched:
         patched.setattr(database, "begin_run", signalled)
-        result = SuiteTuner(products(40), MACHINE, database, MadeUpMachine()).run(1000, 600)
+        result = Tuner(products(40), MACHINE, database, MadeUpMachine()).run(1000, 600)
     assert result.stopped is Stop.INTERRUPTED
     assert len(begun) == 3
 

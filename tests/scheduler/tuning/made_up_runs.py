@@ -15,8 +15,8 @@ from tilewright.spaces.space import Space
 def tuner(
     space: Space, database: Database, machine: MadeUpMachine, search: Search | None = None
 ) -> Tuner:
-    search = search or EvolutionarySearch(space, trees(space), Guess())
-    return Tuner(space.workload, space.target, database, machine, search, space=space)
+    made = search or EvolutionarySearch(space, trees(space), Guess())
+    return Tuner(space.workload, space.target, database, machine, lambda _: made, spaces=[space])
 
 
 def rows(space: Space, database: Database, name: str = "search") -> list[Schedule]:

@@ -192,7 +192,8 @@ def test_who_is_compared_first_is_checked_thoroughly(database: Database) -> None
 def test_rivals_are_timed_in_all_comparisons_and_in_no_search(database: Database) -> None:
     machine, space = MadeUpMachine(), hills()
     baseline = Baseline(space.workload, numpy_seconds=1e-3)
-    made = Tuner(space.workload, space.target, database, machine, space=space, baseline=baseline)
+    options = {"spaces": [space], "baselines": [baseline]}
+    made = Tuner(space.workload, space.target, database, machine, **options)
     made.run(trials=48, seconds=600)
     assert [job.rivals for job in machine.jobs if job.final] == [(NUMPY,)] * 6
     assert {job.rivals for job in machine.jobs if not job.final} == {()}

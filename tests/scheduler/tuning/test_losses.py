@@ -11,7 +11,7 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Candidate, ErrorKind, Measurement, Status
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.testing.landscape import hills, knolls
-from tilewright.scheduler.tuning.progress import Stop
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.scheduler.tuning.task import LOST_IN_A_ROW
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space

@@ -15,7 +15,6 @@ from tilewright.scheduler.query import query
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.strategies.search import Proposed
 from tilewright.scheduler.suites.suite import Member, Suite
-from tilewright.scheduler.suites.tuner import SuiteTuner
 from tilewright.scheduler.tuning import tuner
 from tilewright.scheduler.tuning.task import UNTUNED
 from tilewright.scheduler.tuning.tuner import Tuner
@@ -109,7 +108,7 @@ def test_it_begins_with_what_a_model_predicts(database: Database) -> None:
 def test_no_short_run_ends_slower_than_it_would_have_been_untuned(database: Database) -> None:
     machine = Machine(query(square(64), TARGET, database).schedule)
     search = RandomSearch(space_for(square(64), TARGET), seed=3)
-    tune(database, search=search, machine=machine)
+    tune(database, make_search=lambda _: search, machine=machine)
     best = database.best(square(64), TARGET)
     assert best is not None
     assert best.schedule == machine.fast
@@ -150,7 +149,7 @@ def test_a_search_that_asks_for_it_too_has_it_measured_once(database: Database) 
             return own + super().ask(count - len(own))
 
     search = Same(space_for(square(64), TARGET))
-    every = tune(database, search=search, trials=64).searched
+    every = tune(database, make_search=lambda _: search, trials=64).searched
     assert every.count(answer.schedule) == 1
     assert len(every) == 64
 
@@ -160,7 +159,7 @@ def test_each_workload_of_a_suite_begins_so(database: Database) -> None:
     members = tuple(Member(square(n)) for n in sizes)
     answers = {square(n).key: query(square(n), TARGET, database).schedule for n in sizes}
     machine = Machine()
-    SuiteTuner(Suite("two", members), TARGET, database, machine).run(32, seconds=600)
+    Tuner(Suite("two", members), TARGET, database, machine).run(32, seconds=600)
     first = {}
     for job, (schedules, _) in zip(machine.jobs, machine.submitted, strict=True):
         first.setdefault(job.workload.key, schedules[0])

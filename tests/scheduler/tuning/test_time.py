@@ -14,7 +14,8 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Job, Result
 from tilewright.scheduler.opening import opened
 from tilewright.scheduler.testing.landscape import hills
-from tilewright.scheduler.tuning.progress import Stop, TuningResult
+from tilewright.scheduler.tuning.events import TuningResult
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.scheduler.tuning.tuner import tune
 
 

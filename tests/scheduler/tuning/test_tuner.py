@@ -17,7 +17,8 @@ from tilewright.measure.records.measurement import (
 )
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.testing.landscape import hills, hills_latency, knolls
-from tilewright.scheduler.tuning.progress import Progress, Stop
+from tilewright.scheduler.tuning.events import Progress
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.spaces.errors import InputError
 
 

@@ -11,7 +11,8 @@ from tilewright.measure.records.record import Record
 from tilewright.scheduler.query import query
 from tilewright.scheduler.testing.landscape import hills, hills_latency
 from tilewright.scheduler.tuning.baseline import Baseline
-from tilewright.scheduler.tuning.progress import Progress, Stop
+from tilewright.scheduler.tuning.events import Progress
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.scheduler.tuning.task import UNTUNED
 from tilewright.scheduler.tuning.unconfirmed import FAR, UnconfirmedRecords
 from tilewright.spaces.schedule import Schedule
@@ -174,9 +175,9 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
         database,
         machine,
         seed=7,
-        space=space,
+        spaces=[space],
         command="tilewright tune",
-        baseline=Baseline(space.workload, 50.0, 2e-3),
+        baselines=[Baseline(space.workload, 50.0, 2e-3)],
     )
     result = made.run(trials=32, seconds=600)
     (run,) = database.runs()

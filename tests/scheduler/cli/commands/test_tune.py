@@ -31,10 +31,14 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Measurement, Status
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.cli.display import lines as cli_lines
-from tilewright.scheduler.cli.display.course import WorkloadCourse
+from tilewright.scheduler.cli.display.choice import course_of
 from tilewright.scheduler.cli.display.plain_lines import PlainLines
+from tilewright.scheduler.suites.objective import Objective
+from tilewright.scheduler.suites.suite import Member
+from tilewright.scheduler.tuning.baseline import Baseline
+from tilewright.scheduler.tuning.events import Progress, Started
 from tilewright.scheduler.tuning.interrupt import Interrupt
-from tilewright.scheduler.tuning.progress import Progress
+from tilewright.scheduler.tuning.states import TaskState
 from tilewright.spaces.operators import workload, workload_from_json
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import detect_target, target_from_json
@@ -247,13 +251,17 @@ def test_a_quiet_run_prints_its_result_alone(tmp_path, capsys):
 def test_silence_is_broken(monkeypatch, capsys):
     monkeypatch.setattr(cli_lines, "SILENCE_SECONDS", 0.05)
     work = workload("matmul", m=64, n=64, k=64)
-    with PlainLines(WorkloadCourse(work, detect_target("cpu"), "5f2c91ab")) as lines:
+    target = detect_target("cpu")
+    with PlainLines(course_of) as lines:
+        lines.tell(Started.of(work, target, "5f2c91ab"))
         while "measuring the peak of this machine" not in (said := capsys.readouterr().out):
             time.sleep(0.01)
         schedule = Schedule("contraction", ())
         best = Measurement(schedule, Status.OK, 1e-3, started_at=0.0)
         failures = {"timeout": 1}
-        lines.progress(Progress("search", 7, 9, 0, 2, 3, failures, best, None, 1.0, 60.0))
+        task = TaskState(Member(work), Baseline(work), 7, 0, 2, 3, failures, best, 1e-3, None)
+        states = ("", Objective.LATENCY, (task,))
+        lines.tell(Progress(*states, target, "search", 0, None, 9, 1.0, 60.0))
         while "building and measuring 2 candidates" not in (said := capsys.readouterr().out):
             time.sleep(0.01)
     assert "trials: 7 of 9, failures: 1 timeout, 3 lost to the machine; best: 1 ms" in said

@@ -11,8 +11,8 @@ from tests.scheduler.tuning.made_up_runs import tuner
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import Job, Result
 from tilewright.scheduler.testing.landscape import MACHINE, hills
-from tilewright.scheduler.tuning.progress import Stop
 from tilewright.scheduler.tuning.runs.abandoned import PATIENCE_SECONDS, TOLD_SECONDS, Abandoned
+from tilewright.scheduler.tuning.states import Stop
 from tilewright.spaces.target import Target
 
 

@@ -1,4 +1,4 @@
-"""Follow the tasks of a suite and report their progress."""
+"""Follow the tasks of a run, and make events of what they report."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from itertools import starmap, zip_longest
 
 from tilewright.measure.records.measurement import Measurement
 from tilewright.scheduler.suites.objective import Objective
-from tilewright.scheduler.suites.progress import (
-    OnSuiteProgress,
-    SuiteProgress,
-    SuiteResult,
-    TaskState,
-)
 from tilewright.scheduler.suites.suite import Member
 from tilewright.scheduler.tuning.baseline import Baseline
 from tilewright.scheduler.tuning.budget import Budget
-from tilewright.scheduler.tuning.progress import Ledger, Stop
+from tilewright.scheduler.tuning.events import OnProgress, Progress, TuningResult
+from tilewright.scheduler.tuning.ledger import Ledger
+from tilewright.scheduler.tuning.states import Stop, TaskState
 from tilewright.scheduler.tuning.task import Task
 from tilewright.spaces.target import Target
+
+LEADERS = 5  # schedules that a result lists
 
 
 @dataclass
 class Watch:
-    """Follows the tasks of a suite, and reports their state to ``on_progress``."""
+    """Follows the tasks of a run, and reports their state to ``on_progress``. ``title`` is that of
+    the suite, empty where one workload is tuned by itself."""
 
+    title: str
     members: Sequence[Member]
+    target: Target
     baselines: Sequence[Baseline]
     objective: Objective
     budget: Budget
     ledger: Ledger
-    on_progress: OnSuiteProgress | None
+    on_progress: OnProgress | None
     tasks: Sequence[Task] = ()
     history: list[tuple[int, float, float]] = field(default_factory=list)
 
@@ -40,9 +41,11 @@ class Watch:
         while tasks begin, only the last one has."""
         if latest is None and not self.tasks[-1].has_begun:
             return
-        progress = SuiteProgress(
+        progress = Progress(
+            title=self.title,
             objective=self.objective,
             tasks=self._states(),
+            target=self.target,
             phase=phase,
             place=place,
             latest=latest,
@@ -55,16 +58,17 @@ class Watch:
         if self.on_progress is not None:
             self.on_progress(progress)
 
-    def result(self, target: Target, stopped: Stop) -> SuiteResult:
-        """Return the suite's result."""
+    def result(self, stopped: Stop) -> TuningResult:
+        """Return the result of the run."""
         spent = self.ledger.spent
         losses = [loss.error_text for task in self.tasks for loss in task.board.losses[-1:]]
-        return SuiteResult(
+        return TuningResult(
+            title=self.title,
             objective=self.objective,
             tasks=self._states(),
-            target=target,
+            target=self.target,
             stopped=stopped,
-            history=tuple(self.history),
+            history=tuple(self.history if self.title else self.tasks[0].board.history),
             seconds=self.ledger.elapsed,
             waiting_seconds=spent("waiting"),
             search_seconds=spent("search"),
@@ -72,9 +76,11 @@ class Watch:
             database_seconds=spent("database"),
             idle_seconds=spent("idle"),
             lacking=losses[0] if losses else "",
+            before_seconds=self.ledger.before,
+            leaders=tuple(self.tasks[0].leaders(LEADERS)),
         )
 
-    def _note(self, progress: SuiteProgress) -> None:
+    def _note(self, progress: Progress) -> None:
         value = progress.value
         if value is not None and (
             not self.history or self.objective.better(value, self.history[-1][2])

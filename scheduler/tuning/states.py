@@ -1,10 +1,12 @@
-"""Progress and result of a suite that is tuned."""
+"""The state of the workloads that a run tunes: one, or those of a suite."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 from tilewright.measure.estimates import over_rival, rival_seconds
 from tilewright.measure.records.measurement import NUMPY, Measurement
@@ -12,18 +14,47 @@ from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.suites.sections import value_of, values_of
 from tilewright.scheduler.suites.suite import Member
 from tilewright.scheduler.tuning.baseline import Baseline
-from tilewright.scheduler.tuning.progress import Stop
-from tilewright.spaces.target import Target
-from tilewright.spaces.validation.text import brief
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import Schedule
+
+
+class Stop(StrEnum):
+    """The reason why a run ended."""
+
+    TRIALS = "trials"
+    SECONDS = "seconds"
+    PATIENCE = "patience"
+    EXHAUSTED = "exhausted"
+    CALLBACK = "callback"  # a callback had seen enough
+    INTERRUPTED = "interrupted"
+    MACHINE = "machine"  # one attempt after another was lost
+    WORKERS = "workers"  # none is left that measures
+
+
+@dataclass(frozen=True)
+class Leader:
+    """One of the best schedules of a run. ``share`` is its speed as a share of the best one's, by
+    all comparisons of both; ``latency`` is the best one's divided by that, in seconds."""
+
+    schedule: Schedule
+    latency: float
+    share: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the leader as a JSON object."""
+        told = {"latency_s": self.latency, "of_best": self.share}
+        return {"schedule": self.schedule.to_json(), **told}
 
 
 @dataclass(frozen=True)
 class TaskState:
-    """The state of one workload of a suite.
+    """The state of one workload of a run.
 
-    Counts are as in :class:`scheduler.tuning.progress.Progress`. ``best`` is the fastest right
-    kernel; ``first_latency`` that of the first one that the run knew, in seconds. ``stopped`` is
-    the reason why it gets no more trials, None as long as it does.
+    ``trials`` are measured in this run, failures included. ``pending`` candidates are built, run,
+    or wait for it. ``resumed`` schedules were known from the database. ``lost`` attempts, in which
+    the machine failed, are no trials. ``failures`` counts by kind of error. ``best`` is the fastest
+    right kernel; ``first_latency`` that of the first one that the run knew, in seconds. ``stopped``
+    is the reason why it gets no more trials, None as long as it does.
     """
 
     member: Member
@@ -68,9 +99,14 @@ class TaskState:
 
 
 @dataclass(frozen=True)
-class SuiteStates:
-    """The state of all workloads of a suite; ``value`` is that of the objective, None at first."""
+class States:
+    """The state of all workloads of a run.
 
+    ``title`` is that of the suite, empty where one workload is tuned by itself. ``value`` is that
+    of the objective, None at first.
+    """
+
+    title: str
     objective: Objective
     tasks: tuple[TaskState, ...]
 
@@ -90,6 +126,18 @@ class SuiteStates:
         ours = values_of(self.objective, self._members, self._latencies, self._library)
         theirs = values_of(self.objective, self._members, self._library, self._library)
         return {name: (value, theirs[name]) for name, value in ours.items() if name}
+
+    @property
+    def task(self) -> TaskState:
+        """The state of the only workload; :class:`InputError` if there are several."""
+        if len(self.tasks) > 1:
+            raise InputError(f"{len(self.tasks)} workloads are tuned; allowed: tasks, one of each")
+        return self.tasks[0]
+
+    @property
+    def best(self) -> Measurement | None:
+        """The fastest right kernel of the only workload; None if there is none yet."""
+        return self.task.best
 
     @property
     def trials(self) -> int:
@@ -127,54 +175,3 @@ class SuiteStates:
     @property
     def _library(self) -> Sequence[float | None]:
         return [task.numpy_seconds for task in self.tasks]
-
-
-@dataclass(frozen=True)
-class SuiteProgress(SuiteStates):
-    """The state of a suite's run after ``latest`` of the task at ``place`` became known.
-
-    ``latest`` is None if candidates were asked for. ``phase`` is ``search`` or ``final``. Times are
-    in seconds.
-    """
-
-    phase: str
-    place: int
-    latest: Measurement | None
-    trials_allowed: int
-    elapsed: float
-    seconds_allowed: float
-
-
-@dataclass(frozen=True)
-class SuiteResult(SuiteStates):
-    """The result of tuning a suite for ``seconds`` of wall time.
-
-    ``history`` lists the trials, elapsed seconds and value of each improvement of the objective
-    during the search. ``lacking`` says in what the machine failed, where it did in the end.
-    During ``idle_seconds`` no candidate was built or run. The other seconds are those of
-    :class:`scheduler.tuning.progress.TuningResult`.
-    """
-
-    target: Target
-    stopped: Stop
-    history: tuple[tuple[int, float, float], ...]
-    seconds: float
-    waiting_seconds: float
-    search_seconds: float
-    lowering_seconds: float
-    database_seconds: float
-    idle_seconds: float
-    lacking: str
-
-    def __repr__(self) -> str:
-        how = f"{self.trials} trials in {self.seconds:.1f} s, ended by {self.stopped}"
-        count = len(self.tasks)
-        return brief(f"<SuiteResult of {count} workloads\n  {self.target.summary}\n  {how}>")
-
-    @property
-    def overhead(self) -> float:
-        """Share of the wall time in which no candidate was built or run."""
-        return self.idle_seconds / self.seconds
-
-
-OnSuiteProgress = Callable[[SuiteProgress], None]
