@@ -42,6 +42,7 @@ COMMANDS = {
     "export": "data.export_command",
     "import": "data.import_command",
     "list": "data.list_command",
+    "report": "report.report_command",
     "db": "db.app",
     "status": "status.status_command",
     "doctor": "doctor.doctor_command",

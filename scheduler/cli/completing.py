@@ -57,6 +57,13 @@ def targets(context: typer.Context, arguments: list[str], incomplete: str) -> li
     return [*target_names(), "cpu:threads="]
 
 
+def figures(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
+    """Return the names of the figures of a report."""
+    from tilewright.scheduler.report.figures import FIGURES
+
+    return list(FIGURES)
+
+
 def searches(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
     """Return the names of searches."""
     from tilewright.scheduler.strategies.registry import SEARCHES

@@ -1,0 +1,144 @@
+"""``tilewright report``."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tilewright.scheduler.cli import completing
+from tilewright.scheduler.cli.options import DatabaseName
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.validation.files import STANDARD_OUTPUT, is_stream, output_file
+
+if TYPE_CHECKING:
+    from tilewright.scheduler.report.material import Material
+
+PAGE = Path("report.html")
+
+
+class ReportFormat(StrEnum):
+    """The form of a report: a page, one picture, or figures as data."""
+
+    HTML = "html"
+    SVG = "svg"
+    JSON = "json"
+
+
+def report_command(
+    workloads: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WORKLOAD...",
+            help="Operators, or workloads such as softmax r=64 c=100.",
+            show_default="all of the database",
+            autocompletion=completing.operators,
+        ),
+    ] = None,
+    db: DatabaseName = "tuning.db",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="The file to write, or - for standard output.",
+            show_default="report.html for a page, else standard output",
+        ),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option("--compare", metavar="DB", help="Compare with the best of this database."),
+    ] = None,
+    format: Annotated[
+        ReportFormat,
+        typer.Option("--format", help="html: a page; svg: one figure; json: figures as data."),
+    ] = ReportFormat.HTML,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only",
+            metavar="FIGURE",
+            help="One figure of one workload, such as history or roofline.",
+            autocompletion=completing.figures,
+        ),
+    ] = None,
+) -> None:
+    """Write what the database knows as one page that loads nothing.
+
+    The page shows each workload's best, how the search went, what failed and why, and which
+    decisions mattered. It needs Jinja2: pip install 'tilewright[report]'.
+
+    \b
+    Examples:
+      tilewright report --out report.html
+      tilewright report softmax r=64 c=100 --format svg --only history --out history.svg
+      tilewright report --db new.db --compare old.db
+    """
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.report.figures import figure_called
+    from tilewright.scheduler.report.material import read_materials
+
+    if only is not None:
+        figure_called(only)
+    if format is not ReportFormat.HTML:
+        if compare is not None:
+            raise InputError(f"--compare is for a page; allowed: --format html, not {format}")
+        if format is ReportFormat.SVG and only is None:
+            raise InputError("--format svg needs the name of a figure; allowed: --only history")
+    elif only is not None:
+        raise InputError("--only names a single figure; allowed: --format svg or json, not html")
+    with Database(db, create=False) as database:
+        materials = read_materials(database, workloads or ())
+    if format is ReportFormat.HTML:
+        _write(out or PAGE, _page(materials, db, compare, workloads or []))
+    else:
+        _write(out or STANDARD_OUTPUT, _figures(materials, format, only))
+
+
+def _page(materials: list[Material], db: str, compare: str | None, words: list[str]) -> str:
+    from tilewright.measure.database import Database
+    from tilewright.scheduler.report.comparing import compared
+    from tilewright.scheduler.report.material import read_materials
+    from tilewright.scheduler.report.page import check_library, report_page
+
+    check_library()
+    if compare is None:
+        return report_page(materials, db)
+    with Database(compare, create=False) as database:
+        others = read_materials(database)
+    return report_page(materials, db, compared(materials, others), compare)
+
+
+def _figures(materials: list[Material], format: ReportFormat, only: str | None) -> str:
+    """Return one picture, or figures as JSON."""
+    from tilewright.scheduler.report.figures import FIGURES, figure_called
+
+    if format is ReportFormat.SVG:
+        if len(materials) > 1:
+            raise InputError(
+                f"a picture is of one workload and target, and {len(materials)} are there; "
+                "allowed: name one"
+            )
+        assert only is not None
+        return figure_called(only)(materials[0]).svg()
+    made = FIGURES if only is None else {only: figure_called(only)}
+    return json.dumps(
+        [
+            {
+                "workload": material.workload.to_json(),
+                "target": material.target.to_json(),
+                "figures": [make(material).to_json() for make in made.values()],
+            }
+            for material in materials
+        ]
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    with output_file(path, "a report") as file:
+        file.write(text.encode(errors="backslashreplace"))
+    if not is_stream(path):
+        print(f"report written to {path}")

@@ -1,0 +1,94 @@
+"""A figure as data: axes and series of numbers, which other modules draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from tilewright.spaces.validation.files import output_file
+
+
+class Kind(StrEnum):
+    """The way a series is drawn."""
+
+    POINTS = "points"
+    CROSSES = "crosses"  # points of failures, at the upper edge
+    STEPS = "steps"  # a line that keeps its value until the next one
+    LINE = "line"
+    RULE = "rule"  # one value, across the whole figure
+    BARS = "bars"  # lengths along x, one for each name on the y axis
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis. ``unit`` is ``s`` for seconds, ``%`` for shares, or empty. ``names`` stand at 0, 1
+    and so on, from the top, where it has no numbers."""
+
+    label: str
+    unit: str = ""
+    log: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers of one kind: ``x`` and ``y`` are equally long, but for a rule, which has no ``x``."""
+
+    name: str
+    kind: Kind
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure called ``name``; ``caption`` says in a sentence what it shows.
+
+    In a notebook it shows itself. :meth:`save` writes it as SVG or JSON.
+    """
+
+    name: str
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of points; lines and bars are none."""
+        points = (Kind.POINTS, Kind.CROSSES)
+        return sum(len(each.x) for each in self.series if each.kind in points)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figure as a JSON object."""
+        return asdict(self)
+
+    def svg(self) -> str:
+        """Return the figure as a picture that stands alone."""
+        from tilewright.scheduler.report.svg import standalone
+
+        return standalone(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the figure to a file, as JSON if its name ends so, or else as SVG."""
+        import json
+
+        place = Path(path)
+        is_json = place.suffix.lower() == ".json"
+        text = json.dumps(self.to_json()) if is_json else self.svg()
+        with output_file(place, "a figure") as file:
+            file.write(text.encode())
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def series(name: str, kind: Kind, points: Iterable[tuple[float, float]]) -> Series:
+    """Return a series of pairs, without those that are no numbers."""
+    found = [(float(x), float(y)) for x, y in points if isfinite(x) and isfinite(y)]
+    return Series(name, kind, tuple(x for x, _ in found), tuple(y for _, y in found))

@@ -1,0 +1,210 @@
+"""Read what a database knows of each workload and target that a report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tilewright.costmodel.roofs.peaks import Peaks, peaks_for
+from tilewright.costmodel.roofs.roofline import ideal_seconds
+from tilewright.measure.estimates import Estimate, latency, over_rival, rival_seconds
+from tilewright.measure.records.measurement import NUMPY, Measurement
+from tilewright.measure.records.ranking import SEARCH
+from tilewright.scheduler.machine import measured_peaks
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import parameters_of, workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target
+from tilewright.spaces.validation.nearest import suggestion
+from tilewright.spaces.workloads.spelling import short_text
+from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.measure.database import Database
+    from tilewright.measure.records.record import Record
+    from tilewright.measure.records.run import Run
+
+LEADERS = 10
+"""Schedules that a report lists."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """The records of one workload on one target, as they came, with their runs by key, and the
+    ``best`` few, the best first, each schedule once."""
+
+    workload: Workload
+    target: Target
+    records: Sequence[Record]
+    runs: dict[str, Run]
+    best: Sequence[Record]
+
+    @cached_property
+    def name(self) -> str:
+        """The workload as people write it."""
+        return short_text(self.workload)
+
+    @cached_property
+    def searched(self) -> list[Record]:
+        """The trials of the search, the machine's failures left out."""
+        return [r for r in self.records if r.measurement.round == SEARCH and not r.measurement.lost]
+
+    @cached_property
+    def compared(self) -> list[Record]:
+        """The attempts of comparisons."""
+        return [r for r in self.records if r.measurement.round != SEARCH and r.measurement.ok]
+
+    @cached_property
+    def origins(self) -> dict[Schedule, str]:
+        """The step that proposed each schedule to be measured first; comparisons are none."""
+        found: dict[Schedule, str] = {}
+        for record in self.records:
+            if record.measurement.round == SEARCH and record.proposal is not None:
+                found.setdefault(record.schedule, record.proposal.origin)
+        return found
+
+    @property
+    def winner(self) -> Measurement | None:
+        """The measurement of the best schedule."""
+        return self.best[0].measurement if self.best else None
+
+    @cached_property
+    def latency(self) -> Estimate | None:
+        """The latency of the best in seconds, with its interval where samples tell one."""
+        if self.winner is None or self.winner.score is None:
+            return None
+        score = self.winner.score
+        return latency(self.winner) or Estimate(score, score, score)
+
+    @cached_property
+    def over_rival(self) -> Estimate | None:
+        """Speed-up over NumPy's product, where that was timed."""
+        if self.winner is None or self.latency is None:
+            return None
+        if found := over_rival(self.winner, NUMPY):
+            return found
+        theirs = self.rival
+        if theirs is None or rival_seconds(self.winner, NUMPY) is not None:
+            return None
+        ours = self.latency
+        return Estimate(theirs / ours.value, theirs / ours.high, theirs / ours.low)
+
+    @cached_property
+    def rival(self) -> float | None:
+        """The latency of NumPy's product in seconds: timed in turns with the best, or once."""
+        timed = rival_seconds(self.winner, NUMPY) if self.winner else None
+        known = [run.library_seconds for run in self.runs.values() if run.library_seconds]
+        return timed or (known[-1] if known else None)
+
+    @cached_property
+    def peaks(self) -> Peaks | None:
+        """The peak rates of the target; None where its description is of no use."""
+        try:
+            return peaks_for(self.workload, self.target, measured_peaks(self.target))
+        except (InputError, ArithmeticError, ValueError):
+            return None
+
+    @cached_property
+    def roof(self) -> float | None:
+        """The seconds below which no schedule is expected, None where that is not known."""
+        try:
+            found = ideal_seconds(self.workload, self.peaks) if self.peaks else 0.0
+        except (ArithmeticError, ValueError):
+            return None
+        return found if 0 < found < float("inf") else None
+
+    @cached_property
+    def of_roof(self) -> float | None:
+        """The speed of the best as a share of the roof's."""
+        return self.roof / self.latency.value if self.roof and self.latency else None
+
+    @cached_property
+    def space(self) -> Space | None:
+        """The schedules that there are now; None where no template serves the workload."""
+        try:
+            return space_for(self.workload, self.target)
+        except InputError:
+            return None
+
+    @cached_property
+    def seconds(self) -> float:
+        """The seconds that the runs lasted, together."""
+        return sum(max(0.0, run.heartbeat - run.started_at) for run in self.runs.values())
+
+
+def read_materials(database: Database, words: Sequence[str] = ()) -> list[Material]:
+    """Read all that a report of these workloads shows; of all where none is named.
+
+    A word is an operator's name or a workload's text. Raises :class:`InputError` for one that the
+    database has no attempt of, and for a database without any.
+    """
+    pairs = database.pairs()
+    if not pairs:
+        raise InputError("the database has no trials to report; tilewright tune makes some")
+    wanted = _wanted([known for known, _ in pairs], words)
+    runs: dict[str, Run] = {run.key: run for run in database.runs()}
+    found = [
+        material_of(database, known, target, runs)
+        for known, target in pairs
+        if wanted is None or known.key in wanted
+    ]
+    return [material for material in found if material.records]
+
+
+def texts_of(words: Sequence[str]) -> Iterator[str]:
+    """Yield the workloads that words of a command line name: ``name=value`` words belong to the
+    operator before them."""
+    text = ""
+    for word in words:
+        is_parameter = "=" in word and " " not in word.strip()
+        if text and is_parameter:
+            text += f" {word}"
+            continue
+        if text:
+            yield text
+        text = word
+    if text:
+        yield text
+
+
+def _wanted(known: Sequence[Workload], words: Sequence[str]) -> set[str] | None:
+    """Return the keys of the workloads that are named; None for all."""
+    if not words:
+        return None
+    wanted: set[str] = set()
+    for text in texts_of(words):
+        found = {each.key for each in known if text in (each.operator, str(each), short_text(each))}
+        found |= {key for key in _keys(text) if key in {each.key for each in known}}
+        if not found:
+            names = dict.fromkeys(each for w in known for each in (w.operator, short_text(w)))
+            near = suggestion(text, names)
+            raise InputError(
+                f"the database has no trial of {text[:60]!r}; "
+                f"{near}tilewright list prints what it has"
+            )
+        wanted |= found
+    return wanted
+
+
+def _keys(text: str) -> Iterator[str]:
+    """Yield the key of the workload that a text spells, if it spells one."""
+    operator, *parameters = text.split() if '"' not in text else [text]
+    try:
+        yield workload(operator, **parameters_of(parameters)).key
+    except InputError:
+        return
+
+
+def material_of(
+    database: Database, known: Workload, target: Target, runs: dict[str, Run] | None = None
+) -> Material:
+    """Read what a database knows of one workload on one target; ``runs`` are all that it has, by
+    key, if they were read."""
+    records = list(database.records(known, target))
+    runs = {run.key: run for run in database.runs()} if runs is None else runs
+    own = {r.run: runs[r.run] for r in records if r.run in runs}
+    return Material(known, target, records, own, database.best_few(known, target, LEADERS))

@@ -1,0 +1,283 @@
+"""Write a report as one HTML file that loads nothing, from anywhere.
+
+Jinja2 escapes all that comes from a database. The content security policy allows only the style and
+the script of the page itself, by their digests.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.measure.busy import why_busy
+from tilewright.measure.estimates import Estimate
+from tilewright.measure.records.record import Record
+from tilewright.scheduler.cli.output import clock, estimated, moment, percent, seconds, times
+from tilewright.scheduler.cli.pasting import best_call
+from tilewright.scheduler.cli.text import plain, without_passwords
+from tilewright.scheduler.extras import extra
+from tilewright.scheduler.report.comparing import Comparison
+from tilewright.scheduler.report.figures import FIGURES, is_empty, separated
+from tilewright.scheduler.report.material import Material
+from tilewright.scheduler.report.svg import COLOURS, FIGURE_STYLE, drawn
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.version import VERSION
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+HERE = Path(__file__).with_name("templates")
+MOST_SECTIONS = 100
+"""Workloads that a page has a section of; the overview has all."""
+EXAMPLES = 3  # failures of each kind whose text is shown
+MOST_TEXT = 4000  # characters of an error's text
+MOST_LINES = 400  # lines of a difference of sources
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the overview: cells as text, each with the number that it is sorted by."""
+
+    anchor: str
+    name: str
+    target: str
+    cells: tuple[tuple[str, float | str], ...]
+
+
+def check_library() -> None:
+    """Raise :class:`InputError` where Jinja2 is missing."""
+    extra("jinja2", "report", "a report")
+
+
+def report_page(
+    materials: Sequence[Material], db: str, comparison: Comparison | None = None, other: str = ""
+) -> str:
+    """Return the page of what the database called ``db`` knows, and how it compares with the
+    database called ``other``, if that was read."""
+    style, script = _style(), (HERE / "report.js").read_text()
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"style-src {_digest(style)}; script-src {_digest(script)}"
+    )
+    sections = [_section(place, each, db) for place, each in enumerate(materials[:MOST_SECTIONS])]
+    return _template().render(
+        policy=policy,
+        style=_trusted(style),
+        script=_trusted(script),
+        db=plain(without_passwords(db)),
+        other=plain(without_passwords(other)),
+        version=VERSION,
+        made=moment(time.time()),
+        headings=HEADINGS,
+        rows=[_row(place, each) for place, each in enumerate(materials)],
+        targets=sorted({plain(each.target.summary) for each in materials}),
+        trials=sum(len(each.searched) for each in materials),
+        sections=sections,
+        left_out=len(materials) - len(sections),
+        comparison=comparison,
+        seconds=seconds,
+        times=times,
+        estimated=lambda value, write: estimated(value, write),
+    )
+
+
+HEADINGS = (
+    "workload",
+    "target",
+    "best",
+    "over NumPy",
+    "of its roof",
+    "trials",
+    "failed",
+    "seconds",
+    "winner by",
+)
+
+
+def _row(place: int, material: Material) -> Row:
+    failed = sum(r.measurement.score is None for r in material.searched)
+    winner = material.best[0].schedule if material.best else None
+    origin = material.origins.get(winner, "-") if winner else "-"
+    best, ratio, share = material.latency, material.over_rival, material.of_roof
+    return Row(
+        f"w{place}" if place < MOST_SECTIONS else "",
+        plain(material.name),
+        plain(material.target.summary),
+        (
+            (_written(best, seconds), best.value if best else ""),
+            (_written(ratio, times), ratio.value if ratio else ""),
+            (percent(share), share or ""),
+            (str(len(material.searched)), len(material.searched)),
+            (str(failed), failed),
+            (f"{material.seconds:.0f}", material.seconds),
+            (plain(origin), plain(origin)),
+        ),
+    )
+
+
+def _written(value: Estimate | None, write: Any) -> str:
+    if value is None:
+        return "-"
+    return estimated(value, write) if value.low < value.high else write(value.value)
+
+
+def _section(place: int, material: Material, db: str) -> dict[str, Any]:
+    figures = [make(material) for make in FIGURES.values()]
+    return {
+        "anchor": f"w{place}",
+        "name": plain(material.name),
+        "target": plain(material.target.summary),
+        "facts": [(name, plain(value)) for name, value in _facts(material)],
+        "paste": [plain(line) for line in _paste(material, db)],
+        "leaders": list(_leaders(material)),
+        "figures": [
+            (figure, _trusted(drawn(figure, f"w{place}-{figure.name}")))
+            for figure in figures
+            if not is_empty(figure)
+        ],
+        "decisions": [
+            (
+                plain(f"{each.decision}={each.value}"),
+                percent(each.explained),
+                percent(each.share_of_fastest),
+                percent(each.share_of_all),
+                times(each.slowdown),
+            )
+            for each in separated(material)
+            if each.explained > 0
+        ][:20],
+        "failures": list(_failures(material)),
+        "runs": list(_runs(material)),
+        **_sources(material),
+    }
+
+
+def _facts(material: Material) -> Iterator[tuple[str, str]]:
+    best = material.winner
+    if best is None or material.latency is None:
+        yield "best", "no kernel was right"
+        return
+    value, unit = material.workload.rate(material.latency.value)
+    yield "best", f"{_written(material.latency, seconds)}, {value:.1f} {unit}"
+    if material.over_rival is not None:
+        yield "over NumPy's BLAS", _written(material.over_rival, times)
+    if material.of_roof is not None:
+        yield "of its roof", percent(material.of_roof)
+    yield "schedule", str(best.schedule)
+    yield "measured", f"{moment(best.started_at)} on {best.place.host or 'an unknown host'}"
+    yield "the machine", why_busy(best) or "was quiet"
+
+
+def _paste(material: Material, db: str) -> Iterator[str]:
+    """Yield the call of the best in Python, and the command that repeats its run."""
+    if not material.best:
+        return
+    best, space = material.best[0], material.space
+    if space is not None and _is_there(material, best):
+        numerics = space.numerics_of(best.schedule)
+        yield best_call(material.workload, material.target, db, numerics)
+    run = material.runs.get(best.run)
+    if run is not None and run.command:
+        yield without_passwords(run.command)
+
+
+def _is_there(material: Material, record: Record) -> bool:
+    """Tell whether today's templates have the schedule of a record."""
+    space = material.space
+    return (
+        space is not None and record.template_version in space.versions and record.schedule in space
+    )
+
+
+def _leaders(material: Material) -> Iterator[tuple[str, ...]]:
+    """Yield the latency of each of the best, its share of the best one's speed, who proposed it,
+    and its decisions."""
+    first = material.winner.score if material.winner else None
+    for record in material.best:
+        score = record.measurement.score
+        if score is None or first is None:
+            continue
+        origin = material.origins.get(record.schedule, "-")
+        cells = (seconds(score), percent(first / score), record.measurement.round, origin)
+        yield (*map(plain, cells), plain(str(record.schedule)))
+
+
+def _failures(material: Material) -> Iterator[tuple[str, int, list[tuple[str, str]]]]:
+    """Yield each kind of failure, how often it occurred, and the text of some."""
+    found: dict[str, list[Record]] = {}
+    for record in material.records:
+        if record.measurement.error_kind is not None:
+            found.setdefault(str(record.measurement.error_kind), []).append(record)
+    for kind, records in sorted(found.items(), key=lambda item: -len(item[1])):
+        texts = [
+            (plain(str(r.schedule)), _lines(r.measurement.error_text[:MOST_TEXT]) or "(no text)")
+            for r in records[:EXAMPLES]
+        ]
+        yield kind, len(records), texts
+
+
+def _runs(material: Material) -> Iterator[tuple[str, ...]]:
+    for run in material.runs.values():
+        lasted = clock(max(0.0, run.heartbeat - run.started_at))
+        search = str(run.configuration.get("search", "-"))
+        cells = (run.session or run.key, moment(run.started_at), lasted, search, run.reason or "-")
+        yield tuple(map(plain, cells))
+
+
+def _sources(material: Material) -> dict[str, str]:
+    """Return the source of the best, and how the runner-up's differs; nothing where today's
+    templates have no such schedule."""
+    known = [record for record in material.best if _is_there(material, record)]
+    if not known or material.space is None:
+        return {"source": "", "language": "", "difference": ""}
+    try:
+        texts = [material.space.lower(record.schedule).source for record in known[:2]]
+    except InputError:
+        return {"source": "", "language": "", "difference": ""}
+    difference = ""
+    if len(texts) > 1:
+        lines = [text.body.splitlines() for text in texts]
+        changed = unified_diff(lines[1], lines[0], "runner-up", "best", lineterm="", n=2)
+        difference = "\n".join(list(changed)[:MOST_LINES])
+    return {
+        "source": _lines(texts[0].body),
+        "language": plain(texts[0].language),
+        "difference": _lines(difference),
+    }
+
+
+def _lines(text: str) -> str:
+    """Return several lines that are safe to show, whoever wrote them."""
+    return "\n".join(plain(line.replace("\t", "    ")) for line in text.splitlines())
+
+
+def _style() -> str:
+    colours = "".join(f".c{i}{{--c:{c}}}" for i, c in enumerate(COLOURS))
+    return (HERE / "report.css").read_text() + FIGURE_STYLE + colours
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _template() -> Template:
+    jinja2 = extra("jinja2", "report", "a report")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html")
+
+
+def _trusted(text: str) -> Any:
+    """Mark text of our own, or that is escaped already, as HTML."""
+    return extra("markupsafe", "report", "a report").Markup(text)
