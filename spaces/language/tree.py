@@ -245,7 +245,7 @@ class Call(Expression):
 
 @dataclass(frozen=True)
 class Reduction(Expression):
-    """``reducer[axes](body)`` inside an expression, as it is read.
+    """``reducer[axes: conditions](body)`` inside an expression, as it is read.
 
     :mod:`spaces.language.reading.reductions` turns every one into a stage, so a program holds none.
     """
@@ -253,6 +253,7 @@ class Reduction(Expression):
     reducer: str
     over: tuple[str, ...]
     body: Expression
+    conditions: tuple[Comparison, ...] = ()
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -261,7 +262,8 @@ class Reduction(Expression):
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
         """Return the same reduction of something else."""
-        return Reduction(self.reducer, self.over, *children)
+        (body,) = children
+        return Reduction(self.reducer, self.over, body, self.conditions)
 
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """Refuse: a reduction has a meaning only as a stage."""

@@ -290,11 +290,23 @@ class ExpressionReader:
                 if name not in REDUCERS and name not in SUGAR:
                     near = spelling.unknown(name, [*REDUCERS, *SUGAR], spelling.REDUCERS)
                     self._fail(head, f"unknown reducer {name!r}; {near}")
-                axes = self._axes(parts(over))
+                nodes, condition = _over(over)
+                axes = self._axes(nodes)
                 if not axes:
                     self._fail(head, f"{name} over no axis; allowed: one axis or more")
-                return Reduction(name, axes, self.read(body, depth + 1))
+                domain = self._domain(condition, axes, depth) if condition else ()
+                return Reduction(name, axes, self.read(body, depth + 1), domain)
         self._fail(head, f"{self._source(head)} is no reducer; allowed: reducer[axes](...)")
+
+    def _domain(self, node: ast.expr, axes: tuple[str, ...], depth: int) -> tuple[Comparison, ...]:
+        """Return what bounds one reduction: conditions, each on an axis that it reduces over."""
+        found = self.conditions(node, depth + 1)
+        for condition in found:
+            self.refuse_reductions(node, condition)
+            if condition.axes.isdisjoint(axes):
+                problem = f"'{condition}' names no axis that is reduced; allowed: conditions on"
+                self._fail(node, f"{problem} {', '.join(axes)}")
+        return tuple(dict.fromkeys(found))
 
     def _is_reducer(self, name: str) -> bool:
         """Tell whether the name is a reducer's, and reducers are allowed here."""
@@ -335,6 +347,15 @@ def _tables(node: Expression) -> int:
 def parts(index: ast.expr) -> list[ast.expr]:
     """List the expressions between brackets, divided by commas."""
     return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def _over(index: ast.expr) -> tuple[list[ast.expr], ast.expr | None]:
+    """Return the axes between a reducer's brackets, and the condition behind ``:``, if any."""
+    found = parts(index)
+    match found[-1:]:
+        case [ast.Slice(lower=ast.expr() as axis, upper=ast.expr() as condition, step=None)]:
+            return [*found[:-1], axis], condition
+    return found, None
 
 
 def axis_names(

@@ -6,6 +6,7 @@ A program has a line for each stage, ``name[axes] = expression``, and lines that
     x: bfloat16[r, c](order=(1, 0))          an array's dtype, shape, order, leading dimension
     t: int32[r](sorted < 8)                  and that its values are indices
     where j <= i                             what bounds all reductions over an axis it names
+    y[i] = sum[j: j <= i](x[j])              what bounds this reduction alone
     -> y, mean                               the outputs; by default the last stage
 """
 
@@ -16,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.spaces.errors import InputError, shown
+from tilewright.spaces.language.domains import Bounded, bounded
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.reading.declarations import Declaration, declaration
@@ -78,6 +80,7 @@ class _Reader:
         self.declared: dict[str, Declaration] = {}
         self.conditions: list[Comparison] = []
         self.stages: list[Stage] = []
+        self.domains: dict[str, tuple[Comparison, ...]] = {}
 
     def read(self) -> None:
         """Fill ``declared``, ``conditions`` and ``stages``."""
@@ -92,12 +95,13 @@ class _Reader:
 
     def program(self, dtype: str) -> Program:
         """Return the program of all that was read."""
-        arrays = Arrays(
-            self._names.axes, self.stages, self.conditions, self.declared, self._outputs(), dtype
-        )
-        extents = tuple(self._names.axes.items())
-        stages, conditions = tuple(self.stages), tuple(self.conditions)
-        return Program(extents, arrays.operands, stages, conditions, arrays.outputs)
+        read = Bounded(self._names.axes, tuple(self.stages), tuple(self.conditions))
+        made = bounded(read, self.domains, {*self._names.ranks, *(s.name for s in self.stages)})
+        _check_count(made)
+        named = self._outputs()
+        arrays = Arrays(made.extents, made.stages, made.conditions, self.declared, named, dtype)
+        extents = tuple(made.extents.items())
+        return Program(extents, arrays.operands, made.stages, made.conditions, arrays.outputs)
 
     def _lines(self) -> dict[str, int]:
         lines: dict[str, int] = {}
@@ -143,7 +147,7 @@ class _Reader:
         expression = ExpressionReader(statement, self._names).read(value)
         self._names.defining = ""
         taken = {*self._names.ranks, *self._names.lines, *self._names.axes, *self.declared}
-        Lifter(self.conditions, self.stages, taken).define(name, axes, expression)
+        Lifter(self.conditions, self.stages, self.domains, taken).define(name, axes, expression)
         if len(self.stages) > MAX_STAGES:
             statement.fail(f"{len(self.stages)} stages; allowed: {MAX_STAGES}")
         self._names.defined.add(name)
@@ -205,6 +209,15 @@ def _extents(heads: Sequence[Statement], given: Mapping[str, int | str]) -> dict
     if len(extents) > MAX_AXES:
         raise InputError(f"{len(extents)} axes; allowed: {MAX_AXES}")
     return extents
+
+
+def _check_count(made: Bounded) -> None:
+    """Refuse too many conditions, or too many axes where reductions have axes of their own."""
+    if len(made.conditions) > MAX_CONDITIONS:
+        raise InputError(f"{len(made.conditions)} conditions; allowed: {MAX_CONDITIONS}")
+    if len(made.extents) > MAX_AXES:
+        problem = f"{len(made.extents)} axes, those of reductions with other conditions included"
+        raise InputError(f"{problem}; allowed: {MAX_AXES}")
 
 
 def _extent(name: str, value: object) -> int:

@@ -55,6 +55,16 @@ BAD = {
     # axes
     "y[i] = x[i, j]": "axis 'j' of y.i. is neither kept nor reduced; kept: i; reduced: none",
     "y[i] = sum[j](x[i, k])": "axis 'k' of .* neither kept nor reduced; kept: i; reduced: j",
+    # domains
+    "y[i] = sum[j: i < 3](x[i, j])": "'i < 3' names no axis that is reduced; allowed: conditions "
+    "on j",
+    "y[i] = sum[j: k < j](x[i, j])": "'where k < j' bounds y.i., which has no axis 'k'",
+    "y[i] = sum[j: j](x[i, j])": "'j' is no condition; allowed: < <=",
+    "y[i] = sum[j: j < i, k](x[i, j, k])": "no axis; allowed: i, j, k",
+    "y[i] = sum[j: j < i: 2](x[i, j])": "'j: j < i: 2' is no axis; allowed: i, j",
+    "y[i] = sum[: j < i](x[i, j])": "': j < i' is no axis; allowed: i, j",
+    "y[i] = sum[j: sum[k](x[k]) < j](x[j])": "reduces; allowed: a stage of its own",
+    "y[i] = sum[j: j < 0](x[i, j])": "leaves no element for any row",
     # stages
     "y[i] = z[i]; z[i] = x[i]": "stage 'z' is read before it exists; line 1 defines it",
     "y[i] = y[i] + 1": "stage 'y' is read before it exists",
