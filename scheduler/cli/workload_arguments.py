@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.files import open_now
 
 if TYPE_CHECKING:
+    from tilewright.spaces.language.program import Program
     from tilewright.spaces.workloads.workload import Workload
 
 LARGEST_FILE = 1 << 16  # bytes of a program's text, at most
@@ -36,19 +38,73 @@ Parameters = Annotated[
 ProgramFile = Annotated[
     Path | None, typer.Option("--file", metavar="FILE", help="A file with a program's text.")
 ]
+GradientNames = Annotated[
+    str | None,
+    typer.Option(
+        "--gradient",
+        metavar="NAMES",
+        help="Take the gradient by these operands instead, such as x,weight.",
+    ),
+]
+SavedNames = Annotated[
+    str | None,
+    typer.Option(
+        "--saved",
+        metavar="NAMES",
+        help="Stages that the gradient reads and does not compute again, such as y,lse.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Differentiated:
+    """The values of ``--gradient`` and ``--saved``, as they were given."""
+
+    wrt: str | None = None
+    saved: str | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Tell whether a gradient is asked for, if only by half."""
+        return self.wrt is not None or self.saved is not None
+
+    def program(self, made: Program) -> Program:
+        """Return a program, or its gradient if that is asked for."""
+        from tilewright.spaces.workloads.gradients import gradient
+
+        if not self.is_asked:
+            return made
+        if self.wrt is None:
+            raise InputError(f"--saved {self.saved} is for a gradient; give --gradient, too")
+        return gradient(made, self.wrt, self.saved or "")
+
+    def workload(self, made: Workload) -> Workload:
+        """Return a workload, or that of its gradient if that is asked for."""
+        from tilewright.spaces.operators import written_program
+        from tilewright.spaces.workloads.served import workload_of
+
+        return workload_of(self.program(written_program(made))) if self.is_asked else made
+
+
+NEITHER = Differentiated()
 
 
 def workload_from_arguments(
-    operator: str | None, words: Sequence[str] | None, file: Path | None = None
+    operator: str | None,
+    words: Sequence[str] | None,
+    file: Path | None = None,
+    differentiated: Differentiated = NEITHER,
 ) -> Workload:
     """Return the workload that a command line names; :class:`InputError` if it names none."""
     from tilewright.spaces.operators import parameters_of, program_workload, workload  # with NumPy
 
     if file is not None:
-        return program_workload(program_text(file), extents_of(operator, words))
-    if operator is None:
+        found = program_workload(program_text(file), extents_of(operator, words))
+    elif operator is None:
         raise InputError("Missing argument 'OPERATOR', or --file")
-    return workload(operator, **parameters_of(words or ()))
+    else:
+        found = workload(operator, **parameters_of(words or ()))
+    return differentiated.workload(found)
 
 
 def extents_of(operator: str | None, words: Sequence[str] | None) -> Mapping[str, Any]:

@@ -18,9 +18,12 @@ from tilewright.scheduler.cli.options import (
     Threads,
 )
 from tilewright.scheduler.cli.workload_arguments import (
+    Differentiated,
+    GradientNames,
     Operator,
     Parameters,
     ProgramFile,
+    SavedNames,
     workload_from_arguments,
 )
 from tilewright.spaces.numerics.mode import Numerics
@@ -34,6 +37,8 @@ def query_command(
     operator: Operator = None,
     parameters: Parameters = None,
     file: ProgramFile = None,
+    gradient: GradientNames = None,
+    saved: SavedNames = None,
     target: TargetName = "cpu",
     threads: Threads = None,
     db: DatabaseName = "tuning.db",
@@ -55,7 +60,8 @@ def query_command(
       tilewright query matmul m=512 n=512 k=512 --source > kernel.c
       tilewright query --file my.tw r=4096 c=1024
     """
-    workload = workload_from_arguments(operator, parameters, file)
+    differentiated = Differentiated(gradient, saved)
+    workload = workload_from_arguments(operator, parameters, file, differentiated)
     machine = detect_target(target, threads)
 
     from tilewright.scheduler.query import query

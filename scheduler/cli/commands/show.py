@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.scheduler.cli.options import AnswerFormat, Format, TargetName, Threads
 from tilewright.scheduler.cli.workload_arguments import (
+    Differentiated,
+    GradientNames,
     Operator,
     Parameters,
     ProgramFile,
+    SavedNames,
     extents_of,
     program_text,
 )
@@ -26,6 +29,8 @@ def show_command(
     operator: Operator = None,
     parameters: Parameters = None,
     file: ProgramFile = None,
+    gradient: GradientNames = None,
+    saved: SavedNames = None,
     target: TargetName = "cpu",
     threads: Threads = None,
 ) -> None:
@@ -36,8 +41,9 @@ def show_command(
       tilewright show layernorm r=4096 c=1024
       tilewright show "y[r, c] = softmax[c](x[r, c])" r=4096 c=1024 dtype=bfloat16
       tilewright show --file my.tw r=4096 c=1024
+      tilewright show layernorm r=4096 c=1024 --gradient x,weight --saved mean,rstd
     """
-    made = _program(operator, parameters or [], file)
+    made = Differentiated(gradient, saved).program(_program(operator, parameters or [], file))
 
     from tilewright.scheduler.cli.output import put
     from tilewright.spaces.derivation.facts import describe

@@ -36,9 +36,12 @@ from tilewright.scheduler.cli.options import (
 )
 from tilewright.scheduler.cli.text import command_line
 from tilewright.scheduler.cli.workload_arguments import (
+    Differentiated,
+    GradientNames,
     Operator,
     Parameters,
     ProgramFile,
+    SavedNames,
     workload_from_arguments,
 )
 from tilewright.scheduler.suites.objective import Objective
@@ -63,6 +66,8 @@ def tune_command(
     operator: Operator = None,
     parameters: Parameters = None,
     file: ProgramFile = None,
+    gradient: GradientNames = None,
+    saved: SavedNames = None,
     suite: SuiteFile = None,
     section: SectionName = None,
     objective: ObjectiveOption = Objective.LATENCY,
@@ -98,10 +103,12 @@ def tune_command(
       tilewright tune softmax r=4096 c=1024
       tilewright tune "y[r, c] = softmax[c](x[r, c] / t)" r=4096 c=1024
       tilewright tune --file my.tw r=4096 c=1024
+      tilewright tune softmax r=4096 c=1024 --gradient x --saved y
       tilewright tune --suite bert-base --seconds 600
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
-    what = _what(operator, parameters, file, suite, section, objective)
+    differentiated = Differentiated(gradient, saved)
+    what = _what(operator, parameters, file, differentiated, suite, section, objective)
     budget = _budget(what, effort, trials, seconds, patience)
     session = secrets.token_hex(4)
     with open_executors(
@@ -133,6 +140,7 @@ def _what(
     operator: str | None,
     parameters: list[str] | None,
     file: Path | None,
+    differentiated: Differentiated,
     suite: str | None,
     section: str | None,
     objective: Objective,
@@ -143,6 +151,8 @@ def _what(
         if operator is not None or file is not None:
             other = f"the operator {shown(operator)}" if file is None else "--file"
             raise InputError(f"--suite and {other}; allowed: one of them")
+        if differentiated.is_asked:
+            raise InputError("--gradient is for an operator; in a suite's file say gradient = true")
         found = read_suite(suite)
         return found if section is None else found.section(section)
     if operator is None and file is None:
@@ -151,4 +161,4 @@ def _what(
         raise InputError(f"--section {shown(section)} is one of a suite; give --suite, too")
     if objective is not Objective.LATENCY:
         raise InputError(f"--objective {objective} is for a suite; allowed here: latency")
-    return workload_from_arguments(operator, parameters, file)
+    return workload_from_arguments(operator, parameters, file, differentiated)

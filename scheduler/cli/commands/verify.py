@@ -16,9 +16,12 @@ from tilewright.scheduler.cli.options import (
 )
 from tilewright.scheduler.cli.text import counted, plain, say
 from tilewright.scheduler.cli.workload_arguments import (
+    Differentiated,
+    GradientNames,
     Operator,
     Parameters,
     ProgramFile,
+    SavedNames,
     workload_from_arguments,
 )
 from tilewright.spaces.target import detect_target
@@ -31,6 +34,8 @@ def verify_command(
     operator: Operator = None,
     parameters: Parameters = None,
     file: ProgramFile = None,
+    gradient: GradientNames = None,
+    saved: SavedNames = None,
     target: TargetName = "cpu",
     threads: Threads = None,
     schedules: Annotated[int, typer.Option(min=1, help="Random schedules to check.")] = 50,
@@ -47,7 +52,8 @@ def verify_command(
     Example:
       tilewright verify matmul m=100 n=70 k=50 epilogue="relu(x + bias[n])" --target cuda:sm_90a
     """
-    workload = workload_from_arguments(operator, parameters, file)
+    differentiated = Differentiated(gradient, saved)
+    workload = workload_from_arguments(operator, parameters, file, differentiated)
     machine = detect_target(target, threads)
 
     from tilewright.scheduler.cli.output import print_table

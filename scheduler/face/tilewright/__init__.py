@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tilewright.spaces.operators import workload
     from tilewright.spaces.schedule import Schedule
     from tilewright.spaces.target import Target, detect_target
+    from tilewright.spaces.workloads.gradients import gradient, saving
     from tilewright.spaces.workloads.packing import pack, unpack
     from tilewright.spaces.workloads.workload import Workload
 
@@ -76,6 +77,7 @@ __all__ = [
     "dispatch",
     "explain",
     "extract",
+    "gradient",
     "graphs",
     "load_package",
     "operator",
@@ -83,6 +85,7 @@ __all__ = [
     "package",
     "program",
     "query",
+    "saving",
     "trials",
     "tune",
     "tune_suite",
@@ -116,6 +119,7 @@ _HOMES = {
     "dispatch": "tilewright.scheduler.dispatch.function",
     "explain": "tilewright.scheduler.torch.backend.explanation",
     "extract": "tilewright.scheduler.extracting",
+    "gradient": "tilewright.spaces.workloads.gradients",
     "graphs": "tilewright.scheduler.torch.serving.graphs",
     "load_package": "tilewright.scheduler.torch.serving.packaging",
     "operator": "tilewright.spaces.named",
@@ -123,6 +127,7 @@ _HOMES = {
     "package": "tilewright.scheduler.torch.serving.packaging",
     "program": "tilewright.spaces.language",
     "query": "tilewright.scheduler.query",
+    "saving": "tilewright.spaces.workloads.gradients",
     "trials": "tilewright.scheduler.data.frame",
     "tune": "tilewright.scheduler.tuning.tuner",
     "tune_suite": "tilewright.scheduler.suites.tune",

@@ -11,6 +11,7 @@ from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.cli.workload_arguments import workload_from_arguments
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
+from tilewright.spaces.workloads.gradients import gradient
 
 TEXT = "# of matrices\ny[i, j] = sum[k](a[i, k] * b[k, j])\n"
 
@@ -68,3 +69,43 @@ def test_bad_requests_are_one_line(words: list[str], says: str, capsys) -> None:
 def test_nothing_is_no_workload() -> None:
     with pytest.raises(InputError, match="Missing argument"):
         workload_from_arguments(None, None)
+
+
+def test_gradients_are_workloads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["softmax", "r=4", "c=8", "--gradient", "x", "--saved", "y"]
+    assert run(["show", *words]) == 0
+    shown = capsys.readouterr().out
+    made = gradient("softmax r=4 c=8", "x", saved="y")
+    assert str(made) in shown
+    assert made.digest in shown
+    database = ["--db", str(tmp_path / "none.db"), "--format", "json"]
+    assert run(["query", *words, *database]) == 0
+    asked = json.loads(capsys.readouterr().out)
+    assert run(["query", str(made), *database]) == 0
+    assert json.loads(capsys.readouterr().out)["schedule"] == asked["schedule"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["softmax", "r=4", "c=8", "--gradient", "z"], "the program has no operand 'z'"),
+        (["softmax", "r=4", "c=8", "--gradient", ""], "no operand is named to differentiate by"),
+        (["softmax", "r=4", "c=8", "--saved", "y"], "--saved y is for a gradient"),
+        (["softmax", "r=4", "c=8", "--gradient", "x", "--saved", "z"], "saved 'z' is no stage"),
+        (["argmax", "shape=4x5", "over=1", "--gradient", "x"], "no output is of floating point"),
+        (
+            ["embedding", "t=4", "d=3", "words=5", "--gradient", "token"],
+            "token holds whole numbers",
+        ),
+        (["y[i] = floor(x[i])", "i=4", "--gradient", "x"], "floor has no gradient"),
+    ],
+)
+def test_gradients_that_are_not_there(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in ("show", "tune"):
+        assert run([command, *words]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert len(error.strip().splitlines()) == 1
+        assert len(error.strip()) <= 200

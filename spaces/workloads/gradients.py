@@ -1,0 +1,57 @@
+"""Gradients of operators as people ask for them: of a workload, a program or text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.spaces.derivation.gradients import gradient as derivation
+from tilewright.spaces.derivation.gradients import saving as savings
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.operators import as_workload, written_program
+from tilewright.spaces.workloads.workload import Workload
+
+Names = Sequence[str] | str
+"""Names of arrays, as a sequence or as text with commas between them."""
+
+
+def gradient(
+    of: Workload | Program | str, wrt: Names, saved: Names = (), outputs: Names | None = None
+) -> Program:
+    """Return the program of the gradient of an operator by the operands ``wrt``.
+
+    Its outputs are the derivatives ``dx`` of each operand ``x`` in the order of ``wrt``. Its
+    operands are those that it needs: operands of the program, the derivative ``dy`` of each output
+    ``y``, and the stages ``saved``, which are not computed again; :func:`saving` writes them.
+    ``lse`` among these is the logarithm of the sum of exponentials of a softmax. ``outputs`` names
+    the outputs whose derivatives are given; by default all of floating point.
+
+        gradient("softmax r=4096 c=1024", "x", saved="y")
+
+    Raises :class:`InputError` for operands and stages that are not there, for those of whole
+    numbers, for functions without a gradient, and for what is too large for a program.
+    """
+    program = _program(of)
+    some = None if outputs is None else _names(outputs)
+    return derivation.gradient(program, _names(wrt), _names(saved), some)
+
+
+def saving(of: Workload | Program | str, saved: Names) -> Program:
+    """Return the program of an operator that also writes the stages that its gradient reads.
+
+    They are further outputs, in float32. :class:`InputError` for a stage that is not there.
+    """
+    return savings.forward(_program(of), _names(saved))
+
+
+def differentiable(of: Workload | Program) -> list[str]:
+    """Return the operands that hold numbers of floating point."""
+    return [o.name for o in _program(of).operands if not o.element.is_integer]
+
+
+def _program(given: Workload | Program | str) -> Program:
+    return given if isinstance(given, Program) else written_program(as_workload(given))
+
+
+def _names(given: Names) -> list[str]:
+    parts = given.split(",") if isinstance(given, str) else given
+    return [part.strip() if isinstance(part, str) else part for part in parts if part != ""]
