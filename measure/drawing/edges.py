@@ -38,6 +38,7 @@ from tilewright.spaces.derivation.rounding.rows import Places
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import Call
+from tilewright.spaces.numerics.interval import Arithmetic
 from tilewright.spaces.numerics.mode import Numerics
 
 Inputs = Mapping[str, np.ndarray]
@@ -211,13 +212,9 @@ def _factors(program: Program) -> Iterator[tuple[Stage, list[str]]]:
 
 def _with_infinity(program: Program) -> set[str]:
     """Return the operands that may have NaN and infinities: not what is multiplied by an array that
-    is read across its borders, for kernels may leave out terms in which that is zero, or not. Nor
-    factors of sums that tables bound: kernels may multiply them by zero in a row that does not see
-    them, side by side with rows that do."""
+    is read across its borders, for kernels may leave out terms in which that is zero, or not."""
     found = {operand.name for operand in program.operands}
     for stage, names in _factors(program):
-        if any(condition.reads for condition in program.bounding(stage)):
-            found -= set(names)
         across = {read.name for read in stage.body.reads if read.outside is not None}
         if across:
             found -= set(names) - across
@@ -232,6 +229,15 @@ def _is_of_three(program: Program, name: str) -> bool:
     return any(name in given and len(given) > 2 for given in every)
 
 
+def _room(program: Program) -> float:
+    """Return how large values may be for their sums to be far from what the accumulator's dtype
+    has, where that is not the dtype that kernels compute in."""
+    if not program.accumulator:
+        return inf
+    terms = max(prod(program.shape(stage.over)) for stage in program.stages)
+    return Arithmetic.of(program.accumulator).largest / 4 / terms
+
+
 def _huge(program: Program, name: str) -> float:
     """Return how large an operand's values may be. Those of scores and moments are not huge, nor
     are factors of three. Beside a stage the sum stays finite if weights are divided by their sum in
@@ -239,7 +245,7 @@ def _huge(program: Program, name: str) -> float:
     """
     if name in cancelling_operands(program) or _is_of_three(program, name):
         return 0.0
-    most = HUGE
+    most = min(HUGE, _room(program))
     for stage, names in _factors(program):
         given = [each for each in names if each in program.operand]
         if name in given and len(given) < len(names):
@@ -260,7 +266,7 @@ def _values(program: Program, operand: Operand) -> list[Kind]:
         _equal,
         *([_set(nan)] if special and has(element, nan) else []),
         _tiny(element, 1e-37 if huge else 1e-30),
-        lambda rows, _: rows + min(1e4, most / 8),
+        lambda rows, _: rows + min(1e4, most / 8, _room(program)),
     ]
     if huge:
         kinds.append(lambda rows, _: rows * min(huge, most / 4))
@@ -276,7 +282,7 @@ def _even_values(program: Program, operand: Operand) -> list[Kind]:
     element = operand.element
     if element.is_integer:
         return _whole_values(element)
-    large = min(1e12, largest(element) / 8)
+    large = min(1e12, largest(element) / 8, _room(program))
     return [_as_ever, _equal, _tiny(element, 1e-30), lambda rows, _: rows * large]
 
 

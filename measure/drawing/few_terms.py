@@ -91,7 +91,7 @@ def _sparse(program: Program, stage: Stage) -> SparseOperand | None:
     """Return a factor of the stage's terms, and where it is not zero; None if the sum is short."""
     terms, axis = prod(program.shape(stage.over)), max(stage.over, key=program.extent.__getitem__)
     names = dtypes_of_factors(program, stage)
-    _, error = error_of_sum(terms, program.computed_in, names, 1.0, 1.0)
+    _, error = error_of_sum(terms, program.sums_in, names, 1.0, 1.0)
     extent = program.extent[axis]
     count = max(LEAST, int(2 * LARGEST_ERROR / error * extent / terms))
     if 2 * count >= extent:

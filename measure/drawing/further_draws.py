@@ -40,10 +40,6 @@ def has_further_draws(workload: Workload) -> bool:
 
 
 def count_further_draws(workload: Workload) -> int:
-    """Count the further problems of a workload. There are none where sums are in float16, whose
-    errors on edge inputs are not known.
-    """
-    if workload.accumulator == "float16":
-        return 0
+    """Count the further problems of a workload."""
     program = program_of(workload)
     return tables_of(program) + bool(sparse_operands(program)) + len(edges(program))

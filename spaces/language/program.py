@@ -63,7 +63,8 @@ class Program:
     """Stages in an order in which each reads operands and earlier stages only.
 
     ``extents`` pairs each axis with its extent. A condition bounds every reduction over an axis
-    that it names: elements at which it does not hold are not reduced.
+    that it names: elements at which it does not hold are not reduced. Sums are kept in the dtype
+    ``accumulator`` where it is given; the identity does not depend on it.
     """
 
     extents: tuple[tuple[str, int], ...]
@@ -71,6 +72,7 @@ class Program:
     stages: tuple[Stage, ...]
     conditions: tuple[Comparison, ...]
     outputs: tuple[Output, ...]
+    accumulator: str = ""
 
     @cached_property
     def extent(self) -> Mapping[str, int]:
@@ -92,6 +94,11 @@ class Program:
         """The dtype that kernels compute in: float64 if any array has it, else float32."""
         arrays = (*self.operands, *self.outputs)
         return "float64" if any(array.dtype == "float64" for array in arrays) else "float32"
+
+    @cached_property
+    def sums_in(self) -> str:
+        """The dtype that sums are kept in."""
+        return self.accumulator or self.computed_in
 
     def shape(self, axes: tuple[str, ...]) -> tuple[int, ...]:
         """Return the extents of some axes."""

@@ -45,6 +45,7 @@ def _of_contraction(workload: Contraction) -> Program:
         stages=tuple(stages),
         conditions=(),
         outputs=(Output(*_described(workload.output)),),
+        accumulator="float16" if workload.accumulator == "float16" else "",
     )
 
 

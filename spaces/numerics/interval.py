@@ -39,7 +39,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """A type to compute in: its largest and least normal number, and its spacing at 1."""
+    """A type to compute in: its spacing at 1, its largest number, and the least that no code
+    replaces by zero. Sums in float16 keep subnormal numbers."""
 
     unit: float
     largest: float
@@ -47,21 +48,29 @@ class Arithmetic:
 
     @staticmethod
     def of(name: str) -> Arithmetic:
-        """Return the arithmetic of float32 or float64."""
+        """Return the arithmetic of a dtype."""
         limits = np.finfo(name)
-        return Arithmetic(float(limits.eps), float(limits.max), float(limits.tiny))
+        least = limits.smallest_subnormal if name == "float16" else limits.tiny
+        return Arithmetic(float(limits.eps), float(limits.max), float(least))
 
 
 @dataclass(frozen=True)
 class Rules(Operations[Interval]):
     """Interval arithmetic on numbers and operations (:class:`spaces.language.tree.Meaning`), for
     kernels that compute in the dtype ``kind``. If it ``absorbs``, an exact number keeps its value
-    when something is added that is too small to change it, as scores are beside a mask.
+    when something is added that is too small to change it, as scores are beside a mask. Sums are
+    kept in the dtype ``sums``, where it is another one.
     """
 
     numbers: Numbers
     kind: str
     absorbs: bool = False
+    sums: str = ""
+
+    @property
+    def sums_in(self) -> str:
+        """The dtype that sums are kept in."""
+        return self.sums or self.kind
 
     def number(self, value: float) -> Interval:
         """Return a literal: rounded, if code computes in float32, and then exact."""

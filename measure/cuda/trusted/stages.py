@@ -206,7 +206,7 @@ class StageKernel:
         if row_axis is not None and row_axis in self.stage.axes:
             row = row_axis, Variable(code, "row", WHOLE)
         variables = {axis: Variable(code, self._name(axis), WHOLE) for axis in axes}
-        rules = Rules(code, program.computed_in, absorbs=True)
+        rules = Rules(code, program.computed_in, absorbs=True, sums=program.accumulator)
         return CodeMeaning(rules, code, self.around.arrays, variables, program.extent, row)
 
     def _name(self, axis: str) -> str:

@@ -29,7 +29,7 @@ class ChainedDeep(CudaChained):
     """One pass over the keys for every block of rows, one over the depth for every tile of keys."""
 
     name: ClassVar[str] = "chained_deep"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     sizes: DeepSizes
 
     def why_unfit(self) -> str | None:

@@ -48,7 +48,7 @@ class HopperReduced(Hopper):
     """``results[m] = chain over n of sum_k left[m, k] * right[n, k]``."""
 
     name: ClassVar[str] = "hopper_reduced"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def __init__(self, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)

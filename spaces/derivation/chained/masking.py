@@ -44,12 +44,12 @@ def _without_multiples(element: Expression) -> Expression:
 
 def _limit(node: Expression, hidden: Expression, chained: Chained) -> float | None:
     """Return the value where ``hidden`` is minus infinity: 0 or infinite; 1 stands for any number
-    that is the same for all keys; None if it is not known. What else is of the key may be anything,
-    as it is hidden, too."""
+    that is the same for all keys and finite; None if it is not known. What else is read may be
+    infinite or NaN: of a key, for that is hidden, too, and of a row that sees no key."""
     if node == hidden:
         return -inf
     if isinstance(node, Read):
-        return None if chained.reads_key(node) else 1.0
+        return 1.0 if any(r.name == node.name for r in chained.reductions) else None
     limits = [_limit(child, hidden, chained) for child in node.children]
     if None in limits:
         return None

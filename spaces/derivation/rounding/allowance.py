@@ -96,7 +96,8 @@ def _begun(
     known: Mapping[str, Places] | None,
 ) -> tuple[_Context, dict[str, Approximate]]:
     """Make the context that all stages share, and the operands."""
-    rows, rules = rows or Rows(), Rules(Arrays(), program.computed_in, absorbs=True)
+    rows = rows or Rows()
+    rules = Rules(Arrays(), program.computed_in, absorbs=True, sums=program.accumulator)
     places = {**rows.places(program), **(known or {})}
     arrays = {o.name: Approximate(np.asarray(inputs[o.name])) for o in program.operands}
     return _Context(program, rules, rows, places, pause), arrays

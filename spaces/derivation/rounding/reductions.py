@@ -133,7 +133,7 @@ def sum_of_terms(
     time. Values rounded to float8 are also off by half its least spacing: their terms there are in
     :class:`Terms`.
     """
-    numbers, kind = meaning.numbers, meaning.rules.kind
+    numbers, kind = meaning.numbers, meaning.rules.sums_in
     (value,), (size,) = sums.values, sums.sizes
     terms = prod(program.shape(stage.over))
     names, magnitude = dtypes_of_factors(program, stage), numbers.call("abs", [value])
@@ -155,11 +155,18 @@ def sum_of_terms(
         off = off + part
     for root in roots:
         error = error + magnitude * sums.alike + root * sums.apart
-    lost = Arithmetic.of(kind).least * (1 + 2 * min(terms, PARTS))
-    found = within(meaning, value, error + off + lost)
+    lost = _lost(kind, terms)
+    found = within(meaning, value, error + off + lost, kind)
     times = _taken_out(program, stage, meaning, sums)
     found = _with_overflow(meaning, found, size, sums.finite, times, off)
     return _unless_taken_out(program, stage, meaning, found)
+
+
+def _lost(kind: str, terms: int) -> float:
+    """Say by how much a sum may be off because numbers near zero are far apart: they are replaced
+    by zero, once in each of :data:`PARTS`, or rounded, with four terms at a time or more."""
+    least = Arithmetic.of(kind).least
+    return least * (1 + terms / 8 if kind == "float16" else 1 + 2 * min(terms, PARTS))
 
 
 def _taken_out(program: Program, stage: Stage, meaning: Approximation, sums: Terms) -> Any:
@@ -192,7 +199,8 @@ def _with_overflow(
     makes ``off`` infinite."""
     assert found.interval is not None
     numbers, b = meaning.numbers, found.interval
-    infinite, largest = numbers.constant(float("inf")), Arithmetic.of(meaning.rules.kind).largest
+    infinite = numbers.constant(float("inf"))
+    largest = Arithmetic.of(meaning.rules.sums_in).largest
     finite = size < infinite
     up = finite & ((size + found.value) / 2 * times > largest)
     down = finite & ((size - found.value) / 2 * times > largest)
@@ -222,14 +230,15 @@ def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) 
     magnitudes, each with how far it may be off."""
     size = meaning.numbers.call("abs", [value])
     rounding = size * (terms * Arithmetic.of(meaning.rules.kind).unit)
-    return within(meaning, value, (most - size + rounding) * SLACK)
+    return within(meaning, value, (most - size + rounding) * SLACK, meaning.rules.kind)
 
 
-def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
-    """Make the interval of values within ``error`` of a value. Bounds too large for the type become
-    infinite; an infinite value stays itself; an unknown error of a finite value allows anything.
+def within(meaning: Approximation, value: Any, error: Any, kind: str) -> Approximate:
+    """Make the interval of values within ``error`` of a value. Bounds too large for the type
+    ``kind`` become infinite; an infinite value stays itself; an unknown error of a finite value
+    allows anything.
     """
-    numbers, largest = meaning.numbers, Arithmetic.of(meaning.rules.kind).largest
+    numbers, largest = meaning.numbers, Arithmetic.of(kind).largest
     size, most = numbers.call("abs", [value]), numbers.constant(float("inf"))
     infinite = numbers.operation("==", size, most)
     low, high = value - error, value + error

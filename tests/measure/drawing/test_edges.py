@@ -8,6 +8,7 @@ import pytest
 from tilewright.measure.drawing.draw import one_draw
 from tilewright.measure.drawing.edges import with_edges
 from tilewright.measure.drawing.further_draws import count_further_draws, further_draws
+from tilewright.measure.drawing.programs import ProgramDraw
 from tilewright.spaces.language.evaluation import evaluate
 from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import agrees
@@ -35,6 +36,8 @@ WORKLOADS = [
 PRODUCTS = [
     "matmul m=30 n=40 k=50",
     'matmul m=30 n=40 k=50 dtype=float16 epilogue="relu(x + bias[n]) * scale[m]"',
+    'matmul m=30 n=40 k=50 dtype=float16 accumulator=float16 epilogue="relu(x + bias[n])"',
+    "matmul m=30 n=40 k=600 dtype=float16 accumulator=float16 out=float32",
     "matmul m=30 n=40 k=50 dtype=float8_e4m3fn b=col out=bfloat16",
     "matmul m=30 n=40 k=50 dtype=int8 b=col",
     "matmul m=3 n=40 k=300 dtype=bfloat16",
@@ -86,6 +89,16 @@ def test_zero_times_infinity_is_drawn():
     assert (np.isnan(terms).any(axis=1) & defined).any()
 
 
+def test_what_rows_see_by_a_table_and_weigh_is_infinite_and_nan():
+    work = workload(
+        "o: int32[i](index < 3); g: int32[j](index < 3); where o[i] == g[j]; "
+        "y[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d])) * v[j,e])", i=20, j=40, d=8, e=16
+    )  # fmt: skip
+    drawn = [edge.inputs["v"] for edge in further_draws(one_draw(work, 0))]
+    for value in (np.isnan, np.isposinf, np.isneginf):
+        assert any(value(v).any() for v in drawn)
+
+
 def test_fast_kernels_are_judged_by_what_their_bounds_are_written_for():
     """Winograd's error is relative to the largest element of a tile, so no row has an outlier."""
     work = workload("conv2d n=8 c=8 h=10 w=10 o=12 r=3 s=3 padding=1 layout=NHWC")
@@ -98,11 +111,24 @@ def test_fast_kernels_are_judged_by_what_their_bounds_are_written_for():
                 assert abs(one).max() <= 1e3 * abs(one).std() or one.std() <= 1e-6 * one.mean()
 
 
-def test_sums_in_float16_have_no_edges():
-    assert (
-        count_further_draws(workload("matmul m=30 n=40 k=50 dtype=float16 accumulator=float16"))
-        == 0
-    )
+def of_float16(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """What is allowed of sums in float16 of 64 products of two numbers."""
+    work = workload("matmul m=2 n=2 k=64 dtype=float16 accumulator=float16 out=float32")
+    inputs = {"A": np.full((2, 64), a, np.float16), "B": np.full((64, 2), b, np.float16)}
+    return ProgramDraw(work, inputs).allowed()["C"]
+
+
+def test_sums_in_float16_overflow_where_float16_does():
+    """Some kernels add parts in float32, which have more room."""
+    low, high = of_float16(100, 100)  # 640,000
+    assert ((low > 6e5) & (low < 640_000) & (high == np.inf)).all()
+    low, high = of_float16(30, 30)  # 57,600
+    assert ((low > 5e4) & (high < 65504)).all()
+
+
+def test_small_sums_in_float16_are_subnormal_numbers():
+    low, high = of_float16(2.0**-12, 2.0**-12)  # 2**-18
+    assert ((low > 0) & (high < 2.0**-17)).all()
 
 
 def test_the_same_edges_come_of_the_same_draw():

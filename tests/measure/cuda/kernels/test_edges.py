@@ -140,7 +140,7 @@ HIDING = {
     "causal": "where j <= i + 20",
     "windows": "where j <= i + 20, j > i + 5",
     "scales of keys": "u: float32\n" + LENGTHS,
-    "segments": "s: int32[j](index < 3)\nwhere s[j] == s[i]",
+    "segments": "s: int32[j](index < 3)\no: int32[i](index < 3)\nwhere s[j] == o[i]",
 }
 
 
@@ -165,5 +165,16 @@ def test_what_is_hidden_may_be_anything(emulator, template, hiding, rubbish):
         for b, n in enumerate(lengths):
             v[b, :, n:] = k[b, :, n:] = u[b, n:] = rubbish
     v[0, 1, 45, 3] = v[1, 0, 0, 5] = rubbish
-    given = {"v": v, "k": k, "u": u, "n": lengths, "s": segments}
+    given = {"v": v, "k": k, "u": u, "n": lengths, "s": segments, "o": segments[:40]}
+    assert complaints(emulator, work, made, [normal(work, 9, **given)]) == []
+
+
+@pytest.mark.parametrize("rubbish", [np.nan, INF])
+def test_a_single_key_may_hide_any_value(emulator, rubbish):
+    """A value of the only key is the same for all keys of a row, and still hidden with its key."""
+    sizes = HEADS | {"j": 1, "e": 1}
+    work = workload(f"{HIDING['segments']}\n{ATTENTION.format('')}", **sizes, dtype="float16")
+    made = kernels(work, 4, 7, "chained")
+    assert made
+    given = {"v": np.full((2, 2, 1, 1), rubbish), "s": [1], "o": np.arange(40) % 3}
     assert complaints(emulator, work, made, [normal(work, 9, **given)]) == []

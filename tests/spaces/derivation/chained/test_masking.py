@@ -43,7 +43,14 @@ def test_a_score_hides_its_key_where_a_function_of_it_vanishes():
 
 
 @pytest.mark.parametrize(
-    "weight", [f"sigmoid(-{SCORE})", f"tanh({SCORE})", f"exp(-abs({SCORE}))", f"({SCORE} + 1)"]
+    "weight",
+    [
+        f"sigmoid(-{SCORE})",
+        f"tanh({SCORE})",
+        f"exp(-abs({SCORE}))",
+        f"({SCORE} + 1)",
+        f"sigmoid({SCORE} + row[i])",  # which may be infinite
+    ],
 )
 def test_nothing_hides_a_key_where_its_weight_would_not_vanish(weight):
     assert masked_value(unscaled(f"y[b,h,i,e] = sum[j]({weight} * {VALUE})")) is None
