@@ -9,7 +9,7 @@ counted all the same, so that what is counted for ``m`` rows does not depend on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
 
@@ -65,6 +65,11 @@ def extra_for(family: Family, size: int, target: Target) -> Extra:
     return Extra(CPU_PIECE, CPU_COPY, moved / size / CPU_BANDWIDTH, shared)
 
 
+Begin = Callable[[int, np.ndarray], np.ndarray]
+"""The choice, for a number of rows and the times of all ways (sets, kernels), of a kernel for each
+set."""
+
+
 def serving_seconds(
     sets: Sequence[Sequence[int]], seconds: Mapping[int, float], most: int, extra: Extra
 ) -> np.ndarray:
@@ -74,15 +79,25 @@ def serving_seconds(
     """
     width = max(map(len, sets))
     sizes = np.array([[*each, *[each[0]] * (width - len(each))] for each in sets])
-    own = np.vectorize(seconds.__getitem__, otypes=[float])(sizes)
-    every = np.arange(len(sets))[:, None]
-    found = np.zeros((len(sets), most + 1))
-    for rows in range(1, most + 1):
-        found[:, rows] = _ways(sizes, own, found, every, rows, extra).min(axis=1)
+    found = _recurrence(sizes, seconds, most, extra, lambda _, ways: ways.argmin(axis=1))
     for place, each in enumerate(sets):
         for size in each:
             if size <= most:  # a call of the whole arrays
                 found[place, size] = min(found[place, size], seconds[size])
+    return found
+
+
+def _recurrence(
+    sizes: np.ndarray, seconds: Mapping[int, float], most: int, extra: Extra, begin: Begin
+) -> np.ndarray:
+    """Return the time of calls of 0 to ``most`` rows (columns) by the ``sizes`` of each set (rows),
+    where ``begin`` chooses the kernel that begins a call: what remains is a call of its own."""
+    own = np.vectorize(seconds.__getitem__, otypes=[float])(sizes)
+    every = np.arange(len(sizes))
+    found = np.zeros((len(sizes), most + 1))
+    for rows in range(1, most + 1):
+        ways = _ways(sizes, own, found, every[:, None], rows, extra)
+        found[:, rows] = ways[every, begin(rows, ways)]
     return found
 
 
@@ -106,17 +121,16 @@ def choices(
     """Return the size of the kernel that begins a call of 1 to ``most`` rows, where all kernels of
     these sizes may be used. The first entry, for no rows, has no meaning."""
     ordered = np.array([sorted(sizes, reverse=True)])
-    own = np.vectorize(seconds.__getitem__, otypes=[float])(ordered)
-    every = np.zeros((1, 1), int)
-    found = np.zeros((1, most + 1))
     chosen = [0]
-    for rows in range(1, most + 1):
-        ways = _ways(ordered, own, found, every, rows, extra)[0]
-        least = ways.min()
+
+    def begin(rows: int, ways: np.ndarray) -> np.ndarray:
+        least = ways[0].min()
         if rows in sizes and seconds[rows] <= least + extra.piece:
-            place = int(np.flatnonzero(ordered[0] == rows)[0])
+            place = np.flatnonzero(ordered[0] == rows)[:1]
         else:
-            place = int(np.flatnonzero(ways <= least * (1 + 1e-9))[0])  # the largest of equal ones
-        found[0, rows] = ways[place]
-        chosen.append(int(ordered[0, place]))
+            place = np.flatnonzero(ways[0] <= least * (1 + 1e-9))[:1]  # the largest of equal ones
+        chosen.append(int(ordered[0, place[0]]))
+        return place
+
+    _recurrence(ordered, seconds, most, extra, begin)
     return chosen

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -22,6 +23,7 @@ from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.records.run import Run
 from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.functions.kernel_function import RefusedKernelError
+from tilewright.scheduler.turns import rounds, sets_beyond
 from tilewright.spaces.backends import backend
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.registry import space_for
@@ -35,9 +37,8 @@ from tilewright.spaces.workloads.workload import Workload
 COMMAND = "tilewright dispatch"
 FEW = 4
 """Schedules of a size that are timed, at most: the best on record."""
-SECONDS, LEAST_ROUNDS, MOST_ROUNDS = 1.5, 5, 1000
-MOST_BYTES = 1 << 29
-"""Memory of the arrays that calls take in turns, at most."""
+SECONDS, LEAST_ROUNDS = 1.5, 5
+"""Rounds at least, and as many more as there are seconds for."""
 
 Arrays = Sequence[np.ndarray]
 
@@ -62,25 +63,23 @@ def in_turns(
 ) -> dict[Schedule, float]:
     """Return the median time of each call, by CPU time where kernels have one thread."""
     clock = time.thread_time if target.threads == 1 else time.perf_counter
-    times: dict[Schedule, list[float]] = {schedule: [] for schedule in calls}
-    draw, end = random.Random(0), time.perf_counter() + SECONDS
-    for done in range(MOST_ROUNDS):
-        if done >= LEAST_ROUNDS and time.perf_counter() > end:
-            break
-        for schedule in draw.sample([*calls], len(calls)):
-            arrays = draw.choice(sets)
-            began = clock()
-            calls[schedule](*arrays)
-            times[schedule].append(clock() - began)
-    return {schedule: median(found) for schedule, found in times.items()}
+    draw = random.Random(0)
+
+    def timed(call: Callable[..., Any]) -> float:
+        arrays = draw.choice(sets)
+        began = clock()
+        call(*arrays)
+        return clock() - began
+
+    found = rounds([partial(timed, call) for call in calls.values()], LEAST_ROUNDS, SECONDS)
+    return {schedule: median(row[place] for row in found) for place, schedule in enumerate(calls)}
 
 
 def _rotation(workload: Workload, target: CpuTarget) -> list[Arrays]:
     """Return the sets of inputs, so many that a set has probably left the caches at its next
     turn."""
-    size = sum(array.bytes for array in workload.inputs) or 1
-    count = min(1 + 3 * target.l3_bytes // size, MOST_BYTES // size, 1000)
-    return [_inputs(workload, seed) for seed in range(max(2, count))]
+    size = sum(array.bytes for array in workload.inputs)
+    return [_inputs(workload, seed) for seed in range(sets_beyond(target.l3_bytes, size))]
 
 
 def _inputs(workload: Workload, seed: int) -> Arrays:

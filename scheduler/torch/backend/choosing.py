@@ -23,7 +23,7 @@ from tilewright.scheduler.torch.backend.options import Options
 from tilewright.scheduler.torch.backend.replacing import pieces
 from tilewright.scheduler.torch.backend.weights import (
     like_packed,
-    packed_bytes,
+    packed_array,
     packed_tensor,
     with_packed_weight,
 )
@@ -244,7 +244,9 @@ def _packed(choice: Choice) -> Choice | None:
     made = [region for region in regions if region is not None]
     if len(made) < len(regions):
         return None
-    weights = {(r.weight.node.target, r.weight.turned): packed_bytes(r) for r in made if r.weight}
+    weights = {
+        (r.weight.node.target, r.weight.turned): packed_array(r).bytes for r in made if r.weight
+    }
     program = "; ".join(str(made[0].workload).splitlines())
     report = RegionReport(program, OURS, "", len(made), packed_bytes=sum(weights.values()))
     return Choice(made, report)

@@ -23,6 +23,7 @@ import torch
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.records.run import Run
+from tilewright.scheduler.turns import rounds, sets_beyond
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
@@ -34,8 +35,6 @@ ROUNDS = 7
 """Rounds of calls at least, and as many more as there are seconds for."""
 LONG_ENOUGH = 2e-4
 """Seconds that the calls between two looks at the clock should take."""
-MOST_BYTES = 1 << 29
-"""Memory of the tensors that calls take in turns, at most."""
 COMMAND = "torch.compile"
 
 Call = Callable[[Sequence[Any]], Any]
@@ -84,11 +83,8 @@ def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[Any]]) -> Times:
         rival(each)
     count = _calls(rival, inputs)
     following = cycle(inputs)
-    found: list[tuple[float, float]] = []
-    end = time.perf_counter() + SECONDS
-    while len(found) < ROUNDS or time.perf_counter() < end:
-        own, other = (_seconds(call, list(islice(following, count))) for call in (ours, rival))
-        found.append((own, other))
+    timers = [lambda c=call: _seconds(c, list(islice(following, count))) for call in (ours, rival)]
+    found = rounds(timers, ROUNDS, SECONDS)
     theirs = median(other for _, other in found)
     return Times(theirs / median(other / own for own, other in found), theirs)
 
@@ -155,9 +151,7 @@ def size(inputs: Sequence[Any]) -> int:
 
 def rotation(tensors: Sequence[torch.Tensor], cache_bytes: int) -> list[list[torch.Tensor]]:
     """Make sets of tensors like these, so many that a set has left the cache at its next turn."""
-    bytes = max(1, size(tensors))
-    count = min(1 + 2 * cache_bytes // bytes, MOST_BYTES // bytes, 1000)
-    return [like(tensors) for _ in range(max(2, count))]
+    return [like(tensors) for _ in range(sets_beyond(cache_bytes, size(tensors)))]
 
 
 def cache_bytes(target: Target) -> int:

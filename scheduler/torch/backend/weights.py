@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from tilewright.scheduler.torch.backend.judging import running
 from tilewright.scheduler.torch.regions.partition import Region, Weight
 from tilewright.scheduler.torch.translation.nodes import fake, name_of
+from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of
 from tilewright.spaces.workloads.packed_twin import packed_twin
 from tilewright.spaces.workloads.packing import pack
@@ -44,22 +45,16 @@ def packed_tensor(tensor: torch.Tensor, weight: Weight) -> torch.Tensor:
     return made
 
 
-def packed_bytes(region: Region) -> int:
-    """Return the bytes of the packed weight of a region; 0 if it has none."""
-    arrays = calling_of(region.workload).inputs
-    return sum(
-        array.bytes
-        for node, array in zip(region.operands, arrays, strict=True)
-        if region.weight is not None and node is region.weight.node
-    )
+def packed_array(region: Region) -> Array:
+    """Return the array that is the packed weight of a region."""
+    assert region.weight is not None
+    return calling_of(region.workload).inputs[region.operands.index(region.weight.node)]
 
 
 def like_packed(region: Region) -> torch.Tensor:
     """Return a tensor without values that is like the packed weight of a region."""
     assert region.weight is not None
-    place = region.operands.index(region.weight.node)
-    shape = calling_of(region.workload).inputs[place].shape
-    return fake(region.weight.node).new_empty(shape)
+    return fake(region.weight.node).new_empty(packed_array(region).shape)
 
 
 def packed_constant(graph: fx.Graph, region: Region) -> fx.Node:
