@@ -1,6 +1,7 @@
 """A suite on one GPU and on two of the same host, both by Ray: trials a second, and what is found.
 
-    python -m experiments.cluster.two_gpus [--suite llama-3-8b-decode] [--seconds 60] [--out FILE]
+    python -m experiments.cluster.two_gpus [--suite llama-3-8b] [--section decode] [--seconds 60]
+        [--out FILE]
                                            [--two-first]
     python -m experiments.cluster.two_gpus --simulated [--seconds 60]
 
@@ -43,6 +44,8 @@ CORES = 20  # cores of the host of simulated GPUs
 
 def run(options: argparse.Namespace) -> None:
     suite = read_suite(options.suite)
+    if options.section:
+        suite = suite.section(options.section)
     if options.simulated:
         for count in _counts(options):
             with simulated(count) as executor:
@@ -53,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
         return
     report: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
-        "suite": options.suite,
+        "suite": suite.title,
         "cpus": len(os.sched_getaffinity(0)),
         "runs": {},
     }
@@ -217,7 +220,8 @@ def timed(suite: Suite, kind: str, runs: Runs) -> list[dict[str, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.cluster.two_gpus")
-    parser.add_argument("--suite", default="llama-3-8b-decode", help="a shipped one, or a file")
+    parser.add_argument("--suite", default="llama-3-8b", help="a shipped one, or a file")
+    parser.add_argument("--section", help="of the suite; all of it if nothing is said")
     parser.add_argument("--seconds", type=float, default=60.0, help="of tuning, each time")
     parser.add_argument("--target", default="cuda", help="cuda, or cpu to try this without a GPU")
     parser.add_argument("--two-first", action="store_true", help="and then one")

@@ -92,10 +92,6 @@ FLOPS = {
     + attention(2048, 2049, 4096, 32) // 2,
     ("llama-3-8b", "decode"): (1 + 8 + 64)
     * (2 * (LLAMA_LAYERS + LLAMA_EMBEDDING) + attention(1, 1024, 4096, 32)),
-    ("llama-3-8b-decode", None): 2 * (LLAMA_LAYERS + LLAMA_EMBEDDING)
-    + attention(1, 1024, 4096, 32),
-    ("llama-3-8b-prefill", None): 2 * (1024 * LLAMA_LAYERS + LLAMA_EMBEDDING)
-    + attention(1024, 1024, 4096, 32),
 }
 """Of a pass, from the numbers of parameters: two for each weight and token, and half of the scores
 where a token looks at those before it alone. Those of images are as published for torchvision."""
