@@ -20,15 +20,12 @@ from tilewright.spaces.errors import InputError
 
 SOURCE = Path(__file__).with_suffix(".cpp")
 LIBRARY = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
-OLDEST = (2, 10)
-"""The first version of torch with the stable functions that are called."""
 
 
 @cache
 def native() -> Any:
-    """Return the module of ``native.cpp``; None where it cannot be built, or torch is too
-    old."""
-    if tuple(map(int, torch.__version__.split(".")[:2])) < OLDEST or not LIBRARY.exists():
+    """Return the module of ``native.cpp``; None where it cannot be built."""
+    if not LIBRARY.exists():
         return None
     header = caller.SOURCE.with_suffix(".h")
     return extension(SOURCE, beside=[header])
@@ -37,8 +34,9 @@ def native() -> Any:
 def register(resolve: Callable[[str, int], None], most: int) -> int:
     """Register the operators of C++ for the CPU, those of up to ``most`` plain operands among them.
     ``resolve`` is called with a key and a number of threads whose plan is missing, and is to
-    :func:`put` it. Gives 0 if that failed, 1 if calls go through Python where autograd meets them,
-    and 2 if only those do that may want gradients."""
+    :func:`put` it. Gives 0 if that failed, as in a torch that lacks a function which is
+    called, 1 if calls go through Python where autograd meets them, and 2 if only those do that may
+    want gradients."""
     module = native()
     if module is None:
         return 0
