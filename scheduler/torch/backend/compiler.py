@@ -24,6 +24,7 @@ from tilewright.measure.database import Database
 from tilewright.scheduler.opening import opened
 from tilewright.scheduler.torch.backend.choosing import Choice, Choosing, Compile
 from tilewright.scheduler.torch.backend.explanation import (
+    OURS,
     TORCH,
     Explanation,
     GraphReport,
@@ -119,7 +120,20 @@ class _Compiler:
             return None
         graph = WholeGraph(module, spare, inputs, settings, report)
         made = graph.chosen([c for c in found.choices if c.open], self._options.judge)
-        return self._with_later(graph, made, found) if found.later else made
+        if found.later:
+            return self._with_later(graph, made, found)
+        wanted = self._options.stages == "measure" and graph.is_inference
+        return self._with_stages(graph, made, found) if wanted else made
+
+    def _with_stages(self, graph: WholeGraph, made: Any, found: Chosen) -> Any:
+        """Return the graph as it is ``made``, or as stages if these are faster."""
+        from tilewright.scheduler.torch.stages.staging import staged
+
+        choices = [c for c in found.choices if c.open] if graph.report.by == OURS else []
+        whole = made or graph.compiled([])
+        with _database(self._options) as database:
+            about = (graph.inputs, whole, found.target, database, graph.report)
+            return staged(graph.module(choices), *about)
 
     def _with_later(self, graph: WholeGraph, made: Any, found: Chosen) -> Any:
         """Return the graph as it is ``made`` until all kernels are built, and then with all of
@@ -138,11 +152,12 @@ class _Compiler:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The regions of a graph with who computes them, and the ``place`` of functions: a kind of
-    target and a number of threads."""
+    """The regions of a graph with who computes them on a target, and the ``place`` of functions: a
+    kind of target and a number of threads."""
 
     choices: Sequence[Choice]
     place: tuple[str, int]
+    target: Target
 
     @property
     def later(self) -> list[Choice]:
@@ -166,7 +181,7 @@ def choose(
         choosing = Choosing(target, options, database, compile)
         choices = choosing.chosen(found.regions)
     _tell(report, found, choices)
-    return Chosen(choices, choosing.place)
+    return Chosen(choices, choosing.place, target)
 
 
 @contextmanager

@@ -47,7 +47,8 @@ class GraphReport:
 
     ``by`` is ``tilewright`` if kernels compute some of its regions, and ``why`` the reason if
     not. ``gain`` is how many times as fast the whole is as without kernels, None where that was
-    not measured. ``left`` counts the nodes that torch computes, by operator and reason.
+    not measured. ``left`` counts the nodes that torch computes, by operator and reason. ``stages``
+    says whether branches run side by side; it is empty where nobody asked for that.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class GraphReport:
     seconds: float = 0.0
     regions: list[RegionReport] = field(default_factory=list)
     left: Mapping[tuple[str, str], int] = field(default_factory=Counter)
+    stages: str = ""
 
     @property
     def line(self) -> str:
@@ -95,6 +97,8 @@ def _lines(graph: GraphReport) -> Iterator[str]:
         yield f"      {region.by}: {region.why}{spent}{speed}{_packed(region)}"
     for (name, why), count in sorted(graph.left.items()):
         yield f"  left to torch: {count} x {name} ({brief(why, 1, 90)})"
+    if graph.stages:
+        yield f"  stages: {graph.stages}"
 
 
 def _packed(region: RegionReport) -> str:

@@ -15,6 +15,9 @@
     ``"measure"``, the default, lets a kernel replace a region only if it is faster, and keeps
     kernels in a graph only if the whole is not slower. ``"always"`` replaces each region that has
     a kernel, and times nothing.
+``stages``
+    With ``"measure"`` branches of a graph of inference run side by side where that is faster
+    (:mod:`scheduler.torch.stages`). ``"off"`` is the default.
 
 All others are Inductor's, such as ``max_autotune`` or ``freezing``.
 """
@@ -34,6 +37,7 @@ ALLOWED = {
     "untuned": ("predict", "skip", "tune"),
     "build": ("wait", "background"),
     "judge": ("measure", "always"),
+    "stages": ("off", "measure"),
 }
 
 
@@ -46,6 +50,7 @@ class Options:
     db: Any = Default.DATABASE
     build: str = "wait"
     judge: str = "measure"
+    stages: str = "off"
     others: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -40,9 +40,12 @@ class WholeGraph:
 
     def compiled(self, choices: Sequence[Choice]) -> Callable[[list[Any]], Any]:
         """Return the graph with kernels for these regions."""
+        return _inductor(self.module(choices), self.inputs, self._settings)
+
+    def module(self, choices: Sequence[Choice]) -> fx.GraphModule:
+        """Return a copy of the graph with kernels for these regions."""
         regions = [region for choice in choices for region in choice.regions]
-        made = with_kernels(self._module, regions) if regions else copied(self._spare)
-        return _inductor(made, self.inputs, self._settings)
+        return with_kernels(self._module, regions) if regions else copied(self._spare)
 
     def chosen(self, choices: Sequence[Choice], judge: str) -> Any:
         """Return the graph with kernels for these regions, or without if that is faster; None where
