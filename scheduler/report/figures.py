@@ -200,7 +200,11 @@ def decisions(material: Material) -> Figure:
             f"; {percent(first.share_of_fastest)} of the fastest tenth chose "
             f"{first.decision}={first.value}, {percent(first.share_of_all)} of all"
         )
-    values = {f"{each.decision}={each.value}": each.explained for each in found}
+    whole = len({r.schedule.template for r in material.searched}) > 1
+    names = (each.decision if whole else each.decision.rpartition(".")[2] for each in found)
+    values = {
+        f"{name}={each.value}": each.explained for name, each in zip(names, found, strict=True)
+    }
     title = "Decisions of the fastest tenth"
     return _bars("decisions", title, caption, "explained variance of log latency", values, "%")
 
@@ -300,9 +304,11 @@ def quiet(material: Material) -> Figure:
         "How quiet the machine was",
         caption,
         Axis("attempt"),
-        Axis("reference kernel, over its least"),
+        Axis("reference kernel, longer than at least", "%"),
         tuple(
-            series(name, Kind.POINTS, [(float(p), v / least) for p, v, b in known if b is which])
+            series(
+                name, Kind.POINTS, [(float(p), v / least - 1) for p, v, b in known if b is which]
+            )
             for name, which in (("quiet", False), ("busy", True))
         ),
     )

@@ -15,7 +15,7 @@ from tilewright.scheduler.report.figure import Axis, Figure, Kind, Series
 
 WIDTH, PLOT_HEIGHT = 440, 220
 LEFT, RIGHT, BOTTOM, TOP = 64, 12, 40, 8
-NAMES_LEFT = 150  # width of names along the y axis
+NAMES_LEFT = 160  # width of names along the y axis
 ROW = 18  # height of a bar, or of a line of the legend
 CHARACTER = 6.2  # width of one, at most
 MARKS = ("h0", "h0", "m-3 3h6l-3-6z", "m-3 0l3-3l3 3l-3 3z", "m-3.5 0h7m-3.5-3.5v7")
@@ -171,7 +171,7 @@ def _legend_rows(series: Sequence[Series]) -> Iterator[list[tuple[int, int, Seri
     row: list[tuple[int, int, Series]] = []
     x = 4
     for place, each in enumerate(series):
-        width = 26 + ceil(CHARACTER * len(_short(each.name, 34)))
+        width = 34 + ceil(CHARACTER * len(_short(each.name, 34)))
         if row and x + width > WIDTH:
             yield row
             row, x = [], 4
@@ -208,13 +208,13 @@ def _scale(ends: tuple[float, float], places: tuple[float, float], log: bool) ->
 def _ticks(ends: tuple[float, float], log: bool) -> list[float]:
     """Return few round numbers within the ends."""
     low, high = ends
-    if log:
+    if log and high > 10 * low:
         first, last = floor(log10(low)), ceil(log10(high))
         steps = (1, 2, 5) if last - first <= 2 else (1,)
         every = ceil((last - first) / 6)
         powers = range(first, last + 1, every)
         found = [m * 10.0**p for p in powers for m in steps if low <= m * 10.0**p <= high]
-        return found if len(found) > 1 else [low * 1.1, high / 1.1][: 2 if high > low * 1.25 else 1]
+        return found
     step = 10.0 ** floor(log10((high - low) / 4))
     step *= next(m for m in (1, 2, 5, 10) if (high - low) / (step * m) <= 6)
     first = ceil(low / step)

@@ -23,7 +23,7 @@ AREAS = (
             "scheduler/suites/objective.py",
             "scheduler/suites/shared_model.py",
             "scheduler/suites/suite.py",
-            "scheduler/suites/tuner.py",
+            "scheduler/tuning/study.py",
             "scheduler/suites/tune.py",
         ),
         (
