@@ -14,7 +14,8 @@ from functools import lru_cache
 from math import prod
 from operator import mul
 
-from tilewright.spaces.algebra.index import Index, Variable, index
+from tilewright.spaces.algebra.atoms import Variable
+from tilewright.spaces.algebra.index import Index, index
 
 REMEMBERED = 1024  # strided layouts, since each is asked for by all that reads or writes an array
 

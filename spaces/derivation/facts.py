@@ -106,7 +106,7 @@ def _factor(found: Roles, load: Load) -> FactorFacts:
 
 def _read(found: Roles, place: Address) -> ReadFacts:
     steps = tuple((name, place.step(getattr(found, name))) for name in ROLES)
-    return ReadFacts(place.name, str(place.offset), steps, tuple(str(b) for b in place.bounds))
+    return ReadFacts(place.name, place.offset.formula, steps, tuple(str(b) for b in place.bounds))
 
 
 def _chain(chain: Chain) -> ChainFacts:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.algebra import ONE
 from tilewright.spaces.derivation.products.addresses import address_of
-from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.loops import Loop, loops
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
 from tilewright.spaces.derivation.products.splitting import Part
@@ -164,26 +164,23 @@ class _Matmul:
             return factor
         raise InputError(f"the factors of {self.product}; needs two entries of matrices")
 
-    def _places(self) -> dict[Read, Form]:
+    def _places(self) -> dict[Read, Index]:
         """Map each read, and the write, to the element's place for a point of the axes."""
         beside = () if self.last is self.product else self.last.body.value_reads
         reads = [r for r in (self.left, self.right, *beside) if r.name in self.program.operand]
         places = {read: self._whole(read) for read in reads}
-        offset = Form()
-        for axis, stride in zip(self.last.axes, self.output.strides, strict=True):
-            offset = offset + self.indexing.form(AxisValue(axis)) * stride
-        return {**places, self.written: offset}
+        axes = map(AxisValue, self.last.axes)
+        return {**places, self.written: self.indexing.place(axes, self.output.strides)}
 
-    def _whole(self, read: Read) -> Form:
+    def _whole(self, read: Read) -> Index:
         """Return the place of a read that has all of a dense operand, each element at a point."""
         operand, found = (
             self.program.operand[read.name],
             address_of(self.program, self.indexing, read),
         )
         parts = {p.name: p for split in self.indexing.splits.values() for p in split.parts}
-        terms = dict(found.offset.terms)
-        whole = set(terms) <= set(parts) and not found.offset.constant and not found.bounds
-        size = prod(part.extent for name, part in parts.items() if name in terms)
+        whole = found.offset.without(parts) == Index() and not found.bounds
+        size = prod(part.extent for name, part in parts.items() if found.offset.coefficient(name))
         sliced = operand.leading is not None and read not in (self.left, self.right)
         if not whole or size != operand.size or sliced:
             raise InputError(f"reads {read}; needs a whole dense array, an axis for each dimension")

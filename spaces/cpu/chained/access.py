@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
-from tilewright.spaces.derivation.chained.text import FormText
+from tilewright.spaces.derivation.chained.text import IndexText
 from tilewright.spaces.derivation.chained.view import Chained, ChainedOutput
-from tilewright.spaces.derivation.products.forms import Form, axes_of, variable
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.scopes import Integer
 from tilewright.spaces.language.magnitude import magnitudes
@@ -28,11 +28,10 @@ class Access:
     names: Mapping[str, str]
 
     @property
-    def forms(self) -> FormText:
-        """Forms of the parts as C."""
-        chained = self.chained
-        clamps = chained.has_far_bounds
-        return FormText(chained.program, chained.indexing, self.names, self.buffers, clamps=clamps)
+    def indices(self) -> IndexText:
+        """Indices of the parts as C."""
+        clamps = self.chained.has_far_bounds
+        return IndexText(self.chained.program, self.names, self.buffers, clamps=clamps)
 
     def of_row(self, node: Expression) -> str | None:
         """What is the same along a row, in all lanes."""
@@ -40,12 +39,12 @@ class Access:
         if isinstance(node, Integer):
             return self._integer_of_row(node.node)
         if isinstance(node, AxisValue):
-            form = chained.indexing.form(node)
-            known = form.axes <= set(self.names)
-            return f"tw_set((float){self.forms.text(form)})" if known else None
+            index = chained.indexing.index(node)
+            known = index.names <= set(self.names)
+            return f"tw_set((float){self.indices.text(index)})" if known else None
         if not isinstance(node, Read) or node not in chained.places:
             return None
-        if not chained.places[node].offset.axes <= set(self.names):
+        if not chained.places[node].offset.names <= set(self.names):
             return None
         place = self.start(node)
         if self._dtype(node) in TABLE_TYPES:
@@ -65,13 +64,13 @@ class Access:
         if isinstance(node, Integer):
             return self._integers_along(node.node, part, first, bounded)
         if isinstance(node, AxisValue):
-            own = chained.indexing.form(node) == variable(part.name)
+            own = chained.indexing.index(node) == part.index
             return f"tw_numbers(tw_ramp({first}))" if own else None
         if not isinstance(node, Read) or node not in chained.places:
             return None
-        if part.name not in chained.places[node].offset.axes:
+        if part.name not in chained.places[node].offset.names:
             return None
-        if any(part.name in axes_of(a) for a, _ in self._form(node).terms if a != part.name):
+        if self._place(node).step(part.name) is None:
             return self._gathered(node, part, first, bounded)
         dtype, step = self._dtype(node), chained.step(node, part)
         if dtype in TABLE_TYPES and abs(step) > MOST_STEP:
@@ -101,9 +100,9 @@ class Access:
         self, read: Read, part: Part, first: str, bounded: bool, vector: str = "vf"
     ) -> str:
         """A ``vector`` whose lanes each find their own element."""
-        at = self.forms.knowing({part.name: "own"})
+        at = self.indices.knowing({part.name: "own"})
         last = f"tw_least({first} + l, {part.extent - 1}L)" if bounded else f"{first} + l"
-        dtype, place = self._dtype(read), at.text(self._form(read))
+        dtype, place = self._dtype(read), at.text(self._place(read))
         element = f"{self.buffers[read.name]} + {place}"
         value = f"*({element})" if dtype in TABLE_TYPES else f"tw_splat_{dtype}({element})[0]"
         loop = f"for (long l = 0; l < TW_LANES; l++) {{ const long own = {last}; x[l] = {value}; }}"
@@ -111,14 +110,12 @@ class Access:
 
     def start(self, read: Read, *without: Part) -> str:
         """The address of what a row reads, at the first point of the parts ``without``."""
-        return f"{self.buffers[read.name]} + {self._offset(self._form(read), without)}"
+        return f"{self.buffers[read.name]} + {self._offset(self._place(read), without)}"
 
     def of_batch(self, read: Read) -> str:
         """The address of the matrix that a product reads: no row and no key makes a difference."""
-        form = self._form(read)
-        kept = {part.name for part in self.chained.batch}
-        terms = tuple(t for t in form.terms if not isinstance(t[0], str) or t[0] in kept)
-        return f"{self.buffers[read.name]} + {self.forms.text(Form(terms, form.constant))}"
+        place, kept = self._place(read), {part.name for part in self.chained.batch}
+        return f"{self.buffers[read.name]} + {self.indices.text(place.without(place.names - kept))}"
 
     def at_key(self, variable: str) -> Access:
         """What the key of a C variable has, no row known."""
@@ -140,13 +137,11 @@ class Access:
             return f"tw_spread_{dtype}({where} + {column} * {step}L, {step}L, {value}, {left});"
         return f"tw_store_most_{dtype}({where} + {column}, {value}, {left});"
 
-    def _form(self, read: Read) -> Form:
+    def _place(self, read: Read) -> Index:
         return self.chained.places[read].offset
 
-    def _offset(self, form: Form, without: tuple[Part, ...]) -> str:
-        gone = {part.name for part in without}
-        terms = tuple(term for term in form.terms if term[0] not in gone)
-        return self.forms.text(Form(terms, form.constant))
+    def _offset(self, place: Index, without: tuple[Part, ...]) -> str:
+        return self.indices.text(place.without(part.name for part in without))
 
     def _dtype(self, read: Read) -> str:
         return self.chained.program.operand[read.name].dtype

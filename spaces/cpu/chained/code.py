@@ -232,20 +232,20 @@ class ChainedCode:
 
     def _row_bounds(self) -> list[str]:
         """The keys that row ``r`` sees, from ``low[r]`` to before ``high[r]``."""
-        forms = self._access.forms
-        return forms.bounds(self.chained.bounds, self.chained.key, "low[r]", "high[r]")
+        indices = self._access.indices
+        return indices.bounds(self.chained.bounds, self.chained.key, "low[r]", "high[r]")
 
     def _block_span(self) -> list[str]:
         """The keys that any row of the block sees, as far as intervals tell."""
         chained = self.chained
         rows = {part.name: self._names[part.name] for part in chained.rows}
-        found = (extreme(form, rows, most=True) for form in chained.bounds)
+        found = (extreme(index, rows, most=True) for index in chained.bounds)
         lines = spans("first_row", "(first_row + rows - 1)", chained.rows, self._names)
         ends = [f"{end}_{name}" for name in rows.values() for end in ("low", "high")]
-        forms = self._access.forms.knowing({end: end for end in ends})
-        known = [form for form in found if form is not None]
+        indices = self._access.indices.knowing({end: end for end in ends})
+        known = [index for index in found if index is not None]
         lines.append("long first_key, last_key;")
-        lines += forms.bounds(known, chained.key, "first_key", "last_key")
+        lines += indices.bounds(known, chained.key, "first_key", "last_key")
         if self.splits > 1:
             start, end = self._part()
             lines.append(f"first_key = tw_most(first_key, {start});")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
 
-from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.index import Index, index, total
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
@@ -30,7 +30,6 @@ from tilewright.spaces.cpu.vectors.reducers import joined
 from tilewright.spaces.derivation.kept.tiles import Segment, moved
 from tilewright.spaces.derivation.kept.view import KeptView
 from tilewright.spaces.derivation.maps.nest import Loop
-from tilewright.spaces.derivation.products.forms import Form, variable
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
@@ -237,11 +236,11 @@ class KeptCode:
         return [*tile.declared(), *parts, *indented(lines), "}", *tile.outputs(self.streaming)]
 
     def _place(self, tile: Tile, place: tuple[int, int], part: str) -> str:
-        form, step = Form(), 1
+        steps, step = [], 1
         for loop in reversed(self.view.kept):
-            form = form + variable(loop.name) * step
+            steps.append((loop.index, step))
             step *= (
                 loop.extent if loop != self.view.lane else round_up(loop.extent, self.tiling.lanes)
             )
-        offset = whole(moved(form, tile.by(place)))
+        offset = whole(moved(total(steps), tile.by(place)))
         return f"parts + {part} * {self._part_size}L + {offset}"

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.kept.tiling import Tiling
 from tilewright.spaces.derivation.kept.held import same_in_tile, tap_index
 from tilewright.spaces.derivation.kept.view import Bounded, KeptView
-from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.language.tree import Read
 
 MOST_TAPS = 128
@@ -26,7 +26,7 @@ class Held:
     name: str
     access: Bounded
     taps: int
-    index: Form
+    index: Index
     step: int
     lanes: int
     width: int

@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
+from tilewright.spaces.algebra.atoms import Atom, Quotient
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.kept.held import Held
@@ -17,9 +19,8 @@ from tilewright.spaces.cpu.vectors.reducers import factors, identity, joined
 from tilewright.spaces.derivation.kept.tiles import Ranges, moved, reach
 from tilewright.spaces.derivation.kept.view import Bounded, KeptView
 from tilewright.spaces.derivation.maps.nest import Loop
-from tilewright.spaces.derivation.maps.text import form_text
+from tilewright.spaces.derivation.maps.text import index_text
 from tilewright.spaces.derivation.maps.view import Access
-from tilewright.spaces.derivation.products.forms import Atom, Form, Quotient
 from tilewright.spaces.derivation.scopes import Scope
 from tilewright.spaces.language.tree import Expression, Read
 
@@ -257,25 +258,25 @@ class Tile:
         """Tests that decide whether a vector is within an array, and the lanes that are if they
         differ; None if none ever is."""
         tests: list[str] = []
-        spans: list[tuple[Form, int, int]] = []
+        spans: list[tuple[Index, int, int]] = []
         for bound in access.bounds:
-            form = moved(bound.index, by, self._constants)
-            low, high = reach(form, self.ranges)
-            step = form.coefficient(self.view.lane.name)
+            index = moved(bound.index, by, self._constants)
+            low, high = reach(index, self.ranges)
+            step = index.coefficient(self.view.lane.name)
             last = high + step * (self.used(vector) - 1)
             if last < 0 or low >= bound.extent:
                 return None
             if step == 0:
-                tests += [f"{whole(form)} >= 0"] * (low < 0)
-                tests += [f"{whole(form)} < {bound.extent}"] * (last >= bound.extent)
+                tests += [f"{whole(index)} >= 0"] * (low < 0)
+                tests += [f"{whole(index)} < {bound.extent}"] * (last >= bound.extent)
             elif low < 0 or last >= bound.extent:
-                spans.append((form, step, bound.extent))
+                spans.append((index, step, bound.extent))
         return tuple(tests), self._span(spans, self.used(vector)) if spans else None
 
-    def _span(self, bounds: Sequence[tuple[Form, int, int]], used: int) -> Span:
+    def _span(self, bounds: Sequence[tuple[Index, int, int]], used: int) -> Span:
         low, high = "0", str(used)
-        for form, step, extent in bounds:
-            text = whole(form)
+        for index, step, extent in bounds:
+            text = whole(index)
             low = f"tw_most({low}, tw_lanes_before(-{text}, {step}))"
             high = f"tw_least({high}, tw_lanes_before({extent} - {text}, {step}))"
         return Span(low, high)
@@ -292,16 +293,15 @@ class Tile:
         return f"{self.pointers[access.array.name]} + {offset}"
 
 
-def whole(form: Form) -> str:
+def whole(index: Index) -> str:
     """C text of a whole number, of variables that are named like the loops."""
-    return form_text(form, _atom)
+    return index_text(index, _atom)
 
 
 def _atom(atom: Atom) -> str:
     if isinstance(atom, Quotient):
         return f"({whole(atom.dividend)} / {atom.divisor})"
-    assert isinstance(atom, str)
-    return atom
+    return atom.text
 
 
 def _number(value: float) -> str:

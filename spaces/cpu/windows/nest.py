@@ -16,7 +16,6 @@ from tilewright.spaces.cpu.thin.blocking import THIN_ROWS
 from tilewright.spaces.cpu.windows.copies.gathered import GatheredRows
 from tilewright.spaces.cpu.windows.copies.ordered import OrderedCopy, ordered_copy
 from tilewright.spaces.cpu.windows.copies.padded import PaddedCopy, padded_copy
-from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.loops import Loop, loops
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import Factor, PlacedProduct
@@ -37,7 +36,7 @@ class Source:
 
     factor: Factor
     padded: Copy | None
-    offset: Form
+    offset: Index
     patched: PaddedCopy | None = None
 
     @property
@@ -106,10 +105,10 @@ class Windows:
     _nests: dict[bool, Nest] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
-    def places(self) -> dict[Key, Form]:
+    def places(self) -> dict[Key, Index]:
         """Where each array has what it has at a point of all parts."""
         view = self.product
-        found: dict[Key, Form] = {LEFT: self.left.offset, RIGHT: self.right.offset}
+        found: dict[Key, Index] = {LEFT: self.left.offset, RIGHT: self.right.offset}
         found[OUTPUT] = view.offset
         if self.left.patched:
             found[PADDED] = self.left.patched.offset
@@ -189,7 +188,7 @@ def windows(product: PlacedProduct) -> Windows:
     """The product with its sources."""
     copy = _left_copy(product)
     left = Source(product.left, copy, copy.offset if copy else product.left.place.offset)
-    padded = padded_copy(product.right, product.limits)
+    padded = padded_copy(product.right)
     right = padded.offset if padded else product.right.place.offset
     return Windows(product, left, Source(product.right, padded, right))
 
@@ -200,7 +199,7 @@ def _left_copy(product: PlacedProduct) -> Copy | None:
     left = product.left
     if left.gather:
         return GatheredRows(left.operand, left.gather, product.rows[0], product.depth)
-    return padded_copy(left, product.limits) or ordered_copy(product)
+    return padded_copy(left) or ordered_copy(product)
 
 
 def merged(nest: Sequence[Turns], keys: Sequence[Key]) -> tuple[Turns, ...]:

@@ -78,12 +78,13 @@ def _why_no_value(node: Expression) -> str | None:
 def _why_no_nest(product: PlacedProduct) -> str | None:
     found = cached_windows(product)
     depth = {part.name for part in product.depth}
-    for key, form in found.places.items():
-        for part, coefficient in form.terms:
-            backward = coefficient < 0 and product.limits[str(part)] > 1
-            if backward and not (key == RIGHT and part in depth):
+    parts = (*product.batch, *product.rows, *product.columns, *product.depth)
+    for key, place in found.places.items():
+        for part in parts:
+            backward = place.coefficient(part.name) < 0 and part.extent > 1
+            if backward and not (key == RIGHT and part.name in depth):
                 name = key if isinstance(key, str) else key.name
-                return f"the {name} array runs backwards along {part}; needs forward steps"
+                return f"the {name} array runs backwards along {part.name}; needs forward steps"
     column = found.nest(True).column
     if column.extent > 1 and column.strides[OUTPUT] != 1 and product.output.steps is None:
         return f"{product.output.name} has no columns side by side"
@@ -93,7 +94,7 @@ def _why_no_nest(product: PlacedProduct) -> str | None:
 def _why_no_copy(product: PlacedProduct) -> str | None:
     """Why borders are too wide for a copy that has them all."""
     for factor in (product.left, product.right):
-        copy = padded_copy(factor, product.limits)
+        copy = padded_copy(factor)
         if copy and copy.bytes > max(MOST_BORDERS, 16 * factor.operand.bytes):
             return f"{copy.operand.name} takes {copy.bytes} bytes with all of its borders"
     return None

@@ -223,8 +223,8 @@ class Stages:
 
         def place(key: Key) -> str:
             moved = self.offset(square, key, constant=False)
-            form, parts = self.squares.places[key], self.squares.view.axes
-            steps = [form.coefficient(axis.windows.name) for axis in parts]
+            index, parts = self.squares.places[key], self.squares.view.axes
+            steps = [index.coefficient(axis.windows.name) for axis in parts]
             moved += at[0] * steps[0] + at[1] * steps[1]
             return (moved + column * self.squares.view.column.strides[key]).text
 

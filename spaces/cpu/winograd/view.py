@@ -8,14 +8,14 @@ every index: then neighbours read all elements but one in common. Rows are cut i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.cpu.windows.copies.padded import PaddedCopy, bordered_copy
 from tilewright.spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key, Turns
-from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.loops import Loop, loops
 from tilewright.spaces.derivation.products.short_windows import (
     MOST_READS,
@@ -87,7 +87,7 @@ class Squares:
     copy: PaddedCopy | None
     loops: tuple[Turns, ...]
     axes: tuple[int, int]
-    places: Mapping[Key, Form]
+    places: Mapping[Key, Index]
 
     @property
     def count(self) -> int:
@@ -132,14 +132,12 @@ def square_windows_of(product: PlacedProduct) -> SquareWindows | str:
 
 def _step_alike(product: PlacedProduct, row: Part, depth: Part) -> bool:
     """Whether a step along either axis leads to the same element."""
-    steps = [
-        (form.coefficient(row.name), form.coefficient(depth.name)) for form in product.left.indices
-    ]
+    steps = [(i.coefficient(row.name), i.coefficient(depth.name)) for i in product.left.indices]
     return all(a == b for a, b in steps) and any(a for a, _ in steps)
 
 
-def _places(product: PlacedProduct, left: Form) -> dict[Key, Form]:
-    found: dict[Key, Form] = {LEFT: left, RIGHT: product.right.place.offset}
+def _places(product: PlacedProduct, left: Index) -> dict[Key, Index]:
+    found: dict[Key, Index] = {LEFT: left, RIGHT: product.right.place.offset}
     found[OUTPUT] = product.offset
     return found | {read: place.offset for read, place in product.places.items()}
 
@@ -148,13 +146,13 @@ def _places(product: PlacedProduct, left: Form) -> dict[Key, Form]:
 def _squares(view: SquareWindows, outputs: int) -> Squares:
     product = view.product
     cut = [axis.windows for axis in view.axes]
-    whole = {part.name: round_up(part.extent, outputs) for part in cut}
-    copy = bordered_copy(product.left, {**product.limits, **whole})
+    whole = [replace(part, extent=round_up(part.extent, outputs)) for part in cut]
+    copy = bordered_copy(product.left, whole)
     places = _places(product, copy.offset if copy else product.left.place.offset)
     counted = []
     for part in product.rows:
         step = outputs if part in cut else 1
-        strides = {key: step * form.coefficient(part.name) for key, form in places.items()}
+        strides = {key: step * i.coefficient(part.name) for key, i in places.items()}
         counted.append(Loop(ceil_div(part.extent, step), strides))
     first, second = (product.rows.index(part) for part in cut)
     return Squares(

@@ -4,16 +4,14 @@ the fastest."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
-from typing import Any
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.layout import Strided, strided
 from tilewright.spaces.derivation.products.addresses import Address
-from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import Gather, extent
 
@@ -34,10 +32,10 @@ class Gathered:
     gather: Gather | None = None
 
     @property
-    def forms(self) -> tuple[Form, ...]:
+    def indices(self) -> tuple[Index, ...]:
         """The offset, then the indices that are bounded."""
-        names = {part.name for part in self.batch}
-        return (without(self.place.offset, names), *(b.index for b in self.place.bounds))
+        offset = self.place.offset.without(part.name for part in self.batch)
+        return (offset, *(bound.index for bound in self.place.bounds))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -50,17 +48,17 @@ class Gathered:
         return tuple(bound.extent for bound in self.place.bounds)
 
     def of_width(self, number: Index, batch: Index, entry: Index) -> list[Index]:
-        """What :attr:`forms` have of a row or column and of the product, constants included;
+        """What :attr:`indices` have of a row or column and of the product, constants included;
         ``entry`` is that of the table, if there is one."""
-        values: dict[Any, Index] = {**digits(self.batch, batch), **digits(self.width, number)}
+        values = {**digits(self.batch, batch), **digits(self.width, number)}
         if self.gather:
-            values[self.gather.entry] = entry
-        return [at(form, values) + form.constant for form in self.forms]
+            values[self.gather.entry.formula] = entry
+        return [at(index, values) + index.constant for index in self.indices]
 
     def of_depth(self, term: Index) -> list[Index]:
         """What they have of a term."""
         values = digits(self.depth, term)
-        return [at(form, values) for form in self.forms]
+        return [at(index, values) for index in self.indices]
 
     @cached_property
     def deep(self) -> bool:
@@ -105,27 +103,20 @@ def digits(parts: Sequence[Part], number: Index) -> dict[str, Index]:
     return {**values, **{part.name: number for part in parts[:1]}}
 
 
-def at(form: Form, values: Mapping[Any, Index]) -> Index:
-    """What a form has of the parts that have values, without its constant."""
-    terms = (values[atom] * c for atom, c in form.terms if atom in values)
-    return sum(terms, Index())
+def at(index: Index, values: Mapping[str, Index]) -> Index:
+    """What an index has of the parts and entries whose formulas have values, without its
+    constant."""
+    known = ((values.get(atom.formula), c) for atom, c in index.terms)
+    return sum((value * c for value, c in known if value is not None), Index())
 
 
 def run_of(place: Address, parts: Sequence[Part]) -> int:
     """Elements side by side along ``parts``, from any multiple of a power of two that divides this
     on; 1 where neighbours are apart, or one may lie beyond a border and the other not."""
-    bounded = {name for bound in place.bounds for name in bound.index.axes}
+    bounded = {name for bound in place.bounds for name in bound.index.names}
     run, names = 1, frozenset[str]()
     for part in reversed([part for part in parts if part.extent > 1]):
         if place.offset.coefficient(part.name) != run or part.name in bounded:
             break
         run, names = run * part.extent, names | {part.name}
-    for atom, coefficient in (*place.offset.terms, ("", place.offset.constant)):
-        if atom not in names:
-            run = gcd(run, coefficient)
-    return run
-
-
-def without(form: Form, names: Collection[str]) -> Form:
-    """A form without the terms of some parts."""
-    return Form(tuple(term for term in form.terms if term[0] not in names), form.constant)
+    return gcd(run, place.offset.without(names).divisor)

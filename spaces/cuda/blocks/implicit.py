@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
-from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.index import Index, index, variable
 from tilewright.spaces.cuda.blocks.batch import product_number
-from tilewright.spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of, without
+from tilewright.spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of
 from tilewright.spaces.derivation.products.addresses import Address
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
@@ -171,8 +171,8 @@ class ImplicitProduct:
 
     def written(self, row: Index, column: Index) -> Index:
         """Elements from the start of one product's output to its entry (row, column)."""
-        form = without(self.view.offset, self.batch)
-        return at(form, self.values(row, column)) + form.constant
+        place = self.view.offset.without(self.batch)
+        return at(place, self.values(row, column)) + place.constant
 
     @property
     def number(self) -> Index:
@@ -244,11 +244,8 @@ def _why_too_far(product: ImplicitProduct) -> str | None:
     """Why 32 bits do not hold what indices are computed of, tiles that stick out included."""
     view = product.view
     slowest = [part for parts in (view.rows, view.columns, view.depth) for part in parts[:1]]
-    limits = {**view.limits, **{part.name: part.extent + BEYOND for part in slowest}}
-    limits |= {table.name: table.drawn.below for table in view.tables if table.drawn}
-    limits |= {f"start.{table.name}": extent(view.rows) for table in view.tables}
-    reach = Reach(view.program, limits)
+    further = {p.name: variable(p.name, p.extent + BEYOND) for p in slowest}
     for gathered in product.gathered:
-        if not reach.are_narrow(gathered.forms):
+        if not Reach(view.program).are_narrow(index.at(further) for index in gathered.indices):
             return f"{gathered.place.name} is read too far apart for 32 bits"
     return None

@@ -49,8 +49,8 @@ class BlockSizes(BlockResources):
             return 0
         assert isinstance(self.product, ImplicitProduct)
         slow, fast, _ = self._turns(operand, width, c)
-        forms = len(self.product.gathered[operand is self.product.right].forms)
-        return forms * (slow if runs_deep(self.product, operand) else fast) + 2 * forms
+        indices = len(self.product.gathered[operand is self.product.right].indices)
+        return indices * (slow if runs_deep(self.product, operand) else fast) + 2 * indices
 
     def _turns(self, operand: Array, width: Any, c: Any) -> tuple[Any, Any, Any]:
         """Vectors of a tile along slow and fast that a thread moves, and a vector's elements."""

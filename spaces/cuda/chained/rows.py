@@ -50,7 +50,7 @@ class BlockRows:
             *split("row", chained.rows, local, integer),
             *(f"p{i}[r] = q{i};" for i in range(len(local))),
             f"{integer} begin, end;",
-            *self.block.row.forms.bounds(chained.bounds, chained.key, "begin", "end"),
+            *self.block.row.indices.bounds(chained.bounds, chained.key, "begin", "end"),
             "low[r] = (int)begin;",
             "high[r] = (int)tw_most(end, 0);",
             *self.block.chain.of_rows(),

@@ -22,7 +22,6 @@ from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.cuda.chains.scopes import ThreadScope
 from tilewright.spaces.cuda.mma.fragments import swizzled_tile
 from tilewright.spaces.derivation.chained.text import split
-from tilewright.spaces.derivation.products.forms import axes_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.magnitude import magnitudes
@@ -118,12 +117,10 @@ class SharedTile:
         wherever it begins: a divisor of a piece."""
         if len(self.fast.parts) != 1:
             return 0
-        part, form = self.fast.parts[0], self.access.chained.places[read].offset
-        others = [(atom, c) for atom, c in form.terms if atom != part.name]
-        gathered = any(part.name in axes_of(atom) for atom, _ in others)
-        if gathered or form.coefficient(part.name) != 1:
+        part, place = self.fast.parts[0], self.access.chained.places[read].offset
+        if place.step(part.name) != 1:
             return 0
-        return gcd(self.piece, form.constant, part.extent, *(c for _, c in others))
+        return gcd(self.piece, part.extent, place.without([part.name]).divisor)
 
     def copy(self, stage: str) -> list[str]:
         """Start to move the tile to the address ``stage``."""

@@ -64,8 +64,7 @@ class GroupRows:
     def _bounds_again(self) -> bool:
         """Whether the ends of a row's keys are found anew where they are wanted, which takes no
         registers in between: not if they come from tables."""
-        atoms = (atom for form in self.plan.chained.bounds for atom, _ in form.terms)
-        return all(isinstance(atom, str) for atom in atoms)
+        return not any(index.compound for index in self.plan.chained.bounds)
 
     def bounds(self) -> list[str]:
         """The ends of the keys of each row where they are wanted, if they are not known yet."""
@@ -75,12 +74,12 @@ class GroupRows:
         """The ends of the keys of each row."""
         plan, chained, integer = self.plan, self.plan.chained, self.plan.access.integer
         names = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
-        forms = plan.access.knowing(names).forms
+        indices = plan.access.knowing(names).indices
         body = [
             f"const {integer} row = tw_least(tw::opaque(own) + r * 8, {chained.row_count - 1});",
             *split("row", chained.rows, names, integer),
             f"{integer} begin, end;",
-            *forms.bounds(chained.bounds, chained.key, "begin", "end"),
+            *indices.bounds(chained.bounds, chained.key, "begin", "end"),
             "low[r] = (int)begin;",
             "high[r] = (int)tw_most(end, 0);",
         ]

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.abi import C_TYPES
-from tilewright.spaces.derivation.chained.text import FormText
+from tilewright.spaces.derivation.chained.text import IndexText
 from tilewright.spaces.derivation.chained.view import Chained
-from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.scopes import Integer, Leaf
@@ -43,7 +43,7 @@ def row_number(chained: Chained) -> AxisValue | None:
 
 def _number(chained: Chained, part: Part) -> AxisValue | None:
     axis = AxisValue(part.axis)
-    return axis if chained.indexing.form(axis) == Form(((part.name, 1),)) else None
+    return axis if chained.indexing.index(axis) == part.index else None
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,15 @@ class Access:
     def integer(self) -> str:
         """The C type of whole numbers: wide where an array or a bound needs it."""
         chained = self.chained
-        forms = [place.offset for place in chained.places.values()]
-        forms += [*chained.bounds, *(output.offset for output in chained.outputs)]
-        reach = Reach(chained.program, chained.indexing.limits)
-        return "int" if reach.are_narrow(forms) else "i64"
+        found = [place.offset for place in chained.places.values()]
+        found += [*chained.bounds, *(output.offset for output in chained.outputs)]
+        return "int" if Reach(chained.program).are_narrow(found) else "i64"
 
     @property
-    def forms(self) -> FormText:
-        """Forms as C."""
-        return FormText(
+    def indices(self) -> IndexText:
+        """Indices as C."""
+        return IndexText(
             self.chained.program,
-            self.chained.indexing,
             self.names,
             self.buffers,
             self.integer,
@@ -93,11 +91,10 @@ class Access:
         if isinstance(node, Integer):
             return self._integer(node.node)
         if isinstance(node, AxisValue):
-            form = self.chained.indexing.form(node)
-            return f"(float){self.forms.text(form)}" if self._knows(form) else None
+            index = self.chained.indexing.index(node)
+            return f"(float){self.indices.text(index)}" if self._knows(index) else None
         if isinstance(node, Read) and node in self.chained.places:
-            form = self.chained.places[node].offset
-            return self.element(node) if self._knows(form) else None
+            return self.element(node) if self._knows(self.chained.places[node].offset) else None
         return None
 
     def _integer(self, node: Expression) -> str | None:
@@ -114,7 +111,7 @@ class Access:
 
     def address(self, read: Read) -> str:
         """Where that is."""
-        return f"{self.buffers[read.name]} + {self.forms.text(self.chained.places[read].offset)}"
+        return f"{self.buffers[read.name]} + {self.indices.text(self.chained.places[read].offset)}"
 
     def parameters(self) -> str:
         """The C parameters of all arrays."""
@@ -124,9 +121,8 @@ class Access:
         pairs = zip([*read, *written], self.buffers.values(), strict=True)
         return ", ".join(f"{kind} *__restrict__ {name}" for kind, name in pairs)
 
-    def _knows(self, form: Form) -> bool:
-        limits = self.chained.indexing.limits
-        return {axis for axis in form.axes if limits.get(axis) != 1} <= set(self.names)
+    def _knows(self, index: Index) -> bool:
+        return all(v.extent == 1 or v.text in self.names for v in index.variables)
 
 
 def leaves(row: Access) -> tuple[Leaf, Leaf]:

@@ -143,8 +143,8 @@ class Finish:
     def _store_pair(self, output: ChainedOutput, pair: str) -> list[str]:
         width = self.chained.width
         step = output.offset.coefficient(width.name)
-        others = [c for atom, c in output.offset.terms if atom != width.name]
-        together = step == 1 and gcd(2, output.offset.constant, width.extent, *others) == 2
+        others = output.offset.without([width.name]).divisor
+        together = step == 1 and gcd(2, width.extent, others) == 2
         if together:
             at = self._place(output, self.column)
             return [
@@ -159,7 +159,7 @@ class Finish:
 
     def _place(self, output: ChainedOutput, column: str = "0") -> str:
         known: Mapping[str, str] = {self.chained.width.name: f"({column})"}
-        offset = self.access.knowing(known).forms.text(output.offset)
+        offset = self.access.knowing(known).indices.text(output.offset)
         return f"{self.access.buffers[output.array.name]} + {offset}"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.derivation.chained.text import extreme, spans
 from tilewright.spaces.derivation.chained.view import Chained
-from tilewright.spaces.derivation.products.forms import Form
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Spans:
     def _rows(self) -> dict[str, str]:
         return {part.name: f"w{i}" for i, part in enumerate(self.chained.rows)}
 
-    def _forms(self, most: bool) -> list[Form | None]:
-        return [extreme(form, self._rows, most) for form in self.chained.bounds]
+    def _bounds(self, most: bool) -> list[Index | None]:
+        return [extreme(index, self._rows, most) for index in self.chained.bounds]
 
     @property
     def can_be_whole(self) -> bool:
         """Whether it is known where all keys count."""
-        return not self.chained.conditions and None not in self._forms(most=False)
+        return not self.chained.conditions and None not in self._bounds(most=False)
 
     def within(self, keys: int) -> list[str]:
         """C tests whether a ``tile`` of so many keys begins where those of all rows have begun, by
@@ -43,7 +43,7 @@ class Spans:
     def ends(self, keys: int) -> tuple[bool, bool]:
         """Whether some row's keys begin after the first, or end before the last of a tile."""
         key = self.chained.key
-        steps = [form.coefficient(key.name) for form in self.chained.bounds]
+        steps = [index.coefficient(key.name) for index in self.chained.bounds]
         return any(s > 0 for s in steps), any(s <= 0 for s in steps) or key.extent % keys > 0
 
     def block_lines(self, first_row: str, rows: int, first: str, last: str) -> list[str]:
@@ -58,13 +58,13 @@ class Spans:
 
     def _lines(self, first_row: str, rows: int, first: str, last: str, most: bool) -> list[str]:
         integer, end = self.access.integer, self.chained.row_count - 1
-        known = [form for form in self._forms(most) if form is not None]
+        known = [index for index in self._bounds(most) if index is not None]
         names = [f"{e}_{name}" for name in self._rows.values() for e in ("low", "high")]
-        forms = self.access.knowing({name: name for name in names}).forms
+        indices = self.access.knowing({name: name for name in names}).indices
         body = [
             f"const {integer} upper = tw_least({first_row}, {end});",
             f"const {integer} lower = tw_least({first_row} + {rows - 1}, {end});",
             *spans("upper", "lower", self.chained.rows, self._rows, integer),
-            *forms.bounds(known, self.chained.key, first, last),
+            *indices.bounds(known, self.chained.key, first, last),
         ]
         return [f"{integer} {first}, {last};", "{", *(f"  {line}" for line in body), "}"]

@@ -96,13 +96,15 @@ def _windows(product: ImplicitProduct, factor: Factor, rows: tuple[Part, ...]) -
 def _along(
     product: ImplicitProduct, factor: Factor, dimension: int, rows: tuple[Part, ...]
 ) -> Along:
-    form, operand = factor.indices[dimension], factor.operand
-    parts = {part.name: part for part in (*rows, *product.view.depth) if part.extent > 1}
-    terms = {parts[name]: c for name, c in form.terms if isinstance(name, str) and name in parts}
+    index, operand = factor.indices[dimension], factor.operand
+    parts = [part for part in (*rows, *product.view.depth) if part.extent > 1]
+    terms = {part: c for part in parts if (c := index.coefficient(part.name))}
     along = [part for part in terms if part in rows]
     taps = [part for part in terms if part not in rows]
     if len(along) > 1 or len(taps) > 1:
-        raise InputError(f"{operand.name} is read at {form}; TMA takes one step and one offset")
+        raise InputError(
+            f"{operand.name} is read at {index.formula}; TMA takes one step and one offset"
+        )
     return Along(
         extent=operand.shape[dimension],
         stride=operand.strides[dimension],
@@ -110,7 +112,7 @@ def _along(
         step=terms[along[0]] if along else 1,
         tap=taps[0] if taps else None,
         reach=terms[taps[0]] if taps else 1,
-        first=form.constant,
+        first=index.constant,
     )
 
 

@@ -103,11 +103,11 @@ class KeptCode:
     def integer(self) -> str:
         """C type of the loops' variables, of offsets and of indices that may be beyond borders."""
         reads = self.view.reads.values()
-        forms = [access.offset for access in (*reads, *self.view.outputs)]
-        forms += [bound.index for access in reads for bound in access.bounds]
+        indices = [access.offset for access in (*reads, *self.view.outputs)]
+        indices += [bound.index for access in reads for bound in access.bounds]
         narrow = index_type(argument.array for argument in self.arguments)
-        reach = Reach(self.view.program, self.view.limits)
-        return narrow if reach.are_narrow(forms) else "i64"
+        reach = Reach(self.view.program)
+        return narrow if reach.are_narrow(indices) else "i64"
 
     # -- the entry ---------------------------------------------------------------------------
 

@@ -6,6 +6,8 @@ Works on integers and, element by element, on NumPy arrays of them, but for what
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
 from typing import Any
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
@@ -32,7 +34,7 @@ class KeptSizes(Cutting):
         """Elements of a task side by side."""
         return self.values["vector"]
 
-    @property
+    @cached_property
     def held(self) -> tuple[Read, ...]:
         """Reads of which a thread has all taps' elements of its lanes in registers."""
         if self.rolled:
@@ -99,8 +101,5 @@ class KeptSizes(Cutting):
 def width(view: KeptView, access: Access, most: int) -> int:
     """The most elements up to ``most``, a power of two, that can be moved at once wherever a
     vector of lanes begins."""
-    steps = [factor for atom, factor in access.offset.terms if atom != view.lane.name]
     widest = min(most, WIDEST // access.array.element.bytes)
-    while any(step % widest for step in (*steps, access.offset.constant)):
-        widest //= 2
-    return widest
+    return gcd(widest, access.offset.without([view.lane.name]).divisor)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
+from tilewright.spaces.algebra.atoms import Atom, Quotient
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
 from tilewright.spaces.cuda.reducers import joined, taken
@@ -15,9 +17,8 @@ from tilewright.spaces.cuda.scalar_code import Value
 from tilewright.spaces.derivation.kept.held import tap_index
 from tilewright.spaces.derivation.kept.tiles import moved, reach
 from tilewright.spaces.derivation.kept.view import Bounded
-from tilewright.spaces.derivation.maps.text import form_text
+from tilewright.spaces.derivation.maps.text import index_text
 from tilewright.spaces.derivation.maps.view import Access
-from tilewright.spaces.derivation.products.forms import Atom, Form, Quotient
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Read
 
@@ -41,6 +42,8 @@ class Thread:
         self.vector = int(self.sizes.values["vector"])
         self.turns = int(self.sizes.values["coarsening"])
         self.constants = frozenset(loop.name for loop in self.sizes.written_out)
+        indices = (tap_index(self.view, self.view.reads[read]) for read in self.sizes.held)
+        self.taps = [index for index in indices if index is not None]
 
     def by(self, turn: int) -> dict[str, int]:
         """Where a turn is in the task."""
@@ -75,9 +78,8 @@ class Thread:
         """All taps of all lanes, which are one run of memory."""
         size = self.vector * taps
         widest = WIDEST // access.array.element.bytes
-        steps = [
-            f for atom, f in access.offset.terms if atom not in {x.name for x in self.view.taps}
-        ]
+        rest = access.offset.without(loop.name for loop in self.view.taps)
+        steps = [factor for _, factor in rest.terms]
         while any(step % widest for step in (*(f for f in steps if f != taps), size)):
             widest //= 2
         call = f"tw_take<{size}, {widest}>({name}, {where}, left * {taps})"
@@ -154,10 +156,9 @@ class Thread:
         access = self.view.reads[node]
         if node in self.sizes.held:
             taps = prod(loop.extent for loop in self.view.taps)
-            index = tap_index(self.view, access)
-            assert index is not None
-            tap = moved(index, by, self.constants).constant
-            return f"tw::to_float(h{self.sizes.held.index(node)}[{i * taps + tap}])"
+            number = self.sizes.held.index(node)
+            tap = moved(self.taps[number], by, self.constants).constant
+            return f"tw::to_float(h{number}[{i * taps + tap}])"
         step = access.step(self.lane.name)
         varies = any(bound.index.coefficient(self.lane.name) for bound in access.bounds)
         if step == 1 and not varies:
@@ -197,17 +198,17 @@ class Thread:
         """Whether an element is within its array, as far as that is not known."""
         tests: list[str] = []
         for bound in access.bounds:
-            form = moved(bound.index, by, self.constants)
-            low, high = reach(form, self._ranges)
-            tests += [f"{self.whole(form)} >= 0"] * (low < 0)
-            tests += [f"{self.whole(form)} < {bound.extent}"] * (high >= bound.extent)
+            index = moved(bound.index, by, self.constants)
+            low, high = reach(index, self._ranges)
+            tests += [f"{self.whole(index)} >= 0"] * (low < 0)
+            tests += [f"{self.whole(index)} < {bound.extent}"] * (high >= bound.extent)
         return tuple(tests)
 
     # -- numbers -----------------------------------------------------------------------------
 
     @property
     def _ranges(self) -> dict[str, tuple[int, int]]:
-        ranges = {name: (0, extent - 1) for name, extent in self.view.limits.items()}
+        ranges = {name: (0, extent - 1) for name, extent in self.view.extents.items()}
         if self.sizes.across:
             ranges[self.sizes.across.name] = (0, self.sizes.across.extent - self.turns)
         return ranges
@@ -217,14 +218,14 @@ class Thread:
         offset = self.whole(moved(access.offset, by, self.constants))
         return f"{self.pointers[access.array.name]} + {offset}"
 
-    def whole(self, form: Form) -> str:
+    def whole(self, index: Index) -> str:
         """C text of a whole number."""
-        return form_text(form, self._atom)
+        return index_text(index, self._atom)
 
     def _atom(self, atom: Atom) -> str:
         if isinstance(atom, Quotient):
             return f"({self.whole(atom.dividend)} / {atom.divisor})"
-        return f"({self.integer}){atom}"
+        return f"({self.integer}){atom.text}"
 
     def _name(self) -> str:
         self.names += 1

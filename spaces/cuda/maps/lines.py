@@ -9,7 +9,6 @@ from tilewright.spaces.cuda.maps.context import MapContext
 from tilewright.spaces.cuda.maps.sizes import LINE, LINE_BYTES, splits_sectors
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.view import Access
-from tilewright.spaces.derivation.products.forms import Form
 
 AHEAD = "ahead"
 """C variable: vectors between the tile's first element and the first that begins a line."""
@@ -40,7 +39,7 @@ class Lines:
         """The line that sets :data:`AHEAD`, where the other loops' variables are set."""
         if not self.begin:
             return []
-        offset = self.access.offset - Form(((self.loop.name, 1),))
+        offset = self.access.offset - self.loop.index
         place = f"{self.context.numbers.whole(offset)} + {self.start}"
         count = f"(int)(-({place}) & {self._elements - 1}) / {self.vector}"
         return [f"const int {AHEAD} = {count};"]

@@ -134,15 +134,15 @@ def _steps(plane: Plane, access: Access) -> tuple[int, ...]:
     """Multiples of these are the places at which elements side by side may begin."""
     loop = plane.columns if plane.kind(access) == ALONG or access in plane.view.outputs else None
     loop = loop or plane.rows
-    factors = (factor for atom, factor in access.offset.terms if loop is None or atom != loop.name)
-    return (*factors, access.offset.constant)
+    rest = access.offset.without([loop.name] if loop else [])
+    return (*(factor for _, factor in rest.terms), rest.constant)
 
 
 def splits_sectors(plane: Plane, access: Access) -> bool:
     """Whether elements side by side of what turns, or is written of it, may begin within a sector,
     at a place that loops alone say."""
     whole = SECTOR // access.array.element.bytes
-    known = all(isinstance(atom, str) for atom, _ in access.offset.terms)
+    known = not access.offset.compound
     return bool(plane.transposed) and known and any(s % whole for s in _steps(plane, access))
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilewright.spaces.algebra.atoms import Atom, Entry, Quotient
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
 from tilewright.spaces.cuda.wide import Wide
 from tilewright.spaces.derivation.maps.text import (
-    entry_offset,
-    form_text,
-    may_be_negative,
+    index_text,
     simplest,
 )
 from tilewright.spaces.derivation.maps.view import Access, MapView
-from tilewright.spaces.derivation.products.forms import Atom, Entry, Form, Quotient
-from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.derivation.products.reach import Reach, place_of
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Comparison, Expression, Read
 
@@ -55,8 +54,8 @@ class ScalarValues:
             if large := self._wide.condition(condition):
                 return large.text
             return f"{self.of(condition.left)} {operator} {self.of(condition.right)}"
-        form, operator = simplest(self.view.wholes[condition], operator, self.view.limits)
-        return f"{self.whole(form)} {operator} 0"
+        index, operator = simplest(self.view.wholes[condition], operator)
+        return f"{self.whole(index)} {operator} 0"
 
     @property
     def _wide(self) -> Wide:
@@ -64,28 +63,28 @@ class ScalarValues:
         return Wide(magnitudes(self.view.program), self._leaf, lambda node: Value(self.of(node)))
 
     def _leaf(self, node: Expression) -> str | None:
-        form = self.view.wholes.get(node)
-        return None if form is None else f"(i64)({self.whole(form)})"
+        index = self.view.wholes.get(node)
+        return None if index is None else f"(i64)({self.whole(index)})"
 
-    def whole(self, form: Form) -> str:
+    def whole(self, index: Index) -> str:
         """A whole number."""
-        return form_text(form, self._atom)
+        return index_text(index, self._atom)
 
     def _atom(self, atom: Atom) -> str:
         match atom:
             case Quotient(dividend, divisor):
-                if may_be_negative(self.view, atom):
+                if dividend.may_be_negative:
                     return f"tw_quotient({self.whole(dividend)}, {divisor})"
                 return f"({self.whole(dividend)} / {divisor})"
-            case Entry(table):
-                place = f"{self.tables[table]} + {self.whole(entry_offset(self.view, atom))}"
-                return f"({self.integer})tw_entry({place}, {self.view.limits[table]})"
-        return f"({self.integer}){atom}"
+            case Entry(table, below=below):
+                place = self.whole(place_of(self.view.program, atom))
+                return f"({self.integer})tw_entry({self.tables[table]} + {place}, {below})"
+        return f"({self.integer}){atom.text}"
 
 
 def are_narrow(view: MapView) -> bool:
     """Whether 32 bits hold the places of all arrays, and all whole numbers that are values."""
-    forms = [access.offset for access in (*view.loaded, *view.outputs)]
-    for node, form in view.wholes.items():
-        forms.append(form - Form((), 1) if isinstance(node, Comparison) else form)
-    return Reach(view.program, view.limits).are_narrow(forms)
+    found = [access.offset for access in (*view.loaded, *view.outputs)]
+    for node, index in view.wholes.items():
+        found.append(index - 1 if isinstance(node, Comparison) else index)
+    return Reach(view.program).are_narrow(found)

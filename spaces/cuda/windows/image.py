@@ -14,12 +14,11 @@ from math import gcd, prod
 
 import numpy as np
 
-from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.index import Index, index, total
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.algebra.layout import row_major
 from tilewright.spaces.cuda.blocks.gathered import at, digits
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
-from tilewright.spaces.derivation.products.forms import Form, span
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.workloads.array import Array
 
@@ -68,7 +67,7 @@ class Dimension:
     """``before`` elements of border, ``extent`` of the operand, ``after`` of border; the element
     that is read is at ``index`` of the operand."""
 
-    index: Form
+    index: Index
     before: int
     extent: int
     after: int
@@ -93,12 +92,12 @@ class Image:
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
         """From the slowest to the fastest."""
-        factor, limits = self.product.view.left, self.product.view.limits
-        found = []
+        factor, found = self.product.view.left, []
         for rank in self.operand.order:
-            form, extent = factor.indices[rank], self.operand.shape[rank]
-            least, most = span(form, limits) or (0, 0)
-            found.append(Dimension(form, max(0, -least), extent, max(0, most - extent + 1)))
+            place, extent = factor.indices[rank], self.operand.shape[rank]
+            least, most = place.span
+            before, after = max(0, -(least or 0)), max(0, (most or 0) - extent + 1)
+            found.append(Dimension(place, before, extent, after))
         return tuple(found)
 
     # -- lines ---------------------------------------------------------------------------------
@@ -141,17 +140,15 @@ class Image:
     # -- places --------------------------------------------------------------------------------
 
     @cached_property
-    def offset(self) -> Form:
+    def offset(self) -> Index:
         """Where the image with its borders has what is read."""
         slow, line = self.dimensions[: self._line], self.dimensions[self._line]
-        form = line.index * self._inner + Form((), self._before)
-        for dimension, stride in zip(slow, self._strides(True), strict=True):
-            form = form + (dimension.index + Form((), dimension.before)) * stride
+        steps = [(line.index, self._inner)]
+        steps += [(d.index + d.before, s) for d, s in zip(slow, self._strides(True), strict=True)]
         inner = self.dimensions[self._line + 1 :]
         strides = row_major(*(d.extent for d in inner)).strides if inner else ()
-        for dimension, stride in zip(inner, strides, strict=True):
-            form = form + dimension.index * stride
-        return form
+        steps += [(d.index, stride) for d, stride in zip(inner, strides, strict=True)]
+        return total(steps, self._before)
 
     def _strides(self, bordered: bool) -> list[int]:
         """From line to line, of the slower dimensions, in elements; with borders or without."""

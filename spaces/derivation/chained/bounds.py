@@ -11,28 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tilewright.spaces.derivation.products.forms import Form, axes_of
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.products.splitting import Indexing
 from tilewright.spaces.language.affine import differences
 from tilewright.spaces.language.tree import Comparison
 
 
-def bounding_forms(
+def bounding_indices(
     conditions: Iterable[Comparison], indexing: Indexing, key: str
-) -> tuple[tuple[Form, ...], tuple[Comparison, ...]]:
-    """Return the forms that are not negative where conditions hold, and the conditions that are
+) -> tuple[tuple[Index, ...], tuple[Comparison, ...]]:
+    """Return the indices that are not negative where conditions hold, and the conditions that are
     none."""
-    forms: list[Form] = []
+    bounding: list[Index] = []
     others: list[Comparison] = []
     for condition in conditions:
-        found = [indexing.of(form) for form in differences(condition, whole=indexing.limits)]
-        if found and all(_steps_along(form, key) for form in found):
-            forms += found
+        found = [indexing.of(normal) for normal in differences(condition, whole=indexing.tables)]
+        if found and all(index.step(key) is not None for index in found):
+            bounding += found
         else:
             others.append(condition)
-    return tuple(forms), tuple(others)
-
-
-def _steps_along(form: Form, key: str) -> bool:
-    """Tell whether the key occurs only by itself, not within a quotient or an entry of a table."""
-    return all(isinstance(atom, str) or key not in axes_of(atom) for atom, _ in form.terms)
+    return tuple(bounding), tuple(others)

@@ -1,23 +1,24 @@
-"""Forms of parts as C: where a row has its elements, and which keys count for it."""
+"""Indices of parts as C: where a row has its elements, and which keys count for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilewright.spaces.derivation.products.forms import Atom, Entry, Form, Quotient, axes_of
-from tilewright.spaces.derivation.products.splitting import Indexing, Part
+from tilewright.spaces.algebra.atoms import Atom, Entry, Quotient, Variable, names_of
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.derivation.products.reach import place_of
+from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.language.program import Program
 
 
 @dataclass(frozen=True)
-class FormText:
+class IndexText:
     """``variables`` are the C variables of parts; ``buffers`` those of integer operands. Numbers
     are of the C type ``integer``, literals end with ``suffix``; ``entry`` reads an element of a
     table as such a number. Where ``clamps``, keys that bounds give may be beyond 32 bits."""
 
     program: Program
-    indexing: Indexing
     variables: Mapping[str, str]
     buffers: Mapping[str, str]
     integer: str = "long"
@@ -25,22 +26,21 @@ class FormText:
     entry: str = "(long){buffer}[{place}]"
     clamps: bool = False
 
-    def text(self, form: Form) -> str:
+    def text(self, index: Index) -> str:
         """C text of a whole number of any sign, in parentheses."""
-        words = [f"{self._number(c)} * {self._atom(atom)}" for atom, c in form.terms]
-        return f"({' + '.join([*words, self._number(form.constant)])})"
+        words = [f"{self._number(c)} * {self._atom(atom)}" for atom, c in index.terms]
+        return f"({' + '.join([*words, self._number(index.constant)])})"
 
-    def knowing(self, variables: Mapping[str, str]) -> FormText:
+    def knowing(self, variables: Mapping[str, str]) -> IndexText:
         """Return the same with further variables."""
         return replace(self, variables={**self.variables, **variables})
 
-    def bounds(self, forms: Iterable[Form], key: Part, low: str, high: str) -> list[str]:
-        """C statements that set ``low`` to the first key for which no form is negative, and
+    def bounds(self, indices: Iterable[Index], key: Part, low: str, high: str) -> list[str]:
+        """C statements that set ``low`` to the first key for which no index is negative, and
         ``high`` to one more than the last."""
         lines = [f"{low} = 0;", f"{high} = {key.extent};"]
-        for form in forms:
-            step = form.coefficient(key.name)
-            rest = Form(tuple(t for t in form.terms if t[0] != key.name), form.constant)
+        for index in indices:
+            step, rest = index.coefficient(key.name), index.without([key.name])
             if step > 0:
                 lines.append(f"{low} = tw_most({low}, -{self._quotient(rest, step)});")
             elif step < 0:
@@ -54,20 +54,18 @@ class FormText:
         return lines
 
     def _atom(self, atom: Atom) -> str:
-        if isinstance(atom, Quotient):
-            return self._quotient(atom.dividend, atom.divisor)
-        if isinstance(atom, Entry):
-            strides = self.program.operand[atom.table].strides
-            place = Form()
-            for index, stride in zip(atom.indices, strides, strict=True):
-                place = place + index * stride
-            entry = self.entry.format(buffer=self.buffers[atom.table], place=self.text(place))
-            return f"tw_entry({entry}, {self._number(self.indexing.limits[atom.table])})"
-        if self.indexing.limits.get(atom) == 1:
-            return self._number(0)
-        return self.variables[atom]
+        match atom:
+            case Quotient(dividend, divisor):
+                return self._quotient(dividend, divisor)
+            case Entry(table, below=int(below)):
+                place = self.text(place_of(self.program, atom))
+                entry = self.entry.format(buffer=self.buffers[table], place=place)
+                return f"tw_entry({entry}, {self._number(below)})"
+            case Variable(name, extent):
+                return self._number(0) if extent == 1 else self.variables[name]
+        raise TypeError(f"{atom} has no text")
 
-    def _quotient(self, dividend: Form, divisor: int) -> str:
+    def _quotient(self, dividend: Index, divisor: int) -> str:
         return f"tw_quotient({self.text(dividend)}, {self._number(divisor)})"
 
     def _number(self, value: int) -> str:
@@ -103,18 +101,17 @@ def spans(
     return lines
 
 
-def extreme(form: Form, rows: Mapping[str, str], most: bool) -> Form | None:
-    """Return the form with variables in the place of ``rows``, parts by their C variables, so that
+def extreme(index: Index, rows: Mapping[str, str], most: bool) -> Index | None:
+    """Return the index with variables in the place of ``rows``, parts by their C variables, so that
     none of their values gives more, or less if not ``most``; None if some row is read other than by
     steps."""
     terms: list[tuple[Atom, int]] = []
-    for atom, coefficient in form.terms:
-        if isinstance(atom, str) and atom in rows:
-            terms.append(
-                (f"{'high' if (coefficient > 0) == most else 'low'}_{rows[atom]}", coefficient)
-            )
-        elif not set(axes_of(atom)).isdisjoint(rows):
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Variable) and atom.text in rows:
+            end = "high" if (coefficient > 0) == most else "low"
+            terms.append((Variable(f"{end}_{rows[atom.text]}"), coefficient))
+        elif not names_of(atom).isdisjoint(rows):
             return None
         else:
             terms.append((atom, coefficient))
-    return Form(tuple(terms), form.constant)
+    return Index(tuple(terms), index.constant)

@@ -17,16 +17,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 
+from tilewright.spaces.algebra.atoms import Entry
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.algebra import ONE, factors, product
-from tilewright.spaces.derivation.chained.bounds import bounding_forms
+from tilewright.spaces.derivation.chained.bounds import bounding_indices
 from tilewright.spaces.derivation.chained.gathered_scores import with_gathered_scores
 from tilewright.spaces.derivation.chains.chain import chain
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from tilewright.spaces.derivation.products.addresses import Address, address_of
-from tilewright.spaces.derivation.products.forms import Form, axes_of, entries, variable
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
-from tilewright.spaces.derivation.products.splitting import Indexing, Part, Split
+from tilewright.spaces.derivation.products.splitting import Indexing, Part, whole_axes
 from tilewright.spaces.derivation.rows.passes import Expander, counting, online_passes
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Output, Program, Stage
@@ -50,7 +51,7 @@ class ChainedOutput:
 
     array: Output
     value: Expression
-    offset: Form
+    offset: Index
     wide: bool
 
 
@@ -76,7 +77,7 @@ class Chained:
     factor: Expression
     scalars: tuple[ChainReduction, ...]
     weighings: tuple[Weighing, ...]
-    bounds: tuple[Form, ...]
+    bounds: tuple[Index, ...]
     conditions: tuple[Comparison, ...]
     outputs: tuple[ChainedOutput, ...]
     places: Mapping[Read, Address]
@@ -121,7 +122,7 @@ class Chained:
         """Tell whether bounds of keys may exceed 32 bits before they are clipped to the keys that
         exist.
         """
-        reach = Reach(self.program, self.indexing.limits)
+        reach = Reach(self.program)
         return not reach.are_narrow(self.bounds)
 
     @property
@@ -159,8 +160,7 @@ class Chained:
         if not isinstance(matrix, Read):
             return None
         own = {self.key.name, self.depth.name, self.width.name}
-        atoms = (atom for atom, _ in self.places[matrix].offset.terms)
-        gathered = any(not own.isdisjoint(axes_of(a)) for a in atoms if not isinstance(a, str))
+        gathered = any(self.places[matrix].offset.step(name) is None for name in own)
         is_float = not self.program.operand[matrix.name].element.is_integer
         return matrix if is_float and not gathered else None
 
@@ -220,16 +220,14 @@ class _Reader:
     def _whole_keys(self) -> Indexing:
         """Indices by parts, the keys in one: pages of a table of keys are entries of it."""
         found, key = self.roles.indexing, self.over[0]
-        extent = self.program.extent[key]
-        whole = Split((Part(key, key, extent),), variable(key))
-        return Indexing({**found.splits, key: whole}, {**found.limits, key: extent})
+        return Indexing({**found.splits, key: whole_axes(self.program)[key]}, found.tables)
 
     def chained(self) -> Chained:
         """Return the whole view."""
         (key,), (depth,) = self.indexing.parts(self.over[0]), self.roles.depth
         left, factor = self.roles.left, self.roles.leaving
         scalars, weighings, width = self._reductions()
-        bounds, conditions = bounding_forms(
+        bounds, conditions = bounding_indices(
             self.program.bounding(self._chain[0]), self.indexing, key.name
         )
         outputs = tuple(self._output(output, width) for output in self.program.outputs)
@@ -292,13 +290,11 @@ class _Reader:
         stage = self.program.stage[output.name]
         own = Read(output.name, tuple(map(AxisValue, stage.axes)))
         value = self.expander.expanded(own if stage.reducer else stage.body)
-        offset = Form()
-        for axis, stride in zip(stage.axes, output.strides, strict=True):
-            offset = offset + self.indexing.form(AxisValue(axis)) * stride
+        offset = self.indexing.place(map(AxisValue, stage.axes), output.strides)
         needed = {p.name for p in (*self.roles.batch, *self.roles.rows) if p.extent > 1}
-        if needed - offset.axes or offset.axes & {p.name for p in self.roles.columns}:
+        if needed - offset.names or offset.names & {p.name for p in self.roles.columns}:
             raise InputError(f"{output.name} has not an element for each row")
-        return ChainedOutput(output, value, offset, width.name in offset.axes)
+        return ChainedOutput(output, value, offset, width.name in offset.names)
 
     def _places(self, bodies: Sequence[Expression]) -> Mapping[Read, Address]:
         found = dict.fromkeys(read for body in bodies for read in body.value_reads)
@@ -307,7 +303,7 @@ class _Reader:
         if outside := [read for read, at in places.items() if at.bounds]:
             raise InputError(f"{outside[0]} may leave its array; rows and keys are read within")
         for read, at in places.items():
-            for entry in entries(at.offset):
-                if entry.table not in self.program.operand:
-                    raise InputError(f"{read} is read at {entry}, which is computed")
+            for atom in at.offset.atoms():
+                if isinstance(atom, Entry) and atom.table not in self.program.operand:
+                    raise InputError(f"{read} is read at {atom.formula}, which is computed")
         return places

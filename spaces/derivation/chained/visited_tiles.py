@@ -46,20 +46,16 @@ def _spans(chained: Chained) -> tuple[np.ndarray, np.ndarray]:
     count, extent, key = chained.row_count, chained.key.extent, chained.key.name
     low, high = np.zeros(count, np.int64), np.full(count, extent, np.int64)
     values = _values(chained.rows)
-    for form in chained.bounds:
-        rest, step = np.full(count, form.constant, np.int64), 0
-        for atom, coefficient in form.terms:
-            if atom == key:
-                step = coefficient
-            elif isinstance(atom, str) and atom in values:
-                rest += coefficient * values[atom]
-            else:
-                break
-        else:
-            if step > 0:
-                low = np.maximum(low, -(rest // step))
-            elif step < 0:
-                high = np.minimum(high, rest // -step + 1)
+    for index in chained.bounds:
+        if index.without([key, *values]).terms:
+            continue
+        steps = ((index.coefficient(name), value) for name, value in values.items())
+        rest = sum((step * value for step, value in steps), np.full(count, index.constant))
+        step = index.coefficient(key)
+        if step > 0:
+            low = np.maximum(low, -(rest // step))
+        elif step < 0:
+            high = np.minimum(high, rest // -step + 1)
     return low, np.maximum(high, low)
 
 

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.spaces.algebra.index import Index, total
 from tilewright.spaces.derivation.kept.view import Bounded, KeptView
-from tilewright.spaces.derivation.products.forms import Form, variable
 
 
-def tap_index(view: KeptView, access: Bounded) -> Form | None:
+def tap_index(view: KeptView, access: Bounded) -> Index | None:
     """Return the number of a tap, if an access has the elements of all of them side by side, and
     lanes apart by at least so many; None if not, or if it has one alone."""
-    index, step = Form(), 1
+    steps, step = [], 1
     for loop in reversed(view.taps):
-        index = index + variable(loop.name) * step
+        steps.append((loop.index, step))
         if access.step(loop.name) != step:
             return None
         step *= loop.extent
     apart = abs(access.step(view.lane.name) or 0) >= step
-    return index if step > 1 and apart and not access.bounds else None
+    return total(steps) if step > 1 and apart and not access.bounds else None
 
 
 def same_in_tile(view: KeptView, access: Bounded, c: Any) -> Any:

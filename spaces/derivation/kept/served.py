@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from tilewright.spaces.algebra.atoms import Entry, names_of
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.kept.view import Bounded, KeptView
 from tilewright.spaces.derivation.maps.view import Access
-from tilewright.spaces.derivation.products.forms import Entry, Form, Quotient, axes_of, span
 
 
 def why_no_place(view: KeptView) -> str | None:
@@ -19,13 +20,13 @@ def why_no_place(view: KeptView) -> str | None:
                 f"{view.outputs[0].array.name}"
             )
     for access in (*view.reads.values(), *view.outputs):
-        forms = [access.offset]
+        indices = [access.offset]
         if isinstance(access, Bounded):
-            forms += [bound.index for bound in access.bounds]
+            indices += [bound.index for bound in access.bounds]
             if reason := _why_no_bound(view, access):
                 return reason
-        for form in forms:
-            if reason := _why_no_form(view, access, form):
+        for index in indices:
+            if reason := _why_no_index(view, access, index):
                 return reason
     return None
 
@@ -39,21 +40,20 @@ def why_no_array(view: KeptView, values: Collection[str]) -> str | None:
     return None
 
 
-def _why_no_form(view: KeptView, access: Access, form: Form) -> str | None:
+def _why_no_index(view: KeptView, access: Access, index: Index) -> str | None:
     inner = {view.lane.name, *(loop.name for loop in view.taps)}
-    for atom, _ in form.terms:
+    for atom, _ in index.compound:
+        where = f"{access.array.name} is read at {atom.formula}"
         if isinstance(atom, Entry):
-            return f"{access.array.name} is read at {atom}, an entry of a table"
-        if isinstance(atom, Quotient):
-            known = span(atom.dividend, view.limits)
-            if known is None or known[0] < 0 or not inner.isdisjoint(axes_of(atom)):
-                return f"{access.array.name} is read at {atom}, which is not equally far apart"
+            return f"{where}, an entry of a table"
+        least, _ = atom.span
+        if least is None or least < 0 or not inner.isdisjoint(names_of(atom)):
+            return f"{where}, which is not equally far apart"
     return None
 
 
 def _why_no_bound(view: KeptView, access: Bounded) -> str | None:
     for bound in access.bounds:
-        steps = [atom for atom, _ in bound.index.terms if not isinstance(atom, str)]
-        if steps or bound.index.coefficient(view.lane.name) < 0:
+        if bound.index.compound or bound.index.coefficient(view.lane.name) < 0:
             return f"{access.array.name} ends where {bound} does, which is no plain border"
     return None

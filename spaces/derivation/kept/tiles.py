@@ -1,32 +1,33 @@
-"""Points within tiles of kept loops: forms there, what they reach, and where borders begin."""
+"""Points within tiles of kept loops: indices there, what they reach, and where borders begin."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from tilewright.spaces.algebra.atoms import Variable
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.kept.view import KeptView
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.products.addresses import Bound
-from tilewright.spaces.derivation.products.forms import Form
 
 Ranges = Mapping[str, tuple[int, int]]
 """The least and the greatest turn of each loop that code is for."""
 
 
-def moved(form: Form, by: Mapping[str, int], constants: Collection[str] = ()) -> Form:
-    """Return a form some turns further on; ``constants`` are loops at turn 0."""
-    constant = form.constant + sum(form.coefficient(loop) * n for loop, n in by.items())
-    return Form(tuple(term for term in form.terms if term[0] not in constants), constant)
+def moved(index: Index, by: Mapping[str, int], constants: Collection[str] = ()) -> Index:
+    """Return an index some turns further on; ``constants`` are loops at turn 0."""
+    further = sum([index.coefficient(loop) * n for loop, n in by.items() if n])
+    return index.without(constants) + further
 
 
-def reach(form: Form, ranges: Ranges) -> tuple[int, int]:
-    """Return the least and the greatest value of a form of loops."""
-    low = high = form.constant
-    for loop, factor in form.terms:
-        assert isinstance(loop, str)
-        ends = [factor * end for end in ranges[loop]]
+def reach(index: Index, ranges: Ranges) -> tuple[int, int]:
+    """Return the least and the greatest value of an index of loops."""
+    low = high = index.constant
+    for loop, factor in index.terms:
+        assert isinstance(loop, Variable)
+        ends = [factor * end for end in ranges[loop.text]]
         low, high = low + min(ends), high + max(ends)
     return low, high
 
@@ -77,4 +78,4 @@ def _bounds(view: KeptView) -> Iterator[Bound]:
 
 
 def _all(view: KeptView) -> Ranges:
-    return {name: (0, extent - 1) for name, extent in view.limits.items()}
+    return {name: (0, extent - 1) for name, extent in view.extents.items()}

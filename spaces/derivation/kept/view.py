@@ -18,7 +18,6 @@ from tilewright.spaces.derivation.maps.nest import Loop, Nest
 from tilewright.spaces.derivation.maps.subjects import Subjects
 from tilewright.spaces.derivation.maps.view import Access, written_stages
 from tilewright.spaces.derivation.products.addresses import Bound
-from tilewright.spaces.derivation.products.forms import Limits
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Program, Stage
@@ -60,7 +59,7 @@ class KeptView:
         return self.kept[-1]
 
     @cached_property
-    def limits(self) -> Limits:
+    def extents(self) -> Mapping[str, int]:
         """The extent of every loop."""
         return {loop.name: loop.extent for loop in (*self.kept, *self.taps)}
 
@@ -131,7 +130,7 @@ def kept_of(program: Program) -> KeptView:
         raise InputError(f"{found.wholes[0]} is a number made of axes; values of axes do not count")
     nest = _nest(found, program.outputs[0].name)
     writes = program.outputs[0].name
-    kept = tuple(loop for loop in nest.loops if nest.forms[writes].coefficient(loop.name))
+    kept = tuple(loop for loop in nest.loops if nest.indices[writes].coefficient(loop.name))
     if not kept:
         raise InputError("all axes are reduced; no axis is kept")
     return KeptView(
@@ -142,7 +141,7 @@ def kept_of(program: Program) -> KeptView:
         state=reduced.name,
         element=element,
         values=values,
-        outputs=tuple(Access(o, nest.forms[o.name]) for o in program.outputs),
+        outputs=tuple(Access(o, nest.indices[o.name]) for o in program.outputs),
         reads={read: _bounded(program, found, nest, read) for read in found.reads},
     )
 
@@ -211,9 +210,9 @@ def _nest(found: Subjects, output: str) -> Nest:
 
 def _bounded(program: Program, found: Subjects, nest: Nest, read: Read) -> Bounded:
     bounds = tuple(
-        Bound(nest.forms[read, i], bound.extent)
+        Bound(nest.indices[read, i], bound.extent)
         for i, bound in enumerate(found.places[read].bounds)
     )
     array = program.operand[read.name]
     outside = found.places[read].outside
-    return Bounded(array, nest.forms[read], bounds, 0.0 if outside is None else outside)
+    return Bounded(array, nest.indices[read], bounds, 0.0 if outside is None else outside)

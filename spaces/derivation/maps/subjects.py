@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilewright.spaces.algebra.index import Index, total
 from tilewright.spaces.derivation.maps.nest import Loop, Nest
 from tilewright.spaces.derivation.products.addresses import Address, address_of
-from tilewright.spaces.derivation.products.forms import Form, variable
-from tilewright.spaces.derivation.products.splitting import Indexing, Part, Split
+from tilewright.spaces.derivation.products.splitting import Indexing, whole_axes
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.affine import affine
 from tilewright.spaces.language.program import Program, Stage
@@ -49,19 +49,19 @@ class Subjects:
 
     @property
     def nest(self) -> Nest:
-        """All subjects as forms: values by themselves, outputs by their names, and the bounds of
+        """All subjects as indices: values by themselves, outputs by their names, and the bounds of
         reads by the read and a number.
         """
         axes = (*self.stages[0].axes, *(self.reduced.over if self.reduced else ()))
         loops = tuple(Loop(axis, self.program.extent[axis]) for axis in axes)
-        forms: dict[Hashable, Form] = {whole: self._whole(whole) for whole in self.wholes}
+        indices: dict[Hashable, Index] = {whole: self._whole(whole) for whole in self.wholes}
         for read, found in self.places.items():
-            forms[read] = found.offset
-            forms |= {(read, i): bound.index for i, bound in enumerate(found.bounds)}
+            indices[read] = found.offset
+            indices |= {(read, i): bound.index for i, bound in enumerate(found.bounds)}
         for stage, output in zip(self.stages, self.program.outputs, strict=True):
-            steps = zip(stage.axes, output.strides, strict=True)
-            forms[output.name] = sum((variable(axis) * s for axis, s in steps), Form())
-        return Nest(loops, forms, self._tables)
+            at = map(AxisValue, stage.axes)
+            indices[output.name] = self._indexing.place(at, output.strides)
+        return Nest(loops, indices)
 
     @cached_property
     def places(self) -> dict[Read, Address]:
@@ -110,10 +110,11 @@ class Subjects:
                 return all(map(self._has_whole_leaves, node.children))
         return False
 
-    def _whole(self, node: Expression) -> Form:
+    def _whole(self, node: Expression) -> Index:
         if isinstance(node, Comparison):
-            return self._indexing.form(node.left) - self._indexing.form(node.right)
-        return self._indexing.form(node)
+            sides = self._indexing.index(node.left), self._indexing.index(node.right)
+            return total(zip(sides, (1, -1), strict=True))
+        return self._indexing.index(node)
 
     def _place(self, read: Read) -> Address:
         if read.name not in self.program.operand:
@@ -126,5 +127,4 @@ class Subjects:
 
     @cached_property
     def _indexing(self) -> Indexing:
-        whole = {a: Split((Part(a, a, n),), variable(a)) for a, n in self.program.extents}
-        return Indexing(whole, {**self.program.extent, **self._tables})
+        return Indexing(whole_axes(self.program), self._tables)

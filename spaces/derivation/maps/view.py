@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.inlining import inlined
-from tilewright.spaces.derivation.maps.nest import Loop, step
+from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.subjects import Subjects
-from tilewright.spaces.derivation.products.forms import Form, Limits
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Program, Stage
 from tilewright.spaces.language.tree import Expression, Read
@@ -27,12 +27,12 @@ class Access:
     """The element of an array at each point of the loops, ``offset`` elements from its start."""
 
     array: Array
-    offset: Form
+    offset: Index
 
     def step(self, loop: str) -> int | None:
         """Return the elements between neighbours along a loop: 0 if it makes no difference, None if
         they are not equally far apart, as where they are gathered."""
-        return step(self.offset, loop)
+        return self.offset.step(loop)
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,7 @@ class MapView:
     outputs: tuple[Access, ...]
     values: tuple[Expression, ...]
     reads: Mapping[Read, Access] = field(hash=False)
-    wholes: Mapping[Expression, Form] = field(hash=False)
-
-    @cached_property
-    def limits(self) -> Limits:
-        """The extent of every loop, and what the entries of each index table are below."""
-        tables = {o.name: o.drawn.below for o in self.program.operands if o.drawn}
-        return {**tables, **{loop.name: loop.extent for loop in self.loops}}
+    wholes: Mapping[Expression, Index] = field(hash=False)
 
     @cached_property
     def loaded(self) -> tuple[Access, ...]:
@@ -74,7 +68,8 @@ class MapView:
 
     def is_table(self, name: str) -> bool:
         """Tell whether an operand's entries are used as indices only."""
-        return name in self.limits and all(a.array.name != name for a in self.loaded)
+        drawn = any(operand.name == name and operand.drawn for operand in self.program.operands)
+        return drawn and all(access.array.name != name for access in self.loaded)
 
     def contiguous(self, access: Access) -> str | None:
         """Return the loop along which an access has neighbours side by side; None if there is
@@ -98,10 +93,10 @@ def map_of(program: Program) -> MapView:
     return MapView(
         program=program,
         loops=nest.loops,
-        outputs=tuple(Access(o, nest.forms[o.name]) for o in program.outputs),
+        outputs=tuple(Access(o, nest.indices[o.name]) for o in program.outputs),
         values=values,
-        reads={r: Access(program.operand[r.name], nest.forms[r]) for r in found.reads},
-        wholes={whole: nest.forms[whole] for whole in found.wholes},
+        reads={r: Access(program.operand[r.name], nest.indices[r]) for r in found.reads},
+        wholes={whole: nest.indices[whole] for whole in found.wholes},
     )
 
 

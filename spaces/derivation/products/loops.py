@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from tilewright.spaces.derivation.products.forms import Form
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.products.splitting import Part
 
 Array = TypeVar("Array", bound=Hashable)
@@ -27,14 +27,14 @@ class Loop(Generic[Array]):
     strides: Mapping[Array, int] = field(hash=False)
 
 
-def loops(parts: Sequence[Part], places: Mapping[Array, Form]) -> list[Loop[Array]]:
+def loops(parts: Sequence[Part], places: Mapping[Array, Index]) -> list[Loop[Array]]:
     """Merge ``parts`` into as few loops as can count all their points in order; elements of reads
     and writes are at ``places``. Parts with a single point are left out.
     """
     found: list[Loop[Array]] = []
     longer = [part for part in parts if part.extent > 1]
     for part in longer or parts[-1:]:
-        strides = {read: form.coefficient(part.name) for read, form in places.items()}
+        strides = {read: index.coefficient(part.name) for read, index in places.items()}
         extent = part.extent
         if found and all(found[-1].strides[read] == s * extent for read, s in strides.items()):
             extent *= found.pop().extent

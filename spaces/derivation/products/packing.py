@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.spaces.derivation.products.forms import variable
+from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import Factor, PlacedProduct
 from tilewright.spaces.language.program import Operand, Output, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
@@ -28,7 +28,7 @@ def packed(product: PlacedProduct) -> tuple[Program, ...] | str:
     places = {f.operand.name: _dimensions(f, fastest)[0] for f in factors}
     copied = [f for f in factors if f.operand.strides[places[f.operand.name]] != 1]
     if not copied:
-        return f"neighbours of both factors in memory are neighbours along {fastest}"
+        return f"neighbours of both factors in memory are neighbours along {fastest.name}"
     names = {factor.operand.name: f"{factor.operand.name}_packed" for factor in copied}
     if {*program.operand, *program.stage} & set(names.values()):
         return f"{', '.join(names.values())} are names of the program's own"
@@ -46,19 +46,19 @@ def packed(product: PlacedProduct) -> tuple[Program, ...] | str:
     return (*copies, whole)
 
 
-def _fastest(product: PlacedProduct) -> str | None:
+def _fastest(product: PlacedProduct) -> Part | None:
     """Return the largest part of the depth that alone counts along a dimension of each factor."""
     parts = [
         part
         for part in product.depth
-        if part.extent > 1 and all(_dimensions(f, part.name) for f in (product.left, product.right))
+        if part.extent > 1 and all(_dimensions(f, part) for f in (product.left, product.right))
     ]
-    return max(parts, key=lambda part: part.extent).name if parts else None
+    return max(parts, key=lambda part: part.extent, default=None)
 
 
-def _dimensions(factor: Factor, part: str) -> list[int]:
+def _dimensions(factor: Factor, part: Part) -> list[int]:
     """Return the dimensions of a factor whose index is this part."""
-    return [d for d, form in enumerate(factor.indices) if form == variable(part)]
+    return [d for d, index in enumerate(factor.indices) if index == part.index]
 
 
 def _last(operand: Operand, dimension: int) -> tuple[int, ...]:

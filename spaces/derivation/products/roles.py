@@ -67,7 +67,7 @@ def roles_of(program: Program, stage: Stage) -> Roles | str:
         return f"{stage.name} {kind}, not a sum"
     body = inlined(program, stage.body, lambda other: True)
     parts = indexing(program, body)
-    depth = frozenset().union(*(parts.splits[axis].form.axes for axis in stage.over))
+    depth = frozenset().union(*(parts.splits[axis].index.names for axis in stage.over))
     summed: list[Expression] = []
     leaving: list[Expression] = []
     for factor in factors(body):

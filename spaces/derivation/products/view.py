@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.spaces.algebra.atoms import Entry
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.derivation.algebra import times
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.products.addresses import Address, address_of, why_not_separable
-from tilewright.spaces.derivation.products.forms import Entry, Form, Limits, variable
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.errors import InputError
@@ -51,7 +52,7 @@ class Factor:
 
     operand: Operand
     place: Address
-    indices: tuple[Form, ...]
+    indices: tuple[Index, ...]
     gather: Gather | None = None
 
 
@@ -98,7 +99,7 @@ class PlacedProduct:
     left: Factor
     right: Factor
     output: Output
-    offset: Form
+    offset: Index
     sum: Read
     value: Expression
     places: Mapping[Read, Address] = field(hash=False)
@@ -108,12 +109,6 @@ class PlacedProduct:
     def fused(self) -> bool:
         """Tell whether anything is computed from the sum before it is written."""
         return self.value != self.sum
-
-    @cached_property
-    def limits(self) -> Limits:
-        """The extent of every part."""
-        parts = (*self.batch, *self.rows, *self.columns, *self.depth)
-        return {part.name: part.extent for part in parts}
 
     @property
     def tables(self) -> tuple[Operand, ...]:
@@ -146,9 +141,7 @@ def placed_product_in(program: Program) -> PlacedProduct | str:
 def _placed_product(program: Program) -> PlacedProduct:
     last, found = _stages(program)
     left, right = _rows_factor(program, found), _factor(program, found, found.right)
-    output, offset = program.outputs[0], Form()
-    for axis, stride in zip(last.axes, output.strides, strict=True):
-        offset = offset + found.indexing.form(AxisValue(axis)) * stride
+    output = program.outputs[0]
     summed = Read(found.stage.name, ())
     value = _finished(program, found, last, summed)
     reads = dict.fromkeys(read for read in value.value_reads if read != summed)
@@ -161,7 +154,7 @@ def _placed_product(program: Program) -> PlacedProduct:
         left=left,
         right=right,
         output=output,
-        offset=offset,
+        offset=found.indexing.place(map(AxisValue, last.axes), output.strides),
         sum=summed,
         value=value,
         places={read: _place(program, found, read) for read in reads},
@@ -221,7 +214,7 @@ def _segments(program: Program, found: Roles) -> Segments | None:
 def _factor(program: Program, found: Roles, factor: Expression) -> Factor:
     if not isinstance(factor, Read) or factor.name not in program.operand:
         raise InputError(f"{factor} is multiplied; needs two factors that are operands as they are")
-    indices = tuple(map(found.indexing.form, factor.indices))
+    indices = tuple(map(found.indexing.index, factor.indices))
     return Factor(program.operand[factor.name], _place(program, found, factor), indices)
 
 
@@ -231,7 +224,7 @@ def _rows_factor(program: Program, found: Roles) -> Factor:
     gather = _gather(program, found, read) if isinstance(read, Read) else None
     if not isinstance(read, Read) or gather is None:
         return _factor(program, found, read)
-    indices = tuple(map(found.indexing.form, read.indices))
+    indices = tuple(map(found.indexing.index, read.indices))
     return Factor(
         program.operand[read.name], address_of(program, found.indexing, read), indices, gather
     )
@@ -243,11 +236,11 @@ def _gather(program: Program, found: Roles, read: Read) -> Gather | None:
     if read.name not in program.operand or len(found.rows) != 1:
         return None
     at = address_of(program, found.indexing, read)
-    others = [(atom, c) for atom, c in at.offset.terms if not isinstance(atom, str)]
-    if at.bounds or len(others) != 1 or set(found.role("rows")) & {a for a, _ in at.offset.terms}:
+    others, (row,) = at.offset.compound, found.rows
+    if at.bounds or len(others) != 1 or at.offset.coefficient(row.name):
         return None
     ((entry, step),) = others
-    if not isinstance(entry, Entry) or entry.indices != (variable(found.rows[0].name),):
+    if not isinstance(entry, Entry) or entry.indices != (row.index,):
         return None
     return Gather(program.operand[entry.table], entry, step)
 
@@ -259,10 +252,10 @@ def _place(program: Program, found: Roles, read: Read) -> Address:
     result = address_of(program, found.indexing, read)
     if mixed := why_not_separable(result, found):
         raise InputError(mixed)
-    for form in (result.offset, *(bound.index for bound in result.bounds)):
-        for atom, _ in form.terms:
-            if not isinstance(atom, str):
-                raise InputError(f"{read.name} is read at {atom}; needs sums of multiples of axes")
+    for index in (result.offset, *(bound.index for bound in result.bounds)):
+        for atom, _ in index.compound:
+            where = f"{read.name} is read at {atom.formula}"
+            raise InputError(f"{where}; needs sums of multiples of axes")
     return result
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tests.spaces.indices import value_of
 from tilewright.spaces.derivation.points import Points
 from tilewright.spaces.language import program
 from tilewright.spaces.language.tree import AxisValue, Read
@@ -112,7 +113,8 @@ def axes_of(found, program, box, values):
             below = program.operand[split.table].drawn.below
             tables[f"start.{split.table}"] = np.searchsorted(values[split.table], np.arange(below))
     known = found.indexing.splits.items()
-    return {a: s.form.at(box, tables) for a, s in known if set(s.form.axes) <= set(box)}, tables
+    whole = {a: s.index for a, s in known if s.index.names <= set(box)}
+    return {a: value_of(i, box, tables) for a, i in whole.items()}, tables
 
 
 def valid(found, program, box, axes, values):
@@ -141,9 +143,10 @@ def _elements(program, found, place, box, tables):
     depth = found.role("depth")
     kept = [name for name in box if name not in depth]
 
-    def at(form):
-        """The two tables of a form, added."""
-        return form.part(kept).at(box, tables) + form.part(depth).at(box, tables) + form.constant
+    def at(index):
+        """The two tables of an index, added."""
+        rows, columns = (value_of(index.part(names), box, tables) for names in (kept, depth))
+        return rows + columns + index.constant
 
     memory = in_memory(program, place.name, tables[place.name])
     offset, inside = at(place.offset), np.asarray(True)

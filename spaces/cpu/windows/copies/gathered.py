@@ -17,8 +17,7 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
-from tilewright.spaces.derivation.products.forms import Form, variable
-from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.splitting import Part, number_of
 from tilewright.spaces.derivation.products.view import Factor, Gather
 from tilewright.spaces.workloads.array import Array
 
@@ -43,12 +42,9 @@ class GatheredRows:
         return self.rows.extent * self.terms * self.operand.element.bytes
 
     @cached_property
-    def offset(self) -> Form:
+    def offset(self) -> Index:
         """Where it has what the factor reads."""
-        found, step = Form(), 1
-        for part in (*reversed(self.depth), self.rows):
-            found, step = found + variable(part.name) * step, step * part.extent
-        return found
+        return number_of((self.rows, *self.depth))
 
     def function(self, name: str, arrays: Sequence[str], start: int, workers: int) -> list[str]:
         """C function ``name(context, worker)``: copies from the buffer of the call, one for each of
@@ -88,7 +84,7 @@ def why_no_gathered(factor: Factor, depth: Sequence[Part]) -> str | None:
         if part.extent > 1 and factor.place.offset.coefficient(part.name) != expected:
             return f"rows of {factor.operand.name} are gathered; needs them side by side in memory"
         expected *= part.extent
-    known = {factor.gather.entry, *(part.name for part in depth)}
-    if factor.place.offset.constant or {atom for atom, _ in factor.place.offset.terms} - known:
+    others = factor.place.offset.without(part.name for part in depth)
+    if others.constant or {atom for atom, _ in others.terms} - {factor.gather.entry}:
         return f"rows of {factor.operand.name} are gathered; needs whole ones from its start"
     return None

@@ -16,8 +16,7 @@ from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
-from tilewright.spaces.derivation.products.forms import Form, variable
-from tilewright.spaces.derivation.products.splitting import Part
+from tilewright.spaces.derivation.products.splitting import Part, number_of
 from tilewright.spaces.derivation.products.view import PlacedProduct
 from tilewright.spaces.workloads.array import Array
 
@@ -30,7 +29,7 @@ class OrderedCopy:
     operand: Array
     rows: tuple[Part, ...]
     depth: tuple[Part, ...]
-    source: Form
+    source: Index
 
     @property
     def terms(self) -> int:
@@ -48,12 +47,9 @@ class OrderedCopy:
         return self.count * self.terms * self.operand.element.bytes
 
     @cached_property
-    def offset(self) -> Form:
+    def offset(self) -> Index:
         """The place in it of what the factor reads."""
-        found, step = Form(), 1
-        for part in reversed((*self.rows, *self.depth)):
-            found, step = found + variable(part.name) * step, step * part.extent
-        return found
+        return number_of((*self.rows, *self.depth))
 
     def function(self, name: str, arrays: Sequence[str], start: int, workers: int) -> list[str]:
         """C function ``name(context, worker)``: copies from the buffer of the call, one for each of
@@ -100,7 +96,7 @@ def ordered_copy(product: PlacedProduct) -> OrderedCopy | None:
     apart = product.output.steps is not None and product.left.place.step(depth) not in (0, 1)
     if product.segments or not (apart or min(steps, default=0) < 0):
         return None
-    read = {atom for atom, _ in offset.terms}
-    rows = tuple(part for part in (*product.batch, *product.rows) if part.name in read)
+    every = (*product.batch, *product.rows)
+    rows = tuple(part for part in every if offset.coefficient(part.name))
     copy = OrderedCopy(product.left.operand, rows, depth, offset)
     return copy if copy.bytes <= product.left.operand.bytes else None

@@ -15,13 +15,13 @@ from math import prod
 
 import numpy as np
 
-from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.index import Index, index, total
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.layout import row_major
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.vectors.simd import C_TYPES
-from tilewright.spaces.derivation.products.forms import Form, Limits, span
+from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.products.view import Factor
 from tilewright.spaces.workloads.array import Array
 
@@ -51,7 +51,7 @@ class PaddedCopy:
 
     operand: Array
     dimensions: tuple[Dimension, ...]
-    offset: Form
+    offset: Index
     outside: float
 
     @property
@@ -169,22 +169,27 @@ class PaddedCopy:
         return f"{float(value)!r}f"
 
 
-def padded_copy(factor: Factor, limits: Limits) -> PaddedCopy | None:
+def padded_copy(factor: Factor) -> PaddedCopy | None:
     """The copy that a factor is read from; None if all of it that is read exists."""
-    return bordered_copy(factor, limits) if factor.place.bounds else None
+    return bordered_copy(factor) if factor.place.bounds else None
 
 
-def bordered_copy(factor: Factor, limits: Limits) -> PaddedCopy | None:
-    """A copy that has all that is read of a factor within ``limits``, which may be further out than
-    the extents of its axes; None if the operand has all of it."""
-    operand, dimensions, offset = factor.operand, [], Form()
+def bordered_copy(factor: Factor, further: Sequence[Part] = ()) -> PaddedCopy | None:
+    """A copy that has all that is read of a factor, where some parts go ``further`` than their
+    extents, too; None if the operand has all of it."""
+    operand, dimensions = factor.operand, []
+    values = {part.name: part.index for part in further}
     for rank in operand.order:
-        extent, known = operand.shape[rank], span(factor.indices[rank], limits)
-        assert known is not None
-        dimensions.append(Dimension(max(0, -known[0]), extent, max(0, known[1] - extent + 1)))
+        extent, (least, most) = operand.shape[rank], factor.indices[rank].at(values).span
+        assert least is not None
+        assert most is not None
+        dimensions.append(Dimension(max(0, -least), extent, max(0, most - extent + 1)))
     if not any(dimension.bordered for dimension in dimensions):
         return None
     strides = row_major(*(dimension.whole for dimension in dimensions)).strides
-    for rank, dimension, stride in zip(operand.order, dimensions, strides, strict=True):
-        offset = offset + (factor.indices[rank] + Form((), dimension.before)) * stride
+    places = (
+        factor.indices[rank] + dimension.before
+        for rank, dimension in zip(operand.order, dimensions, strict=True)
+    )
+    offset = total(zip(places, strides, strict=True))
     return PaddedCopy(operand, tuple(dimensions), offset, factor.place.outside or 0.0)

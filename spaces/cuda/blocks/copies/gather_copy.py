@@ -108,7 +108,7 @@ class GatherCopy(BlockCopy):
 
     def _tables(self, kind: str) -> list[str]:
         """C names of the parts ``kind`` of the offset and of each bounded index."""
-        return [f"{self.name}_{kind}{i or ''}" for i in range(len(self.gathered.forms))]
+        return [f"{self.name}_{kind}{i or ''}" for i in range(len(self.gathered.indices))]
 
     @property
     def _rank(self) -> int:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.tensor_map import TensorMapSpec
 from tilewright.spaces.derivation.chained.view import Chained
-from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.workloads.array import Array
 
@@ -57,7 +57,7 @@ class Boxes:
     ``count`` of them, and points of the parts ``box``; ``heads`` choose the rest."""
 
     array: Array
-    offset: Form
+    offset: Index
     columns: Part
     box: tuple[tuple[Part, int], ...]
     heads: tuple[Part, ...]
@@ -110,9 +110,9 @@ class Boxes:
     def why_not(self) -> str | None:
         """Why TMA cannot move the boxes, in words; None if it can."""
         name, size = self.array.name, self.array.element.bytes
-        gathered = [str(a) for a, _ in self.offset.terms if not isinstance(a, str)]
-        if gathered or self.offset.constant:
-            return f"{name} is read at {self.offset}; TMA moves boxes of steps from its start"
+        if self.offset.compound or self.offset.constant:
+            where = f"{name} is read at {self.offset.formula}"
+            return f"{where}; TMA moves boxes of steps from its start"
         if self.columns.extent > 1 and self.offset.coefficient(self.columns.name) != 1:
             return f"{name} does not run along {self.columns.name} in memory"
         parts = [*(part for part, _ in self.box), *self.own_heads]

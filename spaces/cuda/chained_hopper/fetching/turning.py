@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd, prod
 
+from tilewright.spaces.algebra.index import Index, total
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
@@ -21,7 +22,6 @@ from tilewright.spaces.cuda.chained_hopper.fetching.tiles import Boxes
 from tilewright.spaces.cuda.chains.access import Access
 from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.chained.view import Chained
-from tilewright.spaces.derivation.products.forms import Form
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
@@ -54,7 +54,7 @@ class Turned:
         return read
 
     @cached_property
-    def offset(self) -> Form:
+    def offset(self) -> Index:
         """Where the matrix has an element."""
         return self.chained.places[self.read].offset
 
@@ -80,16 +80,16 @@ class Turned:
         """Boxes of ``keys`` of as many ``columns``, those beyond the width zeros."""
         chained, strides = self.chained, self.array.strides
         parts = (*self.heads, chained.width, chained.key)
-        steps = zip((part.name for part in parts), strides, strict=True)
-        place = Form(tuple(sorted(steps)))
+        place = total(zip((part.index for part in parts), strides, strict=True))
         along = replace(chained.key, extent=self.keys)
         return Boxes(self.array, place, along, ((chained.width, columns),), self.heads, keys)
 
     def why_not(self) -> str | None:
         """Why there is no such copy, in words; None if there is."""
         named = {part.name for part in (*self.heads, self.chained.width, self.chained.key)}
-        if not {atom for atom, _ in self.offset.terms} <= named:
-            return f"{self.read.name} is read at {self.offset}; copies are made of heads alone"
+        if self.offset.without(named).terms:
+            where = f"{self.read.name} is read at {self.offset.formula}"
+            return f"{where}; copies are made of heads alone"
         return None
 
     # -- the kernel --------------------------------------------------------------------------------
@@ -100,8 +100,7 @@ class Turned:
         width = self.chained.width
         if self.offset.coefficient(width.name) != 1:
             return 1
-        others = (c for atom, c in self.offset.terms if atom != width.name)
-        return gcd(PIECE, width.extent, self.offset.constant, *others)
+        return gcd(PIECE, width.extent, self.offset.without([width.name]).divisor)
 
     @property
     def _pieces(self) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.spaces.chained_programs import FORMS, form, made, random_form
+from tests.spaces.indices import value_of
 from tilewright.spaces.derivation.chained.view import Chained, chained_of
 from tilewright.spaces.derivation.points import Points
 
@@ -75,8 +76,8 @@ def check_bounds(program) -> None:
             whole = axes[part.axis]
             parts[part.name] = whole // int(divisor) if operator == "//" else whole % int(divisor)
     inside = np.ones(grid[0].shape, bool)
-    for form_ in found.bounds:
-        inside &= form_.at(parts, tables) >= 0
+    for index in found.bounds:
+        inside &= value_of(index, parts, tables) >= 0
     points = Points(tables, axes)
     for condition in found.conditions:
         inside &= points.value(condition)

@@ -70,7 +70,7 @@ def test_borders_are_blocks_in_which_some_tap_may_be_outside():
 def test_inner_blocks_never_leave_and_border_blocks_do():
     view = kept_of(max_pool2d(n=1, c=2, h=23, w=31, r=3, stride=2, padding=1))
     (access,) = view.reads.values()
-    everywhere = {name: (0, extent - 1) for name, extent in view.limits.items()}
+    everywhere = {name: (0, extent - 1) for name, extent in view.extents.items()}
     for loop in view.kept[1:]:
         for turn in range(loop.extent):
             inside = all(
@@ -83,13 +83,13 @@ def test_inner_blocks_never_leave_and_border_blocks_do():
             assert inside == (found == max(segments(view, loop, 1), key=lambda s: s.count))
 
 
-def test_forms_move_with_tiles():
+def test_indices_move_with_tiles():
     view = kept_of(max_pool2d(n=1, c=2, h=23, w=31, r=3, stride=2))
     (access,) = view.reads.values()
     (_, p, q), (r, s) = view.kept, view.taps
     there = moved(access.offset, {p.name: 1, s.name: 2}, [s.name])
     assert there.constant == 2 * 31 + 2
-    assert there.axes == {view.kept[0].name, p.name, q.name, r.name}
+    assert there.names == {view.kept[0].name, p.name, q.name, r.name}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.spaces.derivation.maps.random_maps import random_map
+from tests.spaces.indices import value_of
 from tilewright.spaces.derivation.maps.view import Access, MapView, map_of
 from tilewright.spaces.derivation.points import Points
 from tilewright.spaces.errors import InputError
@@ -24,7 +25,7 @@ def walked(view: MapView, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray
     found = {}
     for access, value in zip(view.outputs, view.values, strict=True):
         flat = np.full(access.array.size, np.nan)
-        flat[access.offset.at(axes, inputs)] = computed(view, value, axes, inputs, memory)
+        flat[value_of(access.offset, axes, inputs)] = computed(view, value, axes, inputs, memory)
         order = access.array.order
         found[access.array.name] = flat.reshape([access.array.shape[d] for d in order]).transpose(
             np.argsort(order)
@@ -39,11 +40,11 @@ def in_memory(array, values: np.ndarray) -> np.ndarray:
 def computed(view: MapView, node: Expression, axes, inputs, memory) -> np.ndarray:
     """A value at all points of the loops."""
     if node in view.wholes:
-        form = view.wholes[node].at(axes, inputs)
-        return OPERATIONS[node.operator](form, 0) if isinstance(node, Comparison) else form
+        whole = value_of(view.wholes[node], axes, inputs)
+        return OPERATIONS[node.operator](whole, 0) if isinstance(node, Comparison) else whole
     if node in view.reads:
         access = view.reads[node]
-        return memory[access.array.name][access.offset.at(axes, inputs)]
+        return memory[access.array.name][value_of(access.offset, axes, inputs)]
 
     def known(inner: Expression) -> np.ndarray | None:
         return None if inner is node else computed(view, inner, axes, inputs, memory)

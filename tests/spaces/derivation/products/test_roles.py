@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.spaces.derivation.contractions import FAMILIES, contracted, varies
+from tilewright.spaces.algebra.index import index, variable
 from tilewright.spaces.derivation.products.addresses import Bound
-from tilewright.spaces.derivation.products.forms import Form, variable
 from tilewright.spaces.derivation.products.prologue import loads
 from tilewright.spaces.derivation.products.roles import ROLES, Roles, roles_of
 from tilewright.spaces.language import program
@@ -172,7 +172,7 @@ CONVOLUTION = program(
 
 def offset_by(atom, amount):
     """The input is read further along by so much for each step of an axis, or always."""
-    change = variable(atom) * amount if atom else Form((), amount)
+    change = variable(atom) * amount if atom else index(amount)
 
     def changed(place):
         return replace(place, offset=place.offset + change)
@@ -185,9 +185,9 @@ def bound_by(number, **change):
 
     def changed(place):
         bounds = list(place.bounds)
-        index, extent = change.get("index", 0), change.get("extent", 0)
+        by, extent = change.get("index", 0), change.get("extent", 0)
         atom = change.get("atom")
-        further = variable(atom) * index if atom else Form((), index)
+        further = variable(atom) * by if atom else index(by)
         old = bounds[number]
         bounds[number] = Bound(old.index + further, old.extent + extent)
         return replace(place, bounds=tuple(bounds))

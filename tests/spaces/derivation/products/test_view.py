@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.spaces.derivation.contractions import convolution, in_memory
+from tests.spaces.indices import value_of
 from tilewright.spaces.derivation.points import Points
 from tilewright.spaces.derivation.products.view import extent, placed_product_of
 from tilewright.spaces.language import program
@@ -42,7 +43,7 @@ def computed(view, values):
     result = np.full(view.output.size, np.nan)
     value = Points(arrays, {}).value(replaced(view.value, named))
     value = np.broadcast_to(value, arrays[view.sum.name].shape)
-    offset = np.broadcast_to(view.offset.at(box, {}), value.shape)
+    offset = np.broadcast_to(value_of(view.offset, box), value.shape)
     result[offset] = value
     return result
 
@@ -55,9 +56,9 @@ def replaced(node, named):
 
 def read(view, place, box, values):
     memory = in_memory(view.program, place.name, values[place.name])
-    offset, inside = place.offset.at(box, {}), np.asarray(True)
+    offset, inside = value_of(place.offset, box), np.asarray(True)
     for bound in place.bounds:
-        index = bound.index.at(box, {})
+        index = value_of(bound.index, box)
         inside = inside & (index >= 0) & (index < bound.extent)
     element = memory[np.clip(offset, 0, len(memory) - 1)]
     return element if place.outside is None else np.where(inside, element, place.outside)
@@ -103,7 +104,7 @@ def test_roles_of_an_image_follow_the_output():
     nhwc = placed_product_of(workload("conv2d n=2 c=8 h=9 w=9 o=4 r=3 s=3 layout=NHWC padding=1"))
     names = [[part.name for part in role] for role in (nhwc.rows, nhwc.columns, nhwc.depth)]
     assert names == [["n", "p", "q"], ["o"], ["r", "s", "c"]]
-    assert [str(form) for form in nhwc.left.indices] == ["n", "p + r - 1", "q + s - 1", "c"]
+    assert [index.formula for index in nhwc.left.indices] == ["n", "p + r - 1", "q + s - 1", "c"]
 
 
 REFUSED = {
