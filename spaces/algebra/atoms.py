@@ -179,11 +179,11 @@ def with_inside(atom: Atom, change: Callable[[Index], Index]) -> Atom:
 
 
 def term_text(atom: Atom, coefficient: int, wide: str) -> str:
-    """Return the C text of a term; ``wide`` ends its coefficient."""
-    text = atom.text
+    """Return the C text of a multiple of an atom; ``wide`` ends its coefficient."""
     if isinstance(atom, Extent) and coefficient % atom.multiple == 0:
-        text, coefficient = atom.name, coefficient // atom.multiple
-    return safe(text) if coefficient == 1 else f"{coefficient}{wide} * {safe(text)}"
+        times, text = coefficient // atom.multiple, safe(atom.name)
+        return text if times == 1 else f"{times}{wide} * {text}"
+    return f"{coefficient}{wide} * {safe(atom.text)}"
 
 
 def safe(text: str) -> str:

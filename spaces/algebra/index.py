@@ -45,11 +45,10 @@ class Index:
     constant: int = 0
 
     def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.terms, self.constant))
+        found = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash((self.terms, self.constant))
+        return found
 
     def __reduce__(self) -> tuple[type[Index], tuple[Any, ...]]:
         return Index, (self.terms, self.constant)  # hashes of text differ between processes
@@ -216,7 +215,10 @@ class Index:
         if only is not None:
             return only.text
         wide = "L" if self._is_wide else ""
-        words = [term_text(atom, coefficient, wide) for atom, coefficient in self.terms]
+        words = [
+            safe(atom.text) if coefficient == 1 else term_text(atom, coefficient, wide)
+            for atom, coefficient in self.terms
+        ]
         if self.constant or not words:
             words.append(str(self.constant))
         return " + ".join(words)
@@ -291,7 +293,7 @@ def index(value: Index | int | str, extent: int | None = None) -> Index:
         return Index(constant=int(value))
     if extent == 1:
         return Index()
-    return variable(value, extent)
+    return Index(((Variable(value, extent), 1),))
 
 
 def variable(text: str, extent: int | Index | None = None) -> Index:
