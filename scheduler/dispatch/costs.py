@@ -29,6 +29,8 @@ MOST_MEASURED = 24
 """Measured sizes that are considered, at most."""
 COMPARED_WITH_TORCH = "torch.compile"
 """The command of runs that compare a kernel with torch."""
+Comparison = tuple[Workload, float]
+"""A workload, and the time of torch as a multiple of the kernel's."""
 
 
 def usual_sizes(profile: Profile) -> list[int]:
@@ -48,8 +50,15 @@ def known_kernels(
     """Return the best kernels of which the database has records, by size."""
     if database is None:
         return []
-    extra = extra_for(family, profile.last, target)
-    sizes = _recorded_sizes(family, profile, target, database)
+    sizes = recorded_sizes(family, profile.last, recorded(target, database))
+    return kernels_of(family, sizes, profile.last, target, database)
+
+
+def kernels_of(
+    family: Family, sizes: Iterable[int], last: int, target: Target, database: Database
+) -> list[TableKernel]:
+    """Return the best kernels of these ``sizes``, of which the database has records."""
+    extra = extra_for(family, last, target)
     found = [_best_kernel(family, size, target, database, extra) for size in sizes]
     kernels = [kernel for kernel in found if kernel is not None]
     return [kernels[place] for place in _spread(len(kernels), MOST_MEASURED)]
@@ -75,18 +84,22 @@ def _best_kernel(
     return min(found, key=lambda kernel: kernel.seconds, default=None)
 
 
-def _recorded_sizes(
-    family: Family, profile: Profile, target: Target, database: Database
-) -> list[int]:
-    """Return the sizes up to the profile's last one of which there are attempts on this target."""
-    pairs = (workload for workload, where in database.pairs() if where == target)
-    return sorted({size for each in pairs for size in _sizes_of(each, family, profile)})
+def recorded(target: Target, database: Database) -> list[Workload]:
+    """Return the workloads of which there are attempts on a target."""
+    return [workload for workload, where in database.pairs() if where == target]
 
 
-def _sizes_of(workload: Workload, family: Family, profile: Profile) -> list[int]:
+def recorded_sizes(family: Family, last: int, workloads: Iterable[Workload]) -> list[int]:
+    """Return the sizes up to the ``last`` one at which workloads are of the family."""
+    return sorted({size for each in workloads for size in _sizes_of(each, family, last)})
+
+
+def _sizes_of(workload: Workload, family: Family, last: int) -> list[int]:
     """Return the size at which a workload is of the family; none if it is of another one."""
-    found = []
-    for size in {each for each in workload.extents.values() if each <= profile.last}:
+    found: list[int] = []
+    if len(workload.operands) != len(family.inputs) + len(family.outputs):
+        return found
+    for size in {each for each in workload.extents.values() if each <= last}:
         with suppress(InputError):  # a size that only others have
             if family.at(size) == workload:
                 found.append(size)
@@ -157,14 +170,26 @@ def known_torch(
     """Return the comparisons with torch on record, the latest of each size."""
     if database is None:
         return Torch()
-    found: dict[int, float] = {}
+    return torch_beside(family, profile.last, comparisons(target, database))
+
+
+def comparisons(target: Target, database: Database) -> list[Comparison]:
+    """Return all comparisons with torch on a target, oldest first."""
+    found = []
     for run in database.runs():
         ours = run.configuration.get("ours_seconds")
         if run.command != COMPARED_WITH_TORCH or run.target != target or not run.library_seconds:
             continue
-        if not isinstance(ours, float) or not 0 < ours < float("inf"):
-            continue
-        for size in _sizes_of(run.workload, family, profile):
-            found[size] = run.library_seconds / ours
+        if isinstance(ours, float) and 0 < ours < float("inf"):
+            found.append((run.workload, run.library_seconds / ours))
+    return found
+
+
+def torch_beside(family: Family, last: int, known: Iterable[Comparison]) -> Torch:
+    """Return the times of torch by the comparisons at sizes up to the ``last`` one."""
+    found: dict[int, float] = {}
+    for workload, ratio in known:
+        for size in _sizes_of(workload, family, last):
+            found[size] = ratio
     ordered = sorted(found)
     return Torch(tuple(ordered), tuple(found[size] for size in ordered))

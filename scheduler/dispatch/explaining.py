@@ -46,7 +46,7 @@ def size_rows(table: Table) -> list[Cells]:
     """Return a line for each range of sizes."""
     return [
         (
-            str(row.first) if row.first == row.last else f"{row.first}-{row.last}",
+            _range(row),
             "torch" if row.torch else str(row.size),
             "" if row.torch else _how(row),
         )
@@ -62,6 +62,18 @@ def _how(row: Row) -> str:
         "in pieces": row.last > row.size,
     }
     return ", ".join(way for way, is_met in ways.items() if is_met)
+
+
+def sizes_of(table: Table) -> str:
+    """Return the sizes that kernels of a table serve, and those kernels, in one line."""
+    kernels = ", ".join(str(each.size) for each in table.kernels)
+    by_torch = [_range(row) for row in table.rows if row.torch]
+    beside = f", torch at {', '.join(by_torch)}" if by_torch else ""
+    return f"{table.family.axis}=1 to {table.last} by kernels of {kernels}{beside}"
+
+
+def _range(row: Row) -> str:
+    return str(row.first) if row.first == row.last else f"{row.first}-{row.last}"
 
 
 def table_text(table: Table) -> str:

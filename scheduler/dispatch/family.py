@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from tilewright.scheduler.dispatch.profile import Profile
 
 
+KEY_SIZE = 1009
+"""The size by whose workload a family is known; a prime, which few layers have."""
+
+
 @dataclass(frozen=True)
 class Family:
     """The workloads of ``operator`` and ``parameters`` with any size of ``axis``.
@@ -50,6 +54,12 @@ class Family:
             named = dict(self.parameters) | {self.axis: size}
             self._made[size] = make_workload(self.operator, **named)
         return self._made[size]
+
+    @property
+    def key(self) -> str:
+        """The identity of the family, in whatever words it was written: the digest of its workload
+        of so many points as no other axis should have."""
+        return self.at(KEY_SIZE).digest
 
     def __str__(self) -> str:
         first = self.operator if self.operator.isidentifier() else f'"{self.operator}"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from pathlib import Path
@@ -19,6 +19,7 @@ from tilewright.scheduler.dispatch.costs import (
     with_estimates,
 )
 from tilewright.scheduler.dispatch.family import Described, Family, family_of
+from tilewright.scheduler.dispatch.keeping import keep
 from tilewright.scheduler.dispatch.profile import Profile, as_profile
 from tilewright.scheduler.dispatch.selecting import select
 from tilewright.scheduler.dispatch.serving import choices, extra_for, serving_seconds
@@ -61,9 +62,10 @@ def dispatch_table(
     kernels: int = KERNELS,
     axis: str = "m",
     target: Target | str = Default.TARGET,
+    kept: bool = False,
 ) -> Table:
     """Return the table of at most ``kernels`` kernels with the least expected regret, from what the
-    database knows now.
+    database knows now; ``kept`` there for compiled models, if it can be written.
 
     Latencies that are not on record are estimates. Without a database all are; one without any
     record of these workloads raises :class:`InputError`, as malformed input does.
@@ -76,7 +78,11 @@ def dispatch_table(
                 f"no kernel of {brief(str(request.family), 1, 80)} is on record up to "
                 f"{axis}={request.profile.last}; allowed: tune some (--tune), or another database"
             )
-        return _made(request, known, found)
+        table = _made(request, known, found)
+        if kept and known is not None:
+            with suppress(InputError):
+                keep(table, known)
+        return table
 
 
 def tuned_table(
@@ -93,7 +99,8 @@ def tuned_table(
     and the best of each size are timed in turns from memory.
 
     There are at most ``kernels + FURTHER`` searches, which share the ``seconds`` (by default
-    ``SECONDS_EACH`` for each kernel). With ``progress`` their course is shown.
+    ``SECONDS_EACH`` for each kernel). With ``progress`` their course is shown. The database keeps
+    the table for compiled models.
     """
     from tilewright.scheduler.suites.suite import Member, Suite
     from tilewright.scheduler.suites.tune import tune_suite
@@ -120,8 +127,9 @@ def tuned_table(
             share = each * len(new)
             tune_suite(suite, request.target, known, seconds=share, progress=progress)
             left -= len(new)
-    if all(kernel.schedule is None for kernel in table.kernels):
-        raise InputError(f"no kernel was measured in {seconds:g} s; allowed: more seconds")
+        if all(kernel.schedule is None for kernel in table.kernels):
+            raise InputError(f"no kernel was measured in {seconds:g} s; allowed: more seconds")
+        keep(table, known)
     return table
 
 

@@ -83,7 +83,7 @@ def dispatch_command(
     if tune:
         table = tuned_table(*about, seconds, progress=format is Format.TABLE)
     else:
-        table = dispatch_table(*about)
+        table = dispatch_table(*about, kept=True)
     if out is not None:
         table.save(out)
     if python is not None:

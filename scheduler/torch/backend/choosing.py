@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,23 +13,25 @@ from torch._inductor import config as inductor_config
 
 from tilewright.measure.cpu.binaries import is_built
 from tilewright.measure.database import Database
-from tilewright.scheduler.answer import Answer, Provenance
+from tilewright.scheduler.answer import Answer
 from tilewright.scheduler.query import query
 from tilewright.scheduler.torch.backend import judging
-from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, RegionReport
+from tilewright.scheduler.torch.backend.choice import (
+    Choice,
+    best_of,
+    is_measured,
+    is_up_to_date,
+    packed,
+    together,
+)
 from tilewright.scheduler.torch.backend.judging import Times
 from tilewright.scheduler.torch.backend.options import Options
 from tilewright.scheduler.torch.backend.replacing import pieces
-from tilewright.scheduler.torch.backend.weights import (
-    like_packed,
-    packed_array,
-    packed_tensor,
-    with_packed_weight,
-)
-from tilewright.scheduler.torch.kernels.functions import function_for, functions, key_of
+from tilewright.scheduler.torch.backend.tables import are_built, find_tables
+from tilewright.scheduler.torch.backend.weights import like_packed, packed_tensor
+from tilewright.scheduler.torch.kernels.functions import by_table, function_for, functions
 from tilewright.scheduler.torch.operator.definition import put
 from tilewright.scheduler.torch.regions.partition import Region
-from tilewright.scheduler.torch.translation.nodes import fake
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
@@ -42,53 +43,6 @@ SECONDS = 60.0
 
 Compile = Callable[[fx.GraphModule, Sequence[torch.Tensor]], Callable[[list[Any]], Any]]
 """Inductor: from a graph and tensors without values to a function of a list of tensors."""
-
-
-@dataclass
-class Choice:
-    """Equal regions, and what became of them: a reason to leave them to torch, or a function."""
-
-    regions: list[Region]
-    report: RegionReport
-    answer: Answer | None = None
-    function: Any = None
-    later: bool = False
-    """True if the kernel is to be built while torch computes the regions."""
-
-    @property
-    def workload(self) -> Workload:
-        """The workload that they all compute."""
-        return self.regions[0].workload
-
-    @property
-    def key(self) -> str:
-        """The text that a compiled graph holds of it."""
-        return key_of(self.workload)
-
-    @property
-    def operands(self) -> list[torch.Tensor]:
-        """Tensors without values that are like their operands."""
-        return [fake(node) for node in self.regions[0].operands]
-
-    def decide(self, times: Times) -> None:
-        """Give them to whoever is faster."""
-        self.report.ours_seconds, self.report.torch_seconds = times.ours, times.torch
-        self.report.why = "faster" if times.wins else "torch is as fast"
-        self.report.by = OURS if times.wins else TORCH
-
-    def leave(self, why: str) -> None:
-        """Leave them to torch."""
-        self.report.by, self.report.why = TORCH, why
-
-    def wait(self) -> None:
-        """Leave them to torch until their kernel is built."""
-        self.later = True
-        self.leave("its kernel is being built")
-
-    @property
-    def open(self) -> bool:
-        """True until they are left to torch."""
-        return self.report.by == OURS
 
 
 class Choosing:
@@ -105,27 +59,29 @@ class Choosing:
     def chosen(self, regions: Sequence[Region]) -> list[Choice]:
         """Return all regions, equal ones together, each with who computes it. Functions of kernels
         are ready to be called by the operator."""
-        choices = _together(regions)
+        choices = together(regions)
+        wanted = [choice for choice in choices if choice.is_open]
+        find_tables(wanted, self._target, self._options, self._database)
         if inductor_config.freezing:  # else constants of a package may be exchanged
             choices = self._with_packed(choices)
         self._tune(choices)
         self._recall(choices)
         self._build(choices)
         for choice in choices:
-            if choice.open:
+            if choice.ours:
                 self._compete(choice)
-        return _best_of(choices)
+        return best_of(choices)
 
     def _with_packed(self, choices: Sequence[Choice]) -> list[Choice]:
         """Return the choices, with constant weights packed. The kernel that reads such a weight as
         it is stays a rival where somebody measured it."""
         found = []
         for choice in choices:
-            twin = _packed(choice) if choice.open else None
+            twin = packed(choice) if choice.ours else None
             if twin is not None:
                 found.append(twin)
                 choice.answer = self._answer(choice.workload)
-            if twin is None or _is_measured(choice):
+            if twin is None or is_measured(choice):
                 found.append(choice)
         return found
 
@@ -133,9 +89,10 @@ class Choosing:
 
     def _tune(self, choices: Sequence[Choice]) -> None:
         """Tune what nobody measured, if that is asked for."""
-        for choice in choices:
+        closed = [choice for choice in choices if not choice.is_open]
+        for choice in closed:
             choice.answer = self._answer(choice.workload)
-        new = [choice for choice in choices if not _is_measured(choice)]
+        new = [choice for choice in closed if not is_measured(choice)]
         if self._options.untuned == "skip":
             for choice in new:
                 choice.leave("not tuned")
@@ -159,9 +116,13 @@ class Choosing:
         """Build all kernels side by side, or leave for later what is not built."""
         if self._options.build == "background":
             for choice in choices:
-                if choice.open and not self._is_ready(choice):
+                if not choice.ours or self._is_ready(choice):
+                    continue
+                if choice.is_open:
+                    choice.leave("not all kernels of its table are built")
+                else:
                     choice.wait()
-        wanted = [choice for choice in choices if choice.open]
+        wanted = [choice for choice in choices if choice.ours]
         with warnings.catch_warnings(), ThreadPoolExecutor(BUILDERS) as pool:
             warnings.simplefilter("ignore")
             list(pool.map(self._make, wanted))
@@ -169,27 +130,33 @@ class Choosing:
     def _is_ready(self, choice: Choice) -> bool:
         """Return True if a call of the kernel needs no compiler."""
         answer = choice.answer
-        if functions.known(key_of(choice.workload), *self.place) is not None:
+        if functions.known(choice.key, *self.place) is not None:
             return True
-        if answer is None or not _is_measured(choice) or not isinstance(self._target, CpuTarget):
+        if choice.table is not None:
+            return are_built(choice.table, self._target)
+        if answer is None or not is_measured(choice) or not isinstance(self._target, CpuTarget):
             return False
         return is_built(answer.space.lower(answer.schedule).source, self._target)
 
     def _make(self, choice: Choice) -> None:
         """Make the function of a choice; a kernel that fails leaves it to torch."""
-        answer = choice.answer
-        known = functions.known(key_of(choice.workload), *self.place)
+        known = functions.known(choice.key, *self.place)
         try:
-            if known is not None and answer is not None and known.schedule == answer.schedule:
+            if is_up_to_date(known, choice):
                 choice.function = known
+            elif choice.table is not None:
+                given = (choice.key, choice.table, self._target, self._database)
+                choice.function = by_table(*given)
+                put(choice.key, *self.place, choice.function)
             else:
                 choice.function = function_for(choice.workload, self._target, self._database)
-                put(key_of(choice.workload), *self.place, choice.function)
+                put(choice.key, *self.place, choice.function)
         except Exception as error:  # whatever a compiler or a machine has to say
             choice.leave(f"its kernel fails: {str(error).splitlines()[0][:150]}")
             return
-        choice.report.template = choice.function.schedule.template
-        choice.report.provenance = str(choice.function.provenance)
+        if choice.table is None:
+            choice.report.template = choice.function.schedule.template
+            choice.report.provenance = str(choice.function.provenance)
 
     # -- the competition -----------------------------------------------------------------------
 
@@ -198,8 +165,8 @@ class Choosing:
         if self._options.judge == "always" or self._database is None:
             return
         for choice in choices:
-            if choice.open and choice.answer is not None:
-                about = (choice.workload, self._target, choice.answer.schedule)
+            if choice.ours and choice.schedule is not None:
+                about = (choice.workload, self._target, choice.schedule)
                 known = judging.remembered(self._database, *about, choice.operands)
                 if known is not None:
                     choice.decide(known)
@@ -214,8 +181,9 @@ class Choosing:
                 choice.leave("its result differs from torch's")
                 return
             choice.decide(times)
-            if self._database is not None:
-                about = (choice.workload, self._target, choice.function.schedule)
+            schedule = choice.schedule if choice.is_open else choice.function.schedule
+            if self._database is not None and schedule is not None:
+                about = (choice.workload, self._target, schedule)
                 judging.remember(self._database, *about, choice.operands, times)
 
     def _times(self, region: Region) -> Times | None:
@@ -235,54 +203,3 @@ class Choosing:
             return judging.in_turns(
                 lambda given: ours(list(given)), lambda given: rival(list(given[:count])), sets
             )
-
-
-def _packed(choice: Choice) -> Choice | None:
-    """Return the choice with the constant weight of each of its regions packed; None if there is
-    none."""
-    regions = [with_packed_weight(region) for region in choice.regions]
-    made = [region for region in regions if region is not None]
-    if len(made) < len(regions):
-        return None
-    weights = {
-        (r.weight.node.target, r.weight.turned): packed_array(r).bytes for r in made if r.weight
-    }
-    program = "; ".join(str(made[0].workload).splitlines())
-    report = RegionReport(program, OURS, "", len(made), packed_bytes=sum(weights.values()))
-    return Choice(made, report)
-
-
-def _best_of(choices: Sequence[Choice]) -> list[Choice]:
-    """Return the best of those that compute the same nodes, in their order."""
-    found: dict[Any, Choice] = {}
-    for choice in choices:
-        about = choice.regions[0].outputs
-        known = found.setdefault(about, choice)
-        gains = [each.report.gain or 0 for each in (known, choice)]
-        if choice.open and (not known.open or gains[0] < gains[1]):
-            found[about] = choice
-    return list(found.values())
-
-
-def _together(regions: Sequence[Region]) -> list[Choice]:
-    """Return the regions of one workload and equal operands together, in their order."""
-    found: dict[Any, Choice] = {}
-    for region in regions:
-        lie = tuple(fake(node).stride() for node in region.operands)
-        copies = tuple(node in region.copies for node in region.operands)
-        constant = tuple(node.op == "get_attr" for node in region.operands)
-        about = (region.workload.key, key_of(region.workload), lie, copies, constant)
-        if about in found:
-            found[about].regions.append(region)
-            found[about].report.places += 1
-        else:
-            program = "; ".join(str(region.workload).splitlines())
-            found[about] = Choice([region], RegionReport(program, OURS, ""))
-    for choice in found.values():
-        if any(len(region.outputs) > 1 for region in choice.regions):
-            choice.leave("it has several outputs")
-    return list(found.values())
-
-
-def _is_measured(choice: Choice) -> bool:
-    return choice.answer is not None and choice.answer.provenance is Provenance.MEASURED

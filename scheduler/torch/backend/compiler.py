@@ -22,7 +22,8 @@ from torch import fx
 
 from tilewright.measure.database import Database
 from tilewright.scheduler.opening import opened
-from tilewright.scheduler.torch.backend.choosing import Choice, Choosing, Compile
+from tilewright.scheduler.torch.backend.choice import Choice
+from tilewright.scheduler.torch.backend.choosing import Choosing, Compile
 from tilewright.scheduler.torch.backend.explanation import (
     OURS,
     TORCH,
@@ -118,8 +119,8 @@ class _Compiler:
         found = choose(module, self._options, report, compiled_aside)
         if found is None:
             return None
-        graph = WholeGraph(module, spare, inputs, settings, report)
-        made = graph.chosen([c for c in found.choices if c.open], self._options.judge)
+        graph = WholeGraph(module, spare, inputs, settings, report, found.partition)
+        made = graph.chosen([c for c in found.choices if c.ours], self._options.judge)
         if found.later:
             return self._with_later(graph, made, found)
         wanted = self._options.stages == "measure" and graph.is_inference
@@ -129,7 +130,7 @@ class _Compiler:
         """Return the graph as it is ``made``, or as stages if these are faster."""
         from tilewright.scheduler.torch.stages.staging import staged
 
-        choices = [c for c in found.choices if c.open] if graph.report.by == OURS else []
+        choices = [c for c in found.choices if c.ours] if graph.report.by == OURS else []
         whole = made or graph.compiled([])
         with _database(self._options) as database:
             about = (graph.inputs, whole, found.target, database, graph.report)
@@ -144,7 +145,7 @@ class _Compiler:
             return made
         now = made or graph.compiled([])
         with aside():
-            then = graph.compiled([c for c in found.choices if c.open or c.later])
+            then = graph.compiled([c for c in found.choices if c.ours or c.later])
         switching = Switching(now, then, graph.inputs, self._options.judge)
         switching.follow(wanted, found.later, graph.report, self._options.db)
         return switching
@@ -155,6 +156,7 @@ class Chosen:
     """The regions of a graph with who computes them on a target, and the ``place`` of functions: a
     kind of target and a number of threads."""
 
+    partition: Partition
     choices: Sequence[Choice]
     place: tuple[str, int]
     target: Target
@@ -181,7 +183,7 @@ def choose(
         choosing = Choosing(target, options, database, compile)
         choices = choosing.chosen(found.regions)
     _tell(report, found, choices)
-    return Chosen(choices, choosing.place, target)
+    return Chosen(found, choices, choosing.place, target)
 
 
 @contextmanager

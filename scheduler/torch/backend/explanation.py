@@ -20,6 +20,7 @@ DYNAMO = "torch._dynamo.eval_frame"
 class RegionReport:
     """One region of a graph. ``by`` is who computes it and ``why`` the reason; ``places`` counts
     equal regions. Times are of one call in seconds, None where nobody measured them.
+    ``table`` has the sizes and kernels of the table of a region with an open axis.
     ``packed_bytes`` are those of weights that its kernels read packed, which the compiled graph
     keeps beside the model's own."""
 
@@ -32,6 +33,7 @@ class RegionReport:
     ours_seconds: float | None = None
     torch_seconds: float | None = None
     packed_bytes: int = 0
+    table: str = ""
 
     @property
     def gain(self) -> float | None:
@@ -95,6 +97,8 @@ def _lines(graph: GraphReport) -> Iterator[str]:
         spent = "" if region.ours_seconds is None else f" {region.ours_seconds * 1e6:.1f} us"
         yield f"  {region.places} x {brief(region.program, 1, 100)}"
         yield f"      {region.by}: {region.why}{spent}{speed}{_packed(region)}"
+        if region.table:
+            yield f"      table: {brief(region.table, 1, 100)}"
     for (name, why), count in sorted(graph.left.items()):
         yield f"  left to torch: {count} x {name} ({brief(why, 1, 90)})"
     if graph.stages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,15 @@ import torch
 from torch import fx
 
 from tilewright.scheduler.torch.backend.weights import like_packed, packed_constant
-from tilewright.scheduler.torch.kernels.functions import key_of
+from tilewright.scheduler.torch.kernels.open_keys import calling_at
 from tilewright.scheduler.torch.operator.definition import overload
 from tilewright.scheduler.torch.regions.partition import Region
-from tilewright.scheduler.torch.translation.nodes import fake
-from tilewright.spaces.workloads.array import Array
+from tilewright.scheduler.torch.translation.gap import Gap
+from tilewright.scheduler.torch.translation.nodes import fake, has_tensor
 from tilewright.spaces.workloads.calling import calling_of
 
+ANY = -1
+"""The extent of a dimension that follows from those of the others, as views have it."""
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
 
@@ -103,24 +105,54 @@ def _call(
     ``known`` has what operands are computed by now, and ``packed`` is the packed weight."""
     end = region.outputs[0]
     arrays = calling_of(region.workload).inputs
+    shapes: Sequence[tuple[int, ...]] = [array.shape for array in arrays]
+    if region.open_key:
+        shapes = calling_at(region.open_key, ANY)[1][: len(arrays)]
     operands = [
         packed
         if packed is not None and region.weight is not None and node is region.weight.node
-        else _operand(graph, node, known.get(node, node), region, array)
-        for node, array in zip(region.operands, arrays, strict=True)
+        else _operand(graph, node, known.get(node, node), region, array.dtype, shape)
+        for node, array, shape in zip(region.operands, arrays, shapes, strict=True)
     ]
-    run, key = overload(len(operands), out=not _in_cpp()), key_of(region.workload)
+    has_out = not _in_cpp() and not region.open_key  # Inductor writes it for plain sizes alone
+    run, key = overload(len(operands), out=has_out), region.key
     given = (operands, key) if run._overloadname == "default" else (*operands, key)
     made = _node(graph, run, *given)
     made.meta["eager_input_vals"] = (fx.map_arg(given, _value), {})  # of strides that stay
     wanted = fake(end)
-    if made.meta["val"].shape != wanted.shape:
-        made = _node(graph, aten.view.default, made, list(wanted.shape))
-    if made.meta["val"].stride() != wanted.stride():  # of a dimension of one element
+    sizes = [extent if isinstance(extent, int) else ANY for extent in wanted.shape]
+    if _differs(made.meta["val"].shape, sizes):
+        made = _node(graph, aten.view.default, made, _sizes(graph, region, wanted, known))
+    if ANY not in sizes and made.meta["val"].stride() != wanted.stride():  # of one element
         made = _node(
             graph, aten.as_strided.default, made, list(wanted.shape), list(wanted.stride())
         )
     return made
+
+
+def _sizes(
+    graph: fx.Graph, region: Region, wanted: torch.Tensor, known: Mapping[fx.Node, fx.Node]
+) -> list[Any]:
+    """Return the shape of a result as the arguments of a view: one symbolic extent follows from the
+    others, and more of them are read from operands."""
+    found: list[Any] = [extent if isinstance(extent, int) else ANY for extent in wanted.shape]
+    tensors = [*region.operands, *graph.find_nodes(op="placeholder")]
+    for place in [place for place, extent in enumerate(found) if extent == ANY][1:]:
+        for node, dimension in _symbolic(tensors):
+            if fake(node).shape[dimension].node.expr == wanted.shape[place].node.expr:
+                found[place] = _node(graph, aten.sym_size.int, known.get(node, node), dimension)
+                break
+        else:
+            raise Gap("a dynamic size that no tensor has")
+    return found
+
+
+def _symbolic(nodes: Collection[fx.Node]) -> Iterator[tuple[fx.Node, int]]:
+    """Yield the dimensions of tensors whose extents are symbolic."""
+    for node in filter(has_tensor, nodes):
+        for dimension, extent in enumerate(fake(node).shape):
+            if not isinstance(extent, int):
+                yield node, dimension
 
 
 def _in_cpp() -> bool:
@@ -130,17 +162,32 @@ def _in_cpp() -> bool:
     return bool(config.cpp_wrapper)
 
 
-def _operand(graph: fx.Graph, node: fx.Node, now: fx.Node, region: Region, array: Array) -> fx.Node:
+def _operand(
+    graph: fx.Graph,
+    node: fx.Node,
+    now: fx.Node,
+    region: Region,
+    dtype: str,
+    shape: Sequence[int],
+) -> fx.Node:
     """Return an operand as the kernel's array: of its element type, strides and dimensions."""
     tensor = fake(node)
     if node in region.copies:
-        kind = getattr(torch, array.dtype)
+        kind = getattr(torch, dtype)
         if tensor.dtype != kind:
             now = _node(graph, prims.convert_element_type.default, now, kind)
         now = _node(graph, aten.clone.default, now, memory_format=torch.contiguous_format)
-    if tensor.shape != array.shape:
-        now = _node(graph, aten.view.default, now, list(array.shape))
+    if _differs(tensor.shape, shape):
+        now = _node(graph, aten.view.default, now, list(shape))
     return now
+
+
+def _differs(given: Sequence[Any], shape: Sequence[int]) -> bool:
+    """Tell whether a tensor's shape is another one than an array's, in which ``ANY`` is any
+    extent."""
+    if len(given) != len(shape):
+        return True
+    return any(wanted not in (ANY, e) for e, wanted in zip(given, shape, strict=True))
 
 
 def _node(graph: fx.Graph, target: Callable[..., Any], *args: Any, **kwargs: Any) -> fx.Node:

@@ -10,7 +10,7 @@ import torch
 
 from tilewright.measure.memory import memory_limit
 from tilewright.scheduler.torch.backend import judging
-from tilewright.scheduler.torch.backend.choosing import Choice
+from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, GraphReport
 from tilewright.scheduler.torch.kernels.building import Wanted, build_later
 from tilewright.scheduler.torch.operator.definition import put_wanted

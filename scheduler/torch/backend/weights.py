@@ -28,6 +28,8 @@ aten: Any = torch.ops.aten
 def with_packed_weight(region: Region) -> Region | None:
     """Return the region with its constant weight packed; None if it has none that can be."""
     arrays = calling_of(region.workload).inputs
+    if region.open_key:
+        return None
     for node, array in zip(region.operands, arrays, strict=True):
         found = packed_twin(region.workload, array.name) if node.op == "get_attr" else None
         if found is not None:

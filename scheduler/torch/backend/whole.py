@@ -12,9 +12,11 @@ from torch import fx
 
 from tilewright.measure.memory import memory_limit
 from tilewright.scheduler.torch.backend import judging
-from tilewright.scheduler.torch.backend.choosing import Choice
+from tilewright.scheduler.torch.backend.by_size import BySize, Sizes
+from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, GraphReport
 from tilewright.scheduler.torch.backend.replacing import copied, with_kernels
+from tilewright.scheduler.torch.regions.partition import Partition, Region
 
 
 class WholeGraph:
@@ -28,8 +30,9 @@ class WholeGraph:
         inputs: Sequence[Any],
         settings: Mapping[str, Any],
         report: GraphReport,
+        found: Partition,
     ) -> None:
-        self._module, self._spare = module, spare
+        self._module, self._spare, self._found = module, spare, found
         self.inputs, self._settings = inputs, settings
         self.report = report
 
@@ -44,8 +47,12 @@ class WholeGraph:
 
     def module(self, choices: Sequence[Choice]) -> fx.GraphModule:
         """Return a copy of the graph with kernels for these regions."""
-        regions = [region for choice in choices for region in choice.regions]
+        regions = [region for _, region in self._regions(choices)]
         return with_kernels(self._module, regions) if regions else copied(self._spare)
+
+    def _regions(self, choices: Sequence[Choice]) -> list[tuple[Choice, Region]]:
+        """Return the regions of choices with the nodes of the graph itself."""
+        return [(c, self._found.in_graph(region)) for c in choices for region in c.regions]
 
     def chosen(self, choices: Sequence[Choice], judge: str) -> Any:
         """Return the graph with kernels for these regions, or without if that is faster; None where
@@ -79,6 +86,9 @@ class WholeGraph:
         report.gain = times.gain
         if times.gain >= 1:
             _adopt(ours_context)
+            if any(choice.is_open for choice in choices):
+                sizes = Sizes(self._module.graph, self.inputs, self._regions(choices))
+                return BySize(ours, rival, sizes)
             return ours
         report.by, report.why = TORCH, "the whole graph is slower with kernels"
         _adopt(plain_context)

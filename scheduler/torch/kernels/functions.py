@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tilewright.measure.tables.file import EmptyDatabaseError
 from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.best import best
 from tilewright.scheduler.query import query
+from tilewright.scheduler.torch.kernels.open_keys import LINE, family_of_key, is_open, workload_at
 from tilewright.spaces.language import program
 from tilewright.spaces.operators import as_workload
 from tilewright.spaces.settings import Default
 from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.workloads.calling import calling_of
 from tilewright.spaces.workloads.workload import Workload
 
-LINE = "; "
-"""The end of a line of a program within a key."""
+if TYPE_CHECKING:
+    from tilewright.scheduler.dispatch.function import Dispatch
+    from tilewright.scheduler.dispatch.table import Table
+
 Place = tuple[str, str, int]
 """A key, a kind of target, and a number of threads."""
 Location = Any
@@ -38,12 +44,75 @@ def workload_of(key: str) -> Workload:
     return as_workload(program(key.replace(LINE, "\n")) if LINE in key else key)
 
 
+def workload_for(key: str, operands: Sequence[Any]) -> Workload:
+    """Return the workload of a key, an open one for these operands."""
+    return workload_at(key, operands) if is_open(key) else workload_of(key)
+
+
 def function_for(workload: Workload, target: Target, database: Location) -> Any:
     """Return the function of the best kernel. What nobody measured is verified before it is
     called."""
     known = query(workload, target, database)
     unmeasured = known.provenance is not Provenance.MEASURED
     return best(workload, target, database, verify=unmeasured)
+
+
+def function_of_key(key: str, target: Target, database: Location) -> Any:
+    """Return the function of a key: of the best kernel, or of the kernels of a table. What neither
+    a table nor a kernel serves is torch's."""
+    if is_open(key):
+        table = _table(key, target, database)
+        return torch_function(key) if table is None else by_table(key, table, target, database)
+    workload = workload_of(key)
+    if query(workload, target, database).provenance is not Provenance.MEASURED:
+        table = _table(key, target, database)
+        if table is not None and _is_called_alike(table, workload):
+            return by_table(key, table, target, database)
+    return function_for(workload, target, database)
+
+
+def by_table(key: str, table: Table, target: Target, database: Location) -> Dispatch:
+    """Return the function of a key by the kernels of a table, and by torch beyond them."""
+    from tilewright.scheduler.dispatch.function import Dispatch
+
+    return Dispatch(table, database, torch_function(key), target)
+
+
+def _table(key: str, target: Target, database: Location) -> Table | None:
+    """Return the table that serves a key; None where there is none."""
+    from tilewright.scheduler.dispatch.finding import Tables
+    from tilewright.scheduler.opening import opened
+
+    if database is None:
+        return None
+    try:
+        with opened(database, create=False) as known:
+            tables = Tables(known, target)
+            if is_open(key):
+                return tables.of(family_of_key(key))
+            return tables.with_size_of(workload_of(key))
+    except EmptyDatabaseError:
+        return None
+
+
+def _is_called_alike(table: Table, workload: Workload) -> bool:
+    """Tell whether functions of a table take the operands of a workload in the same order."""
+    sizes = [size for size in workload.extents.values() if size <= table.last]
+    known = (calling_of(table.family.at(size)) for size in sizes)
+    wanted = calling_of(workload)
+    names = [array.name for array in wanted.inputs]
+    return any(
+        [array.name for array in each.inputs] == names
+        and [array.shape for array in each.inputs] == [array.shape for array in wanted.inputs]
+        for each in known
+    )
+
+
+def torch_function(key: str) -> Any:
+    """Return the function of a key by torch's own operators."""
+    from tilewright.scheduler.torch.operator.evaluation import TorchFunction, TorchFunctions
+
+    return TorchFunctions(key) if is_open(key) else TorchFunction(workload_of(key))
 
 
 class Functions:
@@ -75,7 +144,7 @@ class Functions:
                 return self._by_torch(place)
             if place not in self._made:
                 target = detect_target(kind, threads or None)
-                self._made[place] = function_for(workload_of(key), target, self.database)
+                self._made[place] = function_of_key(key, target, self.database)
         return self._made[place]
 
     def known(self, key: str, kind: str, threads: int) -> Any:
@@ -100,12 +169,10 @@ class Functions:
 
     def _by_torch(self, place: Place) -> Any:
         """Return torch's operators in the place of a kernel."""
-        from tilewright.scheduler.torch.operator.evaluation import TorchFunction
-
         if place not in self._of_torch:
             self._warn()
-            self._of_torch[place] = TorchFunction(workload_of(place[0]))
-            if self.build == "background":
+            self._of_torch[place] = torch_function(place[0])
+            if self.build == "background" and not is_open(place[0]):
                 from tilewright.scheduler.torch.kernels.building import Wanted, build_later
                 from tilewright.scheduler.torch.operator.definition import put_wanted
 

@@ -21,16 +21,21 @@ import torch
 from torch import Tensor
 
 from tilewright.scheduler.torch.kernels.building import Wanted
-from tilewright.scheduler.torch.kernels.functions import functions, workload_of
+from tilewright.scheduler.torch.kernels.functions import functions, torch_function, workload_of
+from tilewright.scheduler.torch.kernels.open_keys import calling_at, is_open, size_of
 from tilewright.scheduler.torch.operator import native
-from tilewright.scheduler.torch.operator.evaluation import TorchFunction
+from tilewright.scheduler.torch.operator.evaluation import TorchFunction, TorchFunctions
 from tilewright.scheduler.torch.operator.gradients import Differentiable
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.workloads.array import Array
-from tilewright.spaces.workloads.calling import calling_of
+from tilewright.spaces.workloads.calling import Calling, calling_of
 
 MOST_PLAIN = 16
 """Operands that are plain tensors, at most; more of them are a list."""
+
+BY_TORCH, IN_PYTHON = "by_torch", "in_python"
+"""The operators that C++ calls for what it has no kernel of: torch computes it, or a function in
+Python does, such as one of several kernels."""
 
 _torch: Any = torch  # some of its functions have no types
 _library = _torch.library.Library("tilewright", "DEF")
@@ -49,8 +54,9 @@ def _install() -> bool:
     _define("run", "Tensor[] operands", "Tensor", _fake)
     _define("run_new", "Tensor[] operands", "Tensor", _fake)
     _define("run.out", "Tensor[] operands", "", _fake_out)
-    _define("by_torch", "Tensor[] operands", "Tensor", _fake)
-    _define("by_torch.out", "Tensor[] operands", "", _fake_out)
+    for name in (BY_TORCH, IN_PYTHON):
+        _define(name, "Tensor[] operands", "Tensor", _fake)
+        _define(f"{name}.out", "Tensor[] operands", "", _fake_out)
     for count in range(1, MOST_PLAIN + 1):
         operands = ", ".join(f"Tensor x{place}" for place in range(count))
         _define(f"run.of{count}", operands, "Tensor", _plain(_fake))
@@ -63,8 +69,10 @@ def _install() -> bool:
         _implement(device, _run, _run_out)
     for device in ("CUDA", "CPU"):
         _library.impl("run_several", _run_several, device)
-        _library.impl("by_torch", _by_torch, device)
-        _library.impl("by_torch.out", _by_torch_out, device)
+        _library.impl(BY_TORCH, _by_torch, device)
+        _library.impl(f"{BY_TORCH}.out", _by_torch_out, device)
+        _library.impl(IN_PYTHON, _run, device)
+        _library.impl(f"{IN_PYTHON}.out", _run_out, device)
         _library.impl("run_several", _differentiable_several, f"Autograd{device}")
         if device == "CUDA" or in_cpp < 2:
             _implement(f"Autograd{device}", _differentiable)
@@ -112,7 +120,7 @@ def put(key: str, kind: str, threads: int, function: Any) -> None:
     """Let calls of a key run this function from now on."""
     functions.put(key, kind, threads, function)
     if kind == "cpu" and IN_CPP:
-        native.put(key, threads, function)
+        _hand_over(key, threads, function)
 
 
 def put_wanted(wanted: Wanted, function: Any) -> None:
@@ -122,11 +130,17 @@ def put_wanted(wanted: Wanted, function: Any) -> None:
 
 def _resolve(key: str, threads: int) -> None:
     """Hand C++ the function of a key that it has not met with so many threads."""
-    found = functions.get(key, "cpu", threads)
-    if isinstance(found, TorchFunction):
-        native.by_torch(key, threads)
+    _hand_over(key, threads, functions.get(key, "cpu", threads))
+
+
+def _hand_over(key: str, threads: int, function: Any) -> None:
+    """Let C++ call a kernel, or the operator that calls something else."""
+    if isinstance(function, TorchFunction | TorchFunctions):
+        native.put_operator(key, threads, BY_TORCH)
+    elif hasattr(function, "parts"):
+        native.put(key, threads, function)
     else:
-        native.put(key, threads, found)
+        native.put_operator(key, threads, IN_PYTHON)
 
 
 # -- in Python -----------------------------------------------------------------------------------
@@ -160,13 +174,13 @@ def _called(operands: Sequence[Tensor], key: str, out: Tensor | None = None) -> 
 
 def _by_torch(operands: Sequence[Tensor], key: str) -> Tensor:
     with torch.no_grad():
-        made: Tensor = TorchFunction(workload_of(key))(*operands)
+        made: Tensor = torch_function(key)(*operands)
     return made
 
 
 def _by_torch_out(operands: Sequence[Tensor], key: str, *, out: Tensor) -> Tensor:
     with torch.no_grad():
-        TorchFunction(workload_of(key))(*operands, out=out)
+        torch_function(key)(*operands, out=out)
     return out
 
 
@@ -195,7 +209,7 @@ def _autocast(device: str) -> Callable[..., Any]:
     key = getattr(torch._C.DispatchKey, f"Autocast{device}")
 
     def run(operands: Sequence[Tensor], key_of_workload: str) -> Any:
-        arrays = calling_of(workload_of(key_of_workload)).inputs
+        arrays = _described(operands, key_of_workload)[0].inputs
         given = [
             operand.to(_dtype(array)) if _may_cast(operand, array) else operand
             for operand, array in zip(operands, arrays, strict=False)
@@ -223,36 +237,45 @@ def _fake_several(operands: Sequence[Tensor], key: str) -> list[Tensor]:
 
 
 def _fake_out(operands: Sequence[Tensor], key: str, *, out: Tensor) -> Tensor:
-    _check(out, calling_of(workload_of(key)).outputs[0])
+    calling, shapes = _described(operands, key)
+    _check(out, calling.outputs[0], shapes[len(calling.inputs)])
     return out
 
 
 def _fake_outputs(operands: Sequence[Tensor], key: str) -> list[Tensor]:
     """Return the tensors with the exact strides of the outputs; sizes of operands may be symbolic,
     and are then bound to those of the workload."""
-    calling = calling_of(workload_of(key))
+    calling, shapes = _described(operands, key)
     wanted = len(calling.inputs)
     _torch._check(
         len(operands) == wanted,
         lambda: f"tilewright: {len(operands)} operands are given; allowed: {wanted}",
     )
-    for operand, array in zip(operands, calling.inputs, strict=True):
-        _check(operand, array)
+    for operand, array, shape in zip(operands, calling.inputs, shapes[:wanted], strict=True):
+        _check(operand, array, shape)
     return [
-        operands[0].new_empty_strided(array.shape, array.strides, dtype=_dtype(array))
-        for array in calling.outputs
+        operands[0].new_empty_strided(shape, array.strides, dtype=_dtype(array))
+        for array, shape in zip(calling.outputs, shapes[wanted:], strict=True)
     ]
 
 
-def _check(given: Tensor, array: Array) -> None:
+def _described(operands: Sequence[Tensor], key: str) -> tuple[Calling, list[tuple[Any, ...]]]:
+    """Return the arrays of a key, and the shape of each: that of an open axis is the operands'."""
+    if is_open(key):
+        return calling_at(key, size_of(key, operands))
+    calling = calling_of(workload_of(key))
+    return calling, [array.shape for array in (*calling.inputs, *calling.outputs)]
+
+
+def _check(given: Tensor, array: Array, shape: Sequence[Any]) -> None:
     """Check the type and shape of an operand; :class:`RuntimeError` if they do not fit."""
 
     def why() -> str:
         found = f"{given.dtype} of shape {tuple(given.shape)}"
-        return f"tilewright: {array.name} is {found}; allowed: {array.dtype} of shape {array.shape}"
+        return f"tilewright: {array.name} is {found}; allowed: {array.dtype} of shape {shape}"
 
-    _torch._check(given.dtype == _dtype(array) and given.ndim == len(array.shape), why)
-    for extent, wanted in zip(given.shape, array.shape, strict=True):
+    _torch._check(given.dtype == _dtype(array) and given.ndim == len(shape), why)
+    for extent, wanted in zip(given.shape, shape, strict=True):
         _torch._check(extent == wanted, why)
 
 

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tilewright.scheduler.torch.kernels.open_keys import calling_at, size_of, workload_at
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.evaluation import OPERATIONS, factors_of, literal
 from tilewright.spaces.language.functions import REDUCERS, Reducer
 from tilewright.spaces.language.kinds import KEEPING
@@ -57,6 +59,41 @@ class TorchFunction:
             for value, array, place in zip(found, self._outputs, wanted, strict=True)
         ]
         return tuple(made) if several else made[0]
+
+
+class TorchFunctions:
+    """The workloads of an open key computed by torch: each call at the size that it has."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self._known: dict[int, TorchFunction] = {}
+
+    def __call__(self, *operands: Tensor, out: Any = None) -> Any:
+        """Return the outputs as :class:`TorchFunction` does; empty ones of no points."""
+        size = int(size_of(self.key, operands))
+        self._check(operands, size)
+        if size == 0:
+            return self._empty(operands[0].device) if out is None else out
+        if size not in self._known:
+            self._known[size] = TorchFunction(workload_at(self.key, operands))
+        return self._known[size](*operands, out=out)
+
+    def _check(self, operands: Sequence[Tensor], size: int) -> None:
+        """Check the shapes of operands; :class:`InputError` if they do not fit."""
+        calling, shapes = calling_at(self.key, size)
+        if len(operands) != len(calling.inputs):
+            raise InputError(f"{len(operands)} operands are given; allowed: {len(calling.inputs)}")
+        for given, array, shape in zip(operands, calling.inputs, shapes, strict=False):
+            if given.shape != shape:
+                raise InputError(f"{array.name} has shape {tuple(given.shape)}; allowed: {shape}")
+
+    def _empty(self, device: torch.device) -> Any:
+        calling, shapes = calling_at(self.key, 0)
+        made = tuple(
+            torch.empty(shape, dtype=getattr(torch, array.dtype), device=device)
+            for array, shape in zip(calling.outputs, shapes[len(calling.inputs) :], strict=True)
+        )
+        return made if len(made) > 1 else made[0]
 
 
 def program_of(workload: Workload) -> Program:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tilewright.scheduler.torch.kernels.functions import workload_of
+from tilewright.scheduler.torch.kernels.functions import workload_for
 from tilewright.scheduler.torch.operator.evaluation import evaluated, program_of
 
 _torch: Any = torch  # some of its functions have no types
@@ -35,7 +35,7 @@ class Differentiable(_torch.autograd.Function):  # type: ignore[misc]
         operands, wanted = ctx.saved_tensors, ctx.needs_input_grad[3:]
         with torch.enable_grad():
             given = [each.view_as(each) for each in operands]
-            outputs = evaluated(program_of(workload_of(ctx.key)), given)
+            outputs = evaluated(program_of(workload_for(ctx.key, given)), given)
         pairs = [
             (output, gradient)
             for output, gradient in zip(outputs, gradients, strict=True)

@@ -108,7 +108,8 @@ std::string listed(const int64_t *numbers, int64_t count) {
 
 /* A kernel with all that a call of it takes. */
 struct Plan {
-  void (*entry)(void *const *buffers, void *workspace, const void *runtime); /* null: by torch */
+  void (*entry)(void *const *buffers, void *workspace, const void *runtime);
+  std::string elsewhere; /* the operator that computes the key instead, if there is one */
   const void *runtime;
   size_t workspace_bytes;
   std::vector<size_t> order;  /* of each input of the kernel, the operand that it is */
@@ -138,8 +139,6 @@ struct Plan {
       throw std::runtime_error(called(place) + " is not aligned to its elements");
     return (char *)found;
   }
-
-  bool is_torchs() const { return !entry; }
 
   std::string called(size_t place) const {
     std::string kind = place < inputs ? "operand " : "output ";
@@ -271,15 +270,16 @@ Handle as_list(Tensors &tensors) {
   return list;
 }
 
-/* Let torch's own operators compute a key: there is no kernel, or none yet. */
-void run_by_torch(Value *stack, Tensors &given, const std::string &key, Tensors &out) {
+/* Let another operator compute a key: there is no kernel, or none yet, or one of several. */
+void run_elsewhere(Value *stack, Tensors &given, const std::string &key, Tensors &out,
+                   const std::string &name) {
   Handle text = nullptr;
   check(torch.torch_new_string_handle(key.data(), key.size(), &text), "a text");
   Value arguments[3] = {(Value)as_list(given), (Value)text, 0};
   bool has_out = !out.all.empty();
   if (has_out) arguments[2] = (Value)out.all.back();
   out.all.clear();
-  dispatch("tilewright::by_torch", has_out ? "out" : "", arguments);
+  dispatch(name.c_str(), has_out ? "out" : "", arguments);
   stack[0] = arguments[0];
 }
 
@@ -296,7 +296,7 @@ void run(Value *stack, uint64_t arguments, uint64_t) {
   else
     for (uint64_t i = 0; i < last; i++) given.take((Handle)stack[i]);
   Plan &plan = plan_of(key);
-  if (plan.is_torchs()) return run_by_torch(stack, given, key, out);
+  if (!plan.elsewhere.empty()) return run_elsewhere(stack, given, key, out, plan.elsewhere);
   if (plan.demands.size() != plan.inputs + 1)
     throw std::runtime_error("tilewright: a workload of several outputs; allowed: run_several");
   if (!has_out) out.take(plan.new_output(plan.inputs));
@@ -351,14 +351,16 @@ int32_t dtype_number(const std::string &name) {
   return number ? number() : -1;
 }
 
-/* by_torch(key, threads): torch's operators compute the key until a kernel is put. */
-PyObject *by_torch(PyObject *, PyObject *given) {
-  const char *key;
+/* put_operator(key, threads, name): another operator computes the key until a kernel is put. */
+PyObject *put_operator(PyObject *, PyObject *given) {
+  const char *key, *name;
   Py_ssize_t key_bytes;
   unsigned int threads;
-  if (!PyArg_ParseTuple(given, "s#I", &key, &key_bytes, &threads)) return NULL;
+  if (!PyArg_ParseTuple(given, "s#Is", &key, &key_bytes, &threads, &name)) return NULL;
+  Plan *plan = new Plan();
+  plan->elsewhere = name;
   std::lock_guard<std::mutex> lock(table_guard);
-  table[std::string(key, key_bytes)][threads] = new Plan();
+  table[std::string(key, key_bytes)][threads] = plan;
   Py_RETURN_NONE;
 }
 
@@ -448,7 +450,7 @@ PyObject *registered(PyObject *, PyObject *given) {
 }
 
 PyMethodDef methods[] = {{"put", put, METH_VARARGS, NULL},
-                         {"by_torch", by_torch, METH_VARARGS, NULL},
+                         {"put_operator", put_operator, METH_VARARGS, NULL},
                          {"registered", registered, METH_VARARGS, NULL},
                          {NULL, NULL, 0, NULL}};
 

@@ -44,9 +44,9 @@ def register(resolve: Callable[[str, int], None], most: int) -> int:
     return int(module.registered(str(LIBRARY), resolve, most, -1 if key is None else int(key)))
 
 
-def by_torch(key: str, threads: int) -> None:
-    """Let torch's own operators compute a key until a function is :func:`put`."""
-    native().by_torch(key, threads)
+def put_operator(key: str, threads: int, name: str) -> None:
+    """Let another operator of ours compute a key until a function is :func:`put`."""
+    native().put_operator(key, threads, f"tilewright::{name}")
 
 
 def put(key: str, threads: int, function: Any) -> None:

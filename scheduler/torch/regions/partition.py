@@ -7,11 +7,13 @@ last resorts left aside: their kernels are slow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from torch import fx
 
+from tilewright.scheduler.torch.kernels.functions import key_of
+from tilewright.scheduler.torch.kernels.open_keys import family_of_key, is_open
 from tilewright.scheduler.torch.regions.growth import (
     behind,
     grown,
@@ -19,6 +21,7 @@ from tilewright.scheduler.torch.regions.growth import (
     with_masks,
     with_producers,
 )
+from tilewright.scheduler.torch.regions.sizes import copies, hints_of, open_text
 from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.nodes import closure, descendants, fake
 from tilewright.scheduler.torch.translation.program import Translation
@@ -58,7 +61,8 @@ class Region:
     and a result in the node's. ``copies`` are operands that no
     declaration describes: they are converted to the array's dtype and made contiguous first.
     ``nodes`` are those whose work the kernel does, free views among them. A ``weight`` is read
-    packed.
+    packed. In a graph of symbolic sizes ``workload`` has the sizes that it was captured with, and
+    ``open_key`` is the key of those of all sizes.
     """
 
     nodes: frozenset[fx.Node]
@@ -67,6 +71,12 @@ class Region:
     copies: frozenset[fx.Node]
     workload: Workload
     weight: Weight | None = None
+    open_key: str = ""
+
+    @property
+    def key(self) -> str:
+        """The text that a compiled graph holds of it."""
+        return self.open_key or key_of(self.workload)
 
     def moved(self, to: Mapping[fx.Node, fx.Node]) -> Region:
         """Return the same region of a copy of its graph, whose nodes are given by those of this
@@ -92,24 +102,44 @@ class Refusal:
 @dataclass(frozen=True)
 class Partition:
     """The regions of a graph; ``left`` are the nodes that torch computes beside them, free views
-    left out, each with the reason."""
+    left out, each with the reason.
+
+    All nodes are of a copy of a graph that has symbolic sizes, in which they are those that it was
+    captured with: ``origin`` has the graph's nodes by those of the copy. It is empty of other
+    graphs, which are not copied.
+    """
 
     regions: tuple[Region, ...]
     refusals: tuple[Refusal, ...]
     left: Mapping[fx.Node, str]
+    origin: Mapping[fx.Node, fx.Node] = field(default_factory=dict)
+
+    def in_graph(self, region: Region) -> Region:
+        """Return a region with the nodes of the graph itself."""
+        return region.moved(self.origin) if self.origin else region
 
 
 def partition(graph: fx.Graph, target: Target) -> Partition:
     """Find the regions of ``graph`` that kernels compute on ``target``. The graph stays as it
     is."""
-    return _Partitioning(graph, target).found()
+    hints = hints_of(graph)
+    if not hints:
+        return _Partitioning(graph, target).found()
+    first, *others = copies(graph, hints)
+    origin = first.origin
+    places = [{made: each.nodes[node] for made, node in origin.items()} for each in others]
+    return replace(_Partitioning(first.graph, target, places).found(), origin=origin)
 
 
 class _Partitioning:
-    """The search of regions, one anchor after the other: products first, then reductions."""
+    """The search of regions, one anchor after the other: products first, then reductions. Of a
+    graph of symbolic sizes it has one copy, and ``others`` are the nodes of further copies by those
+    of this one."""
 
-    def __init__(self, graph: fx.Graph, target: Target) -> None:
-        self._graph, self._target = graph, target
+    def __init__(
+        self, graph: fx.Graph, target: Target, others: Sequence[Mapping[fx.Node, fx.Node]] = ()
+    ) -> None:
+        self._graph, self._target, self._others = graph, target, others
         self._order = {node: place for place, node in enumerate(graph.nodes)}
         self._taken: set[fx.Node] = set()
         self._known: dict[str, Workload | str] = {}
@@ -198,8 +228,30 @@ class _Partitioning:
         devices = {fake(node).device.type for node in (*operands, *translation.outputs)}
         if len(devices) > 1:
             return f"operands on {' and '.join(sorted(devices))}"
-        copies = (node for node, array in translation.operands.items() if array.copied)
-        return Region(translation.nodes, translation.outputs, operands, frozenset(copies), workload)
+        copied = frozenset(n for n, array in translation.operands.items() if array.copied)
+        about = (translation.nodes, translation.outputs, operands, copied, workload)
+        return self._opened(Region(*about), text)
+
+    def _opened(self, region: Region, text: str) -> Region | str:
+        """Return the region with its open key, if sizes of the graph are symbolic; or why it has
+        none."""
+        if not self._others:
+            return region
+        try:
+            moved = [region.moved(to) for to in self._others]
+            texts = [Translation(each.nodes, each.outputs).text for each in moved]
+        except Gap as gap:
+            return str(gap)
+        found = open_text([text, *texts])
+        if found is None:
+            return "its program depends on a dynamic size"
+        if not is_open(found):
+            return region
+        try:
+            family_of_key(found)
+        except InputError as error:
+            return f"a dynamic size: {error}"
+        return replace(region, open_key=found)
 
     def _served(self, text: str) -> Workload | str:
         """Return the workload of a program that a template serves, or why none does."""

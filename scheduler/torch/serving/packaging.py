@@ -133,10 +133,13 @@ class _Keeping:
             if found is None:
                 return
             for choice in found.choices:
-                if choice.open:
+                if choice.ours and choice.is_open:
+                    choice.leave("a package has no tables of dynamic sizes")
+                if choice.ours:
                     report.by = OURS
                     self._places[choice.key] = found.place
-            replace_regions(graph, [r for c in found.choices if c.open for r in c.regions])
+            ours = [region for c in found.choices if c.ours for region in c.regions]
+            replace_regions(graph, list(map(found.partition.in_graph, ours)))
         except Exception as error:  # a fault of ours must not keep a model from being packaged
             warn_of(error)
 

@@ -93,7 +93,7 @@ def _act_as_one(
     together = 0
     for group in groups:
         at = _place(pair, group)
-        flat = group.indices.count(_number(pair, lines.extents))
+        flat = sum(group.indices.count(number) for number in _numbers(pair, lines.extents))
         together += (at is not None) + flat
         if at is not None and group.name in PLACED:
             return False
@@ -125,7 +125,8 @@ def _joined(pair: Pair, lines: Lines) -> Lines:
     """Return the program with one axis in the place of two, under the name of the slow one."""
     slow, fast = pair
     side_by_side = re.compile(rf"\b{slow}, {fast}\b")
-    number = re.compile(rf"\b{re.escape(_number(pair, lines.extents))}\b")
+    numbers = "|".join(map(re.escape, _numbers(pair, lines.extents)))
+    number = re.compile(rf"\b(?:{numbers})\b")
 
     def renamed(text: str) -> str:
         return number.sub(slow, side_by_side.sub(slow, text))
@@ -154,9 +155,11 @@ def _merged(array: Described, place: int) -> Described:
     return replace(array, shape=shape, order=order)
 
 
-def _number(pair: Pair, extents: Mapping[str, int]) -> str:
-    """Return the index that counts the points of two axes row by row."""
-    return f"{extents[pair[1]]} * {pair[0]} + {pair[1]}"
+def _numbers(pair: Pair, extents: Mapping[str, int]) -> tuple[str, str]:
+    """Return the index that counts the points of two axes row by row, in both orders of its
+    terms."""
+    slow, fast = f"{extents[pair[1]]} * {pair[0]}", pair[1]
+    return f"{slow} + {fast}", f"{fast} + {slow}"
 
 
 def _place(pair: Pair, group: Group) -> int | None:

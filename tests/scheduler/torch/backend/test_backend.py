@@ -168,8 +168,8 @@ def test_sizes_may_change_and_rows_be_one_or_none(mlp) -> None:
         for rows in (5, 3, 1, 0):
             x = torch.randn(rows, 32)
             torch.testing.assert_close(fast(x), model(x), rtol=1e-5, atol=1e-5)
-    reasons = {reason for graph in explain(fast).graphs for _, reason in graph.left}
-    assert "a dynamic size" in reasons
+    reasons = {region.why for graph in explain(fast).graphs for region in graph.regions}
+    assert "a dynamic size, and there is no database of tables" in reasons
 
 
 def test_a_graph_of_dynamic_sizes_is_compared_as_a_whole(monkeypatch) -> None:

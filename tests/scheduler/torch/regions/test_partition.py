@@ -11,7 +11,10 @@ from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from tests.scheduler.torch import blocks  # noqa: E402
 from tests.scheduler.torch.translated import agree, computed  # noqa: E402
 from tilewright.scheduler.torch.extraction.capture import captured  # noqa: E402
+from tilewright.scheduler.torch.kernels.open_keys import is_open  # noqa: E402
 from tilewright.scheduler.torch.regions.partition import Partition, partition  # noqa: E402
+from tilewright.scheduler.torch.translation.attention import BY_CPU as ATTENTION  # noqa: E402
+from tilewright.scheduler.torch.translation.nodes import name_of  # noqa: E402
 from tilewright.scheduler.torch.translation.rules import Kind  # noqa: E402
 from tilewright.scheduler.torch.translation.table import kind_of  # noqa: E402
 from tilewright.spaces.target import detect_target  # noqa: E402
@@ -47,8 +50,11 @@ def test_every_product_of_a_block_is_in_a_region_and_little_is_left(name: str) -
     assert len(found.left) == LEFT[name], [node.name for node in found.left]
 
 
-@pytest.mark.parametrize("name", ["gpt2", "bottleneck"])
-def test_open_extents_are_left_to_torch(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "refused"), [("gpt2", {ATTENTION}), ("bottleneck", {"convolution"})]
+)
+def test_one_axis_of_any_extent_is_open_and_more_are_left_to_torch(name: str, refused) -> None:
+    """Rows of products are one axis; a text's own rows are two of attention."""
     graphs: list[torch.fx.Graph] = []
 
     def keep(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable:
@@ -59,9 +65,12 @@ def test_open_extents_are_left_to_torch(name: str) -> None:
     with torch.no_grad():
         torch.compile(module.eval(), backend=aot_autograd(fw_compiler=keep), dynamic=True)(*args)
     found = partition(graphs[0], TARGET)
-    assert not found.regions
-    assert {refusal.reason for refusal in found.refusals} == {"a dynamic size"}
-    assert found.left
+    assert {name_of(refusal.anchor) for refusal in found.refusals} == refused
+    assert all("a dynamic size" in refusal.reason for refusal in found.refusals)
+    assert all(is_open(region.key) for region in found.regions)
+    assert len(found.regions) == (4 if name == "gpt2" else 0)
+    nodes = {node for region in found.regions for node in found.in_graph(region).nodes}
+    assert nodes <= set(graphs[0].nodes)
 
 
 @pytest.mark.parametrize("name", ["bert", "convnext"])

@@ -1,0 +1,85 @@
+"""Find the table of a family: the one that was kept, or one of all kernels on record."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tilewright.scheduler.dispatch.costs import (
+    Comparison,
+    comparisons,
+    kernels_of,
+    recorded,
+    recorded_sizes,
+    torch_beside,
+)
+from tilewright.scheduler.dispatch.family import Family
+from tilewright.scheduler.dispatch.keeping import Kept, kept
+from tilewright.scheduler.dispatch.making import KERNELS, Request, selected
+from tilewright.scheduler.dispatch.profile import LARGEST_SIZE, Profile, Range
+from tilewright.scheduler.dispatch.table import Table
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.target import Target
+from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.measure.database import Database
+
+
+class Tables:
+    """The tables of a target by what a database knows, whose lists are read once.
+
+    A table has the kernels of the latest one of its family that was kept. Where none was, it has
+    the best ones on record, all sizes up to the largest being equally likely. Sizes are left to
+    torch by all comparisons so far.
+    """
+
+    def __init__(self, database: Database, target: Target) -> None:
+        self._database, self._target = database, target
+
+    def of(self, family: Family) -> Table | None:
+        """Return the table of a family; None where no kernel of it is on record."""
+        for each in self._kept:
+            table = each.table() if each.family == family.key else None
+            if table is not None:
+                return self._selected(family, table)
+        return self._of_records(family)
+
+    def with_size_of(self, workload: Workload) -> Table | None:
+        """Return the latest table kept that has a workload as one of its sizes; None if none
+        has."""
+        tables = (each.table() for each in self._kept)
+        for table in (each for each in tables if each is not None):
+            for size in {each for each in workload.extents.values() if each <= table.last}:
+                with suppress(InputError):  # a size that only others have
+                    if table.family.at(size) == workload:
+                        return self._selected(table.family, table)
+        return None
+
+    @cached_property
+    def _kept(self) -> list[Kept]:
+        return list(kept(self._target, self._database))
+
+    @cached_property
+    def _workloads(self) -> list[Workload]:
+        return recorded(self._target, self._database)
+
+    @cached_property
+    def _comparisons(self) -> list[Comparison]:
+        return comparisons(self._target, self._database)
+
+    def _selected(self, family: Family, table: Table) -> Table:
+        request = Request(family, table.profile, self._target, len(table.kernels))
+        torch = torch_beside(family, table.last, self._comparisons)
+        return selected(request, table.kernels, torch, table.kernels)
+
+    def _of_records(self, family: Family) -> Table | None:
+        sizes = recorded_sizes(family, LARGEST_SIZE, self._workloads)
+        last = max(sizes, default=0)
+        known = kernels_of(family, sizes, last, self._target, self._database) if sizes else []
+        if not known:
+            return None
+        profile = Profile((Range(1, last, 1.0),))
+        torch = torch_beside(family, last, self._comparisons)
+        return selected(Request(family, profile, self._target, KERNELS), known, torch, known)

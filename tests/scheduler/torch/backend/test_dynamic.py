@@ -1,0 +1,186 @@
+"""Graphs of dynamic sizes call kernels of tables, whatever size a call has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules
+
+from torch import nn  # noqa: E402
+from torch._inductor.compile_fx import compile_fx  # noqa: E402
+
+from tests.scheduler.dispatch.records import put  # noqa: E402
+from tilewright import Database, detect_target, explain  # noqa: E402
+from tilewright.scheduler.dispatch.keeping import keep  # noqa: E402
+from tilewright.scheduler.dispatch.making import dispatch_table  # noqa: E402
+from tilewright.scheduler.torch import backend  # noqa: E402
+from tilewright.scheduler.torch.backend import judging  # noqa: E402
+from tilewright.scheduler.torch.backend.by_size import BySize  # noqa: E402
+from tilewright.scheduler.torch.kernels.functions import functions  # noqa: E402
+from tilewright.scheduler.torch.kernels.open_keys import LINE  # noqa: E402
+from tilewright.scheduler.torch.regions.partition import partition  # noqa: E402
+
+TARGET = detect_target("cpu", 1)
+TIMES = {1: 1e-6, 8: 4e-6, 32: 1e-5}
+PRODUCT = "matmul n=40 k=24"
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> Iterator[None]:
+    """One thread, and nothing that other tests compiled."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch._dynamo.reset()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Path:
+    """A database with kernels of three sizes of a product."""
+    path = tmp_path / "known.db"
+    with Database(path) as database:
+        put(database, TIMES, TARGET, PRODUCT)
+    return path
+
+
+def compiled(model: Callable[..., Any], database: Path | None, **options: Any) -> Any:
+    given = {"db": database, **options}
+    return torch.compile(model, backend=backend.tilewright, options=given)
+
+
+def rows_of(*shape: int) -> torch.Tensor:
+    """Random rows, of which there may be any number."""
+    made = torch.randn(*shape)
+    for dimension in range(len(shape) - 1):
+        torch._dynamo.mark_dynamic(made, dimension)
+    return made
+
+
+def called(monkeypatch: pytest.MonkeyPatch, fast: Any) -> list[tuple[int, int]]:
+    """Note the rows of each kernel that a compiled model calls, with those of the call."""
+    (region,) = explain(fast).graphs[0].regions
+    function = functions.known(region.program, "cpu", 1)
+    found: list[tuple[int, int]] = []
+    for size, kernel in dict(function._functions).items():
+
+        def noted(*arrays: Any, size: int = size, kernel: Any = kernel, **named: Any) -> Any:
+            found.append((size, arrays[0].shape[0]))
+            return kernel(*arrays, **named)
+
+        monkeypatch.setitem(function._functions, size, noted)
+    return found
+
+
+def test_one_set_of_kernels_serves_all_sizes(known, monkeypatch) -> None:
+    torch.manual_seed(0)
+    weight = torch.randn(24, 40)
+    fast = compiled(lambda x: x @ weight, known, judge="always")
+    with torch.no_grad():
+        fast(rows_of(7, 24))
+        (region,) = explain(fast).graphs[0].regions
+        assert (region.by, region.why) == ("tilewright", "asked for")
+        assert region.program.startswith("axes a0=*, ")
+        assert region.table == "a0=1 to 32 by kernels of 1, 8, 32"
+        seen = called(monkeypatch, fast)
+        for rows in (2, 8, 13, 32, 100):
+            x = rows_of(rows, 24)
+            torch.testing.assert_close(fast(x), x @ weight, rtol=1e-4, atol=1e-5)
+    assert {size for size, _ in seen} == {1, 8, 32}
+    assert all(rows <= 32 for _, rows in seen)  # beyond the table it is torch's
+    assert len(explain(fast).graphs) == 1
+
+
+def test_a_table_that_was_kept_is_taken_before_all_records(known) -> None:
+    with Database(known) as database:
+        keep(dispatch_table(PRODUCT, "1-16:1", database, 1, target=TARGET), database)
+    weight = torch.randn(24, 40)
+    fast = compiled(lambda x: x @ weight, known, judge="always")
+    with torch.no_grad():
+        fast(rows_of(7, 24))
+    (region,) = explain(fast).graphs[0].regions
+    assert region.table.startswith("a0=1 to 16 by kernels of ")
+    assert f"table: {region.table}" in str(explain(fast))
+
+
+def test_what_has_no_table_is_torchs(tmp_path) -> None:
+    weight = torch.randn(24, 40)
+    for database, why in (
+        (None, "a dynamic size, and there is no database of tables"),
+        (tmp_path / "new.db", "a dynamic size of which nothing is on record"),
+    ):
+        torch._dynamo.reset()
+        fast = compiled(lambda x: x @ weight, database)
+        with torch.no_grad():
+            fast(rows_of(7, 24))
+        assert [r.why for r in explain(fast).graphs[-1].regions] == [why]
+
+
+def test_beyond_a_table_the_graph_without_kernels_is_called(known, monkeypatch) -> None:
+    """So torch computes such sizes as it would without us, not one operator after the other."""
+    monkeypatch.setattr(judging, "in_turns", lambda *_: judging.Times(1.0, 2.0))
+    graphs: list[BySize] = []
+    made = BySize.__init__
+    monkeypatch.setattr(
+        BySize, "__init__", lambda self, *given: (graphs.append(self), made(self, *given))[1]
+    )
+    weight = torch.randn(24, 40)
+    fast = compiled(lambda x: x @ weight, known)
+    with torch.no_grad():
+        for rows in (7, 32, 33):
+            x = rows_of(rows, 24)
+            torch.testing.assert_close(fast(x), x @ weight, rtol=1e-4, atol=1e-5)
+    (graph,) = graphs
+    assert sorted(graph._sizes._known.items()) == [((7,), True), ((32,), True), ((33,), False)]
+
+
+class Two(nn.Module):
+    """Two layers over tokens of several texts, of which there may be any number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(24, 40), nn.Linear(40, 24)
+        self.norm = nn.LayerNorm(24)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(x + self.second(torch.nn.functional.gelu(self.first(x))))
+
+
+def test_tokens_of_all_texts_are_one_axis(tmp_path) -> None:
+    """Batches of texts and their lengths may both vary. One table serves their product."""
+    path, model, x = tmp_path / "known.db", Two(), rows_of(3, 5, 24)
+    with torch.no_grad(), Database(path) as database:
+        for region in partition(captured(model, x), TARGET).regions:
+            text = region.key.replace("a0=*, ", "").replace(LINE, "\n")
+            put(database, {6: 1e-6, 24: 1e-6}, TARGET, text, "a0")
+        fast = compiled(model, path, judge="always")
+        for shape in ((3, 5, 24), (2, 3, 24), (7, 9, 24)):
+            x = rows_of(*shape)
+            torch.testing.assert_close(fast(x), model(x), rtol=1e-4, atol=1e-5)
+    (graph,) = explain(fast).graphs
+    assert [region.by for region in graph.regions] == ["tilewright"] * 3
+    assert {region.table for region in graph.regions} == {"a0=1 to 24 by kernels of 6, 24"}
+    assert graph.left == {}
+
+
+def captured(model: nn.Module, *args: torch.Tensor) -> torch.fx.Graph:
+    """The graph of a model of dynamic sizes, as Inductor has it."""
+    graphs: list[torch.fx.Graph] = []
+
+    def keep(module: torch.fx.GraphModule, inputs: Any, **_: Any) -> Any:
+        graphs.append(module.graph)
+        return module.forward
+
+    def only_kept(module: torch.fx.GraphModule, inputs: Any) -> Any:
+        compile_fx(module, inputs, inner_compile=keep)
+        return module.forward
+
+    torch.compile(model, backend=only_kept)(*args)
+    torch._dynamo.reset()
+    (graph,) = graphs
+    return graph
