@@ -36,13 +36,13 @@ class Problem:
 
     def load(self) -> Any:
         """Execute both files and return what a problem of KernelBench has: a ``Model`` and its
-        inputs."""
-        with _Modules(self._operator()):
-            spec = importlib.util.spec_from_file_location(f"time_{self.name}", self.timing)
-            assert spec is not None
-            assert spec.loader is not None
-            timing = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(timing)
+        inputs. Their modules stay known to this process, as Dynamo asks for them."""
+        sys.modules.update(_imported(self._operator()))
+        spec = importlib.util.spec_from_file_location(f"time_{self.name}", self.timing)
+        assert spec is not None
+        assert spec.loader is not None
+        timing = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(timing)
         metrics = timing.performance_metrics()
         metrics.get_input_tensors()
         return SimpleNamespace(
@@ -78,29 +78,14 @@ class _Metrics:
         self.input_tensors: list[Any] = []
 
 
-class _Modules:
-    """The modules that a timing file imports, while it is executed."""
-
-    def __init__(self, operator: ModuleType) -> None:
-        package, utilities = ModuleType("TorchBench_v1"), ModuleType("performance_utils")
-        vars(utilities).update(Performance_Metrics=_Metrics, do_bench_config=dict)
-        language = ModuleType("triton.language")
-        triton = ModuleType("triton")
-        vars(triton).update(language=language)
-        made = (package, utilities, operator, triton, language)
-        self._made = {module.__name__: module for module in made}
-        self._before: dict[str, ModuleType | None] = {}
-
-    def __enter__(self) -> None:
-        self._before = {name: sys.modules.get(name) for name in self._made}
-        sys.modules.update(self._made)
-
-    def __exit__(self, *error: object) -> None:
-        for name, module in self._before.items():
-            if module is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = module
+def _imported(operator: ModuleType) -> dict[str, ModuleType]:
+    """Return the modules that a timing file imports."""
+    utilities, triton = ModuleType("performance_utils"), ModuleType("triton")
+    language = ModuleType("triton.language")
+    vars(utilities).update(Performance_Metrics=_Metrics, do_bench_config=dict)
+    vars(triton).update(language=language)
+    made = (ModuleType("TorchBench_v1"), utilities, operator, triton, language)
+    return {module.__name__: module for module in made}
 
 
 def problems(folder: Path) -> Iterator[Problem]:

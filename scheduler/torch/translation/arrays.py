@@ -87,13 +87,16 @@ def _is_place(node: fx.Node) -> bool:
     return called(node) in ("argmax", "argmin", "max", "min")
 
 
-def written(node: fx.Node, name: str) -> Described:
+def written(node: fx.Node, name: str, grid: fx.Node | None = None) -> Described:
     """Return the array that a kernel writes for a node: dense, in the node's order if that is
-    dense."""
+    dense. It has the shape of the view ``grid``, if one is given."""
     kind = fake(node).dtype
     if kind not in DTYPES or kind is torch.bool or (kind is torch.int64 and not _is_place(node)):
         raise Gap(f"a result of {fake(node).dtype}")
     found = described(node, name)
+    if grid is not None:
+        extents = tuple(shape(grid)[place] for place in long_dimensions(grid))
+        return Described(name, found.dtype, extents, tuple(range(len(extents))))
     if found.leading is None:
         return found
     return Described(name, found.dtype, found.shape, tuple(range(len(found.shape))))

@@ -12,8 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import prod
 
 from tilewright.scheduler.torch.translation.arrays import Described
+from tilewright.scheduler.torch.translation.index import Index, split
 from tilewright.scheduler.torch.translation.lines import Definition
 
 _WORD = re.compile(r"\w+")
@@ -43,6 +45,8 @@ class Group:
 
 def folded(lines: Lines) -> Lines:
     """Fold as many axes as can be, and number them as they occur."""
+    for name in lines.arrays:
+        lines = _whole(name, lines)
     while True:
         every = list(_groups(lines))
         words = Counter(word for text in _texts(lines) for word in _WORD.findall(text))
@@ -51,6 +55,66 @@ def folded(lines: Lines) -> Lines:
         if found is None:
             return _numbered(lines)
         lines = _joined(found, lines)
+
+
+def _whole(name: str, lines: Lines) -> Lines:
+    """Return the program whose array of a name has one dimension in the place of several, where it
+    is read at the digits of one axis there everywhere."""
+    array = lines.arrays[name]
+    for first in range(len(array.shape) - 1):
+        for end in range(len(array.shape), first + 1, -1):
+            every = [g.indices[first:end] for g in _groups(lines) if g.name == name]
+            axes = {_digits(array.shape[first:end], a, n): a for a, n in lines.extents.items()}
+            dense = all(
+                _is_dense(array, array.shape[place + 1], place) for place in range(first, end - 1)
+            )
+            if every and dense and axes.keys() >= set(every):
+                return _whole(name, _read_whole(lines, name, first, end, axes))
+    return lines
+
+
+def _digits(shape: tuple[int, ...], axis: str, extent: int) -> tuple[str, ...]:
+    """Return the indices at which an array of a shape has the element that an axis numbers; none
+    if it does not number all of them."""
+    if prod(shape) != extent:
+        return ()
+    return tuple(map(str, split(Index.of(axis, 0, extent - 1), shape)))
+
+
+def _read_whole(
+    lines: Lines, name: str, first: int, end: int, axes: Mapping[tuple[str, ...], str]
+) -> Lines:
+    """Return the program that reads an array at an axis in the place of its digits."""
+
+    def renamed(text: str) -> str:
+        done, start = "", re.compile(rf"\b{name}\[")
+        while found := start.search(text):
+            inner = _to_bracket(text[found.end() :])
+            parts = _parted(inner)
+            parts[first:end] = [axes[tuple(parts[first:end])]]
+            done += f"{text[: found.end()]}{', '.join(parts)}]"
+            text = text[found.end() + len(inner) + 1 :]
+        return done + text
+
+    array = lines.arrays[name]
+    for _ in range(first, end - 1):
+        array = _merged(array, first)
+    return Lines(
+        tuple(replace(line, body=renamed(line.body)) for line in lines.stages),
+        {**lines.arrays, name: array},
+        lines.conditions,
+        lines.extents,
+    )
+
+
+def _to_bracket(text: str) -> str:
+    """Return what stands before the bracket that ends a group."""
+    depth = 1
+    for place, letter in enumerate(text):
+        depth += (letter == "[") - (letter == "]")
+        if not depth:
+            return text[:place]
+    return text
 
 
 def _numbered(lines: Lines) -> Lines:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Atom:
-    """An axis, or any other text of a whole number, with its least and greatest value."""
+    """An axis, or any other text of a whole number, with its least and greatest value. A quotient
+    or a remainder has its ``dividend`` and ``divisor``; ``rest`` tells that it is a remainder."""
 
     text: str
     least: int
     greatest: int
+    dividend: Index | None = field(default=None, compare=False)
+    divisor: int = field(default=1, compare=False)
+    rest: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,11 @@ class Index:
     @classmethod
     def of(cls, text: str, least: int, greatest: int) -> Index:
         """Return the index that an atom is; a constant if it has one value."""
-        if least == greatest:
-            return cls((), least)
-        return cls(((Atom(text, least, greatest), 1),))
+        return cls._of(Atom(text, least, greatest))
+
+    @classmethod
+    def _of(cls, atom: Atom) -> Index:
+        return cls((), atom.least) if atom.least == atom.greatest else cls(((atom, 1),))
 
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
@@ -66,7 +72,7 @@ class Index:
             return whole + high // (divisor // step)
         least, greatest = rest.range
         text = f"(({rest}) // {divisor})"
-        return whole + Index.of(text, least // divisor, greatest // divisor)
+        return whole + Index._of(Atom(text, least // divisor, greatest // divisor, rest, divisor))
 
     def __mod__(self, divisor: int) -> Index:
         if self.within(divisor):
@@ -77,7 +83,8 @@ class Index:
         if outer := rest._outer(divisor):
             high, low, step = outer
             return high % (divisor // step) * step + low
-        return Index.of(f"(({rest}) % {divisor})", 0, divisor - 1)
+        text = f"(({rest}) % {divisor})"
+        return Index._of(Atom(text, 0, divisor - 1, rest, divisor, rest=True))
 
     def _parted(self, divisor: int) -> tuple[Index, Index]:
         """Divide all terms that ``divisor`` divides, and return them and the remaining ones."""
@@ -110,7 +117,28 @@ def _summed(terms: Iterable[tuple[Atom, int]], constant: int) -> Index:
     factors: dict[Atom, int] = {}
     for atom, factor in terms:
         factors[atom] = factors.get(atom, 0) + factor
-    return Index(tuple((atom, factor) for atom, factor in factors.items() if factor), constant)
+    found = Index(tuple((atom, factor) for atom, factor in factors.items() if factor), constant)
+    return _rejoined(found, factors)
+
+
+def _rejoined(index: Index, factors: Mapping[Atom, int]) -> Index:
+    """Return the sum with ``c * d * (e // d) + c * (e % d)`` put together again as ``c * e``."""
+    for atom, factor in index.terms:
+        if not atom.rest or atom.dividend is None:
+            continue
+        quotient = _quotient(atom.dividend, atom.divisor).atom
+        if quotient is not None and factors.get(quotient) == factor * atom.divisor:
+            others = Index(tuple(t for t in index.terms if t[0] not in (atom, quotient)))
+            return others + atom.dividend * factor + index.constant
+    return index
+
+
+def _quotient(index: Index, divisor: int) -> Index:
+    """Return ``index // divisor``, of a quotient as that of its own dividend."""
+    atom = index.atom
+    if atom is not None and atom.dividend is not None and not atom.rest:
+        return _quotient(atom.dividend, atom.divisor * divisor)
+    return index // divisor
 
 
 def _term(text: str, factor: int) -> str:

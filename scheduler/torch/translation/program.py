@@ -17,7 +17,15 @@ from tilewright.scheduler.torch.translation.arrays import Described, described, 
 from tilewright.scheduler.torch.translation.axes import Axes
 from tilewright.scheduler.torch.translation.folding import Lines, folded
 from tilewright.scheduler.torch.translation.gap import Gap
-from tilewright.scheduler.torch.translation.index import Index, Indices, borders, leaves
+from tilewright.scheduler.torch.translation.grids import grid_of, grids
+from tilewright.scheduler.torch.translation.index import (
+    Index,
+    Indices,
+    borders,
+    leaves,
+    merged,
+    split,
+)
 from tilewright.scheduler.torch.translation.lines import Definition, entry, tidied
 from tilewright.scheduler.torch.translation.nodes import called, fake, name_of, shape
 from tilewright.scheduler.torch.translation.rules import Kind
@@ -38,10 +46,12 @@ _ENTRY = re.compile(r"[\w.]+(\[[^\[\]]*\])?")
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the program; ``axes`` has None for a dimension of one element."""
+    """A stage of the program; ``axes`` has None for a dimension of one element. If its node is
+    written in the shape of a view, ``shapes`` are that of the node and that of the view."""
 
     name: str
     axes: tuple[str | None, ...]
+    shapes: tuple[Sequence[int], Sequence[int]] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,7 @@ class Translation:
             for one, other in ties_of(node):
                 self.axes.tie(one, other)
         self._shared = self._read_often()
+        self._grids = grids(self.nodes)
         results = [self._result(node) for node in self.outputs]
         self._lines, self._results = tidied(self._lines, results)
         self._check_conditions()
@@ -162,10 +173,16 @@ class Translation:
             value = self.number(node, indices)
         return chosen(Compared(" and ".join(conditions)), value, number(self.constant(fill)))
 
-    def stage(self, key: Any, axes: Sequence[str | None], body: str) -> Stage:
+    def stage(
+        self,
+        key: Any,
+        axes: Sequence[str | None],
+        body: str,
+        shapes: tuple[Sequence[int], Sequence[int]] | None = None,
+    ) -> Stage:
         """Define the stage that others find by ``key``."""
         name = f"t{len(self._lines)}"
-        made = self._stages[key] = Stage(name, tuple(axes))
+        made = self._stages[key] = Stage(name, tuple(axes), shapes)
         self._lines.append(Definition(name, tuple(a for a in axes if a), body))
         return made
 
@@ -245,7 +262,7 @@ class Translation:
     def _fold(self) -> None:
         """Let neighbouring axes that act as one be one."""
         pairs = zip(self.outputs, self._results, strict=True)
-        results = {name: written(node, name) for node, name in pairs}
+        results = {name: written(node, name, grid_of(node, self._grids)) for node, name in pairs}
         arrays = {array.name: array for array in self.operands.values()}
         conditions = tuple(t for t in self.conditions if set(_NAME.findall(t)) & self._used)
         extents = {a: e for a, e in self.axes.extents.items() if a in self._used}
@@ -289,10 +306,14 @@ class Translation:
     def _named(self, node: fx.Node) -> Stage:
         """Return the node as a stage."""
         if node not in self._stages:
-            axes, at = self.whole(node)
+            grid = grid_of(node, self._grids)
+            axes, at = self.whole(grid or node)
+            shapes = (shape(node), shape(grid)) if grid else None
+            if shapes:
+                at = split(merged(at, shapes[1]), shapes[0])
             with self.guarded(False):
                 body = number(self._computed(node, at))
-            self.stage(node, axes, body)
+            self.stage(node, axes, body, shapes)
         return self._stages[node]
 
     def _result(self, node: fx.Node) -> str:
@@ -317,6 +338,9 @@ class Translation:
         return _entry(self.operands[node].name, indices, extents, fill)
 
     def _entry_of(self, stage: Stage, indices: Indices, fill: float | None) -> str:
+        if stage.shapes:
+            own, view = stage.shapes
+            indices = split(merged(indices, own), view)
         extents = [self.axes.extents[axis] if axis else 1 for axis in stage.axes]
         return _entry(stage.name, indices, extents, fill)
 

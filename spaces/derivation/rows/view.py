@@ -167,7 +167,8 @@ class _Placing:
 
     @property
     def _kept(self) -> list[str]:
-        kept = {axis for stage in self.program.stages for axis in stage.axes} - set(self.over)
+        found = [s for s in self.program.stages if s.reducer or s.name in self.values]
+        kept = {axis for stage in found for axis in stage.axes} - set(self.over)
         return [a for a, extent in self.program.extents if a in kept and extent > 1]
 
     @property

@@ -164,6 +164,18 @@ class ConvNext(nn.Module):
         return x + (y * self.scale).permute(0, 3, 1, 2)
 
 
+class Decoder(nn.Module):
+    """A step that doubles an image, as those of autoencoders do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.ConvTranspose2d(8, 12, 3, stride=2, padding=1, output_padding=1)
+        self.norm = nn.GroupNorm(3, 12)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.silu(self.norm(self.up(x)))
+
+
 def _of(make: Callable[[], nn.Module], *shapes: tuple[int, ...]) -> Block:
     return lambda: (make(), tuple(torch.randn(shape) for shape in shapes))
 
@@ -177,6 +189,7 @@ BLOCKS: dict[str, Block] = {
     "vit": _of(Vit, (1, 21, 48)),
     "bottleneck": _of(Bottleneck, (1, 32, 14, 14)),
     "convnext": _of(ConvNext, (1, 24, 14, 14)),
+    "decoder": _of(Decoder, (1, 8, 5, 6)),
 }
 
 

@@ -29,6 +29,7 @@ LEFT = {
     "vit": 0,
     "bottleneck": 12,
     "convnext": 0,
+    "decoder": 0,
 }
 """How many nodes torch computes of each block: RoPE of queries and keys; a copy of the
 first weights of the experts; the factors of batch norms."""

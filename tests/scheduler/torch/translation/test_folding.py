@@ -9,6 +9,8 @@ from torch import nn
 from tests.scheduler.torch.translated import check, translation_of
 from tilewright.scheduler.torch.kernels.functions import key_of
 from tilewright.spaces.operators import program_workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import detect_target
 
 W = torch.randn(24, 16)
 
@@ -60,3 +62,31 @@ def test_axes_that_act_apart_stay(function, shapes):
     text = key(function, *shapes)
     assert "=4" in text, text
     assert "=8" in text, text
+
+
+def group_norm(x, w, b):
+    """Group normalisation as Inductor writes it, in the shape of its groups."""
+    n, c, *pixels = x.shape
+    grouped = x.view(n, 3, c // 3, -1)
+    variance, mean = torch.var_mean(grouped, (2, 3), correction=0, keepdim=True)
+    scale = (variance + 1e-5).rsqrt() * w.view(1, 3, c // 3, 1)
+    shift = b.view(1, 3, c // 3, 1) - mean * scale
+    ones = (1,) * len(pixels)
+    return x * scale.reshape(n, c, *ones) + shift.reshape(n, c, *ones)
+
+
+@pytest.mark.parametrize("pixels", [(10,), (2, 5), (1, 5, 2)])
+def test_norms_of_groups_are_written_in_the_shape_that_they_reduce(pixels):
+    inputs = [torch.randn(2, 6, *pixels), torch.randn(6), torch.randn(6)]
+    text = check(group_norm, *inputs).text
+    assert "//" not in text, text
+    assert "%" not in text, text
+    assert list(space_for(program_workload(text, {}), detect_target("cpu")).templates) == ["rows"]
+
+
+def test_arrays_that_are_read_in_part_keep_their_dimensions():
+    def ends(x):
+        return x.view(3, -1).sum(1, True) * x[:, 0, :3]
+
+    text = check(ends, torch.randn(3, 4, 6)).text
+    assert "x0: float32[3, 4, 6]" in text
