@@ -43,6 +43,7 @@ COMMANDS = {
     "import": "data.import_command",
     "list": "data.list_command",
     "report": "report.report_command",
+    "dashboard": "dashboard.dashboard_command",
     "db": "db.app",
     "status": "status.status_command",
     "doctor": "doctor.doctor_command",

@@ -26,8 +26,10 @@ from tilewright.scheduler.report.comparing import Comparison
 from tilewright.scheduler.report.figures import FIGURES, is_empty, separated
 from tilewright.scheduler.report.material import Material
 from tilewright.scheduler.report.svg import COLOURS, FIGURE_STYLE, drawn
+from tilewright.scheduler.tuning.runs.sessions import Session, SessionState
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.version import VERSION
+from tilewright.spaces.workloads.spelling import short_text
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).with_name("templates")
 MOST_SECTIONS = 100
 """Workloads that a page has a section of; the overview has all."""
+MOST_JOBS = 20  # jobs that a live page lists, the latest
 EXAMPLES = 3  # failures of each kind whose text is shown
 MOST_TEXT = 4000  # characters of an error's text
 MOST_LINES = 400  # lines of a difference of sources
@@ -50,20 +53,36 @@ class Row:
     cells: tuple[tuple[str, float | str], ...]
 
 
+@dataclass(frozen=True)
+class Live:
+    """A page that is renewed shows ``jobs``, the oldest first, and knows the ``state`` that it is
+    of. Its server tells another one when there is news."""
+
+    jobs: Sequence[Session]
+    state: str
+
+
 def check_library() -> None:
     """Raise :class:`InputError` where Jinja2 is missing."""
     extra("jinja2", "report", "a report")
 
 
 def report_page(
-    materials: Sequence[Material], db: str, comparison: Comparison | None = None, other: str = ""
+    materials: Sequence[Material],
+    db: str,
+    comparison: Comparison | None = None,
+    other: str = "",
+    live: Live | None = None,
 ) -> str:
     """Return the page of what the database called ``db`` knows, and how it compares with the
-    database called ``other``, if that was read."""
+    database called ``other``, if that was read. A ``live`` page asks its server for news."""
     style, script = _style(), (HERE / "report.js").read_text()
+    if live is not None:
+        script += (HERE / "live.js").read_text()
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src {_digest(style)}; script-src {_digest(script)}"
+        + ("" if live is None else "; connect-src 'self'")
     )
     sections = [_section(place, each, db) for place, each in enumerate(materials[:MOST_SECTIONS])]
     return _template().render(
@@ -81,10 +100,21 @@ def report_page(
         sections=sections,
         left_out=len(materials) - len(sections),
         comparison=comparison,
+        live=live,
+        jobs=[_job(job) for job in live.jobs[::-1][:MOST_JOBS]] if live else [],
         seconds=seconds,
         times=times,
         estimated=lambda value, write: estimated(value, write),
     )
+
+
+def _job(job: Session) -> tuple[str, ...]:
+    """Return the name of a job, its workloads, its state, when it began and how long it lasted."""
+    state, names = job.state(time.time()), [short_text(run.workload) for run in job.runs]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    words = f"ended: {job.reasons}" if state is SessionState.ENDED else str(state)
+    cells = (job.name, names[0] + more, words, moment(job.started_at), clock(job.lasted))
+    return tuple(map(plain, cells))
 
 
 HEADINGS = (
