@@ -46,7 +46,7 @@ def main(name: str, way: str, device: str, threads: int, database: str, seconds:
     arguments = dict(WAYS[way])
     inductor_config.freezing = way in FROZEN
     if arguments.get("backend") == "tilewright":
-        from tilewright.scheduler.torch.backend import tilewright
+        from tilewright.scheduler.torch.backend.compiler import tilewright
 
         arguments["backend"] = tilewright
         tuned = {"untuned": "tune", "seconds": seconds} if seconds else {"untuned": "predict"}
@@ -81,32 +81,11 @@ def _on_cpu(run: Any, inputs: Any, threads: int) -> Callable[[], float]:
 
 
 def _on_gpu(run: Any, inputs: Any) -> Callable[[], float]:
-    """Return what replays a CUDA graph of one call ten times, and answers with the seconds of one.
+    """Return what replays a CUDA graph of one call, and answers with its seconds. The weights of a
+    block are larger than the caches, so that each replay reads them from memory."""
+    from tilewright.scheduler.torch.backend.replays import replayed
 
-    The weights of a block are larger than the caches, so that each replay reads them from memory.
-    """
-    import torch
-
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
-        for _ in range(3):
-            run(*inputs)
-    torch.cuda.current_stream().wait_stream(aside)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run(*inputs)
-    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-
-    def timed() -> float:
-        first.record()
-        for _ in range(10):
-            graph.replay()
-        last.record()
-        last.synchronize()
-        return float(first.elapsed_time(last)) * 1e-4
-
-    return timed
+    return replayed(lambda each: run(*each), [inputs])
 
 
 def _explained(run: Any, way: str) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle, islice
 from math import prod
 from statistics import median
@@ -23,6 +24,7 @@ import torch
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import new_job_id
 from tilewright.measure.records.run import Run
+from tilewright.scheduler.torch.backend.replays import replayed
 from tilewright.scheduler.turns import rounds, sets_beyond
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
@@ -81,12 +83,31 @@ def in_turns(ours: Call, rival: Call, inputs: Sequence[Sequence[Any]]) -> Times:
     for each in inputs[:2]:
         ours(each)
         rival(each)
-    count = _calls(rival, inputs)
-    following = cycle(inputs)
-    timers = [lambda c=call: _seconds(c, list(islice(following, count))) for call in (ours, rival)]
-    found = rounds(timers, ROUNDS, SECONDS)
+    found = rounds(_clocks((ours, rival), inputs), ROUNDS, SECONDS)
     theirs = median(other for _, other in found)
     return Times(theirs / median(other / own for own, other in found), theirs)
+
+
+def _clocks(
+    calls: tuple[Call, Call], inputs: Sequence[Sequence[Any]]
+) -> Sequence[Callable[[], float]]:
+    """Return what runs some calls and answers with the seconds of one, for each of two calls. On a
+    GPU these are replays of CUDA graphs, if both calls can be captured."""
+    if _on_gpu(inputs):
+        try:
+            return [replayed(call, inputs) for call in calls]
+        except RuntimeError:  # torch's words for what a graph may not do
+            torch.cuda.synchronize()
+    count, following = _calls(calls[1], inputs), cycle(inputs)
+
+    def seconds(call: Call) -> float:
+        return _seconds(call, list(islice(following, count)))
+
+    return [partial(seconds, call) for call in calls]
+
+
+def _on_gpu(inputs: Sequence[Sequence[Any]]) -> bool:
+    return any(isinstance(each, torch.Tensor) and each.is_cuda for each in inputs[0])
 
 
 def _calls(call: Call, inputs: Sequence[Sequence[Any]]) -> int:
@@ -98,7 +119,7 @@ def _calls(call: Call, inputs: Sequence[Sequence[Any]]) -> int:
 def _seconds(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> float:
     """Return the seconds of one of these calls: CPU time where one thread does all, so that others
     on the machine do not count, else wall time. A GPU is waited for."""
-    on_gpu = any(isinstance(each, torch.Tensor) and each.is_cuda for each in inputs[0])
+    on_gpu = _on_gpu(inputs)
     alone = torch.get_num_threads() == 1 and not on_gpu
     clock = time.thread_time if alone else time.perf_counter
     if on_gpu:
