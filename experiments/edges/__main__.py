@@ -1,7 +1,7 @@
 """Random programs, random schedules and long sums at the edges, on many cores; see README.md.
 
     python -m experiments.edges programs|schedules|sums [--target cpu|cuda:sm_90a] [--count N]
-        [--items FILE] [--jobs N] [--minutes 60] [--out FILE]
+        [--seed 0] [--items FILE] [--jobs N] [--minutes 60] [--out FILE]
 
 Writes the results every half minute. Ends with 1 if anything is wrong. ``--items`` judges the rows
 of an earlier run's results once more.
@@ -37,7 +37,7 @@ def main() -> int:
     results |= {"rows": [], "items": 0, "kernels": 0, "wrong": 0, "slow": 0}
     start, written, own = time.monotonic(), 0.0, SETS[options.set]
     again = options.items and [row["item"] for row in json.loads(options.items.read_text())["rows"]]
-    items = iter(again or own.items(options.target, options.count))
+    items = iter(again or own.items(options.target, options.count, options.seed))
     judged = partial(own.judged, options.target)
     for row in worked_on(judged, items, cores[:jobs], start + 60 * options.minutes):
         _take(results, row)
@@ -71,6 +71,7 @@ def _options() -> Any:
     parser.add_argument("set", choices=SETS)
     parser.add_argument("--target", choices=("cpu", "cuda:sm_90a"), default="cpu")
     parser.add_argument("--count", type=int, default=2000, help="programs, or schedules")
+    parser.add_argument("--seed", type=int, default=0, help="of the first items drawn")
     parser.add_argument("--items", type=Path, help="results whose rows are judged once more")
     parser.add_argument("--jobs", type=int, default=0, help="processes (default: one a core)")
     parser.add_argument("--minutes", type=float, default=60.0)

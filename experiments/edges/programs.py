@@ -19,9 +19,9 @@ SCHEDULES = {"cpu": 3, "cuda:sm_90a": 2}
 """Kernels of each program, on a target."""
 
 
-def items(target: str, count: int) -> Iterator[int]:
+def items(target: str, count: int, seed: int = 0) -> Iterator[int]:
     """Yield the numbers of so many programs."""
-    generator, found = random.Random(28), 0
+    generator, found = random.Random(28 + seed), 0
     while found < count:
         number = generator.getrandbits(64)
         if _case(number) is not None:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from experiments.verification.cases import CASES, EDGES, LARGE
+from tilewright.measure.cuda.emulator import INTERLEAVINGS
 from tilewright.measure.executor import LocalExecutor
 from tilewright.measure.interfaces import Executor
 from tilewright.measure.records.measurement import ErrorKind
@@ -27,14 +28,15 @@ Item = tuple[str, int]
 """A workload's text, and the seed of its schedules."""
 
 DTYPES = ("float32", "float16", "bfloat16")
-SHARE = 2
-"""Schedules of each template that are drawn at a time."""
+SHARE = 16
+"""Schedules of each template that are drawn at a time: what is allowed of a draw is worked out for
+all of them once, which takes most of the time."""
 
 
-def items(target: str, count: int) -> Iterator[Item]:
-    """Workloads in turn, until so many schedules are drawn."""
+def items(target: str, count: int, seed: int = 0) -> Iterator[Item]:
+    """Workloads in turn, until so many schedules are drawn; by this seed and later ones."""
     served = {text: space for text in texts() if (space := _space(target, text)) is not None}
-    drawn, seed = 0, 0
+    drawn = 0
     while drawn < count:
         for text, space in served.items():
             yield text, seed
@@ -63,7 +65,7 @@ def judged(target: str, item: Item) -> dict[str, Any]:
     if target == "cpu":
         verdicts = list(measure(space, schedules, _executor()))
     else:
-        verdicts = list(emulate(space, schedules, seed=seed, jobs=1))
+        verdicts = list(emulate(space, schedules, INTERLEAVINGS[-1:], seed, jobs=1))
     return counted(verdicts)
 
 

@@ -7,7 +7,7 @@ states."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,16 @@ class _Shuffle:
 
     def __call__(self, kind: str, name: str) -> str:
         return f"tw::shuffle_xor({name}, {self.mask})"
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """The variable at its place in shared memory."""
+
+    place: Mapping[str, str]
+
+    def __call__(self, kind: str, name: str) -> str:
+        return f"tw::load_shared<{kind}>(shared + {self.place[name]})"
 
 
 @dataclass(frozen=True)
@@ -100,23 +110,21 @@ class Merging:
         return found
 
     def _across(self) -> list[str]:
-        """Every thread merges the parts of its row, one after the other."""
+        """Threads whose numbers in a row differ in one bit merge, bit after bit."""
         rows, wide = self.block_rows, self.row_threads * self.block_rows
-        place = {n: at for _, n, at in self._places(self.place, wide, f"q * {rows} + group")}
-
-        def part(kind: str, name: str) -> str:
-            return f"tw::load_shared<{kind}>(shared + {place[name]})"
-
-        return [
-            *self._stored(self.place, wide, f"part * {rows} + group"),
-            "tw::sync_block();",
-            *self._each(
-                "{name} = tw::load_shared<{kind}>(shared + {at});", (self.place, wide, "group")
-            ),
-            f"for (int q = 1; q < {self.row_threads}; q++) {{",
-            *indented(per_row(self.states.rows, self.states.merge(part, 1))),
-            "}",
-        ]
+        lines: list[str] = []
+        mask = 1
+        while mask < self.row_threads:
+            other = f"(part ^ {mask}) * {rows} + group"
+            place = {n: at for _, n, at in self._places(self.place, wide, other)}
+            lines += [
+                *["tw::sync_block();"] * (mask > 1),
+                *self._stored(self.place, wide, f"part * {rows} + group"),
+                "tw::sync_block();",
+                *per_row(self.states.rows, self.states.merge(_Slot(place), mask)),
+            ]
+            mask *= 2
+        return lines
 
     def _by_shuffles(self, lanes: int, threads: int) -> list[str]:
         """Lanes whose numbers differ in one bit below ``lanes`` merge, bit after bit; before, each

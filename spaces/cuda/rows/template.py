@@ -34,7 +34,7 @@ class CudaRows(Template):
     """Chains of reductions along rows, and maps, of any program that is one."""
 
     name: ClassVar[str] = "rows"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -29,8 +31,11 @@ EVERY = [
 ]
 
 
-def check(emulator: Emulator, name: str, draw: Draw, terms: int, count: int) -> None:
-    """Kernels of random schedules over all templates are off by as much as NumPy is."""
+def check(
+    emulator: Emulator, name: str, draw: Draw, terms: int, count: int, wanted: str = ""
+) -> None:
+    """Kernels of random schedules over all templates, or of those ``wanted``, are off by as much as
+    NumPy is."""
     reduction = REDUCTIONS[name]
     w = workload(reduction.text, **reduction.shape(terms))
     assert isinstance(w, Computation)
@@ -38,7 +43,9 @@ def check(emulator: Emulator, name: str, draw: Draw, terms: int, count: int) -> 
     bound = ErrorBound.of(reduction, w.program, inputs)
     space = space_for(w, TARGET)
     rows = np.unique(space.sample(np.random.default_rng(0), count), axis=0)
-    kernels = {str(s): space.lower(s) for s in map(space.schedule, rows)}
+    schedules = [s for s in map(space.schedule, rows) if re.search(wanted, str(s))]
+    kernels = {str(s): space.lower(s) for s in schedules}
+    assert kernels
     emulator.build(list(kernels.values()))
     wrong = {}
     for schedule, kernel in kernels.items():
@@ -54,6 +61,10 @@ def test_long_sums_are_as_near_as_those_of_numpy(
     emulator: Emulator, name: str, draw: Draw, terms: int
 ) -> None:
     check(emulator, name, draw, terms, 4)
+
+
+def test_parts_of_many_threads_are_joined_like_a_tree(emulator: Emulator) -> None:
+    check(emulator, "mean of channels", equal, 10**4, 20, r"lanes=rows row_threads=256")
 
 
 @pytest.mark.parametrize("text", ["sum[c](x[r,c])", "sum[c](x[c,r])"])

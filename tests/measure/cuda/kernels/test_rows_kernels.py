@@ -81,7 +81,7 @@ BUGS = {
         "load_global<4>(x1[0]",
     ),
     "a block of the cluster is left out": ("norm, cluster", r"x % 2 \* 16", "x % 1 * 16"),
-    "a part is left out": ("across", r"q < 8", "q < 7"),
+    "a part is left out": ("across", r"\(part \^ 4\)", "(part ^ 0)"),
     "no barrier between parts": ("across", r"tw::sync_block\(\);", ""),
     "the last of equals": ("places", r"(tw_argmax\(s0[^;]*), ([^,;]*)\);", r"\1, -(\2));"),
 }
