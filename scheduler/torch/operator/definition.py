@@ -53,15 +53,20 @@ def _install() -> bool:
     _define("run_several", "Tensor[] operands", "Tensor[]", _fake_several)
     _define("run", "Tensor[] operands", "Tensor", _fake)
     _define("run_new", "Tensor[] operands", "Tensor", _fake)
-    _define("run.out", "Tensor[] operands", "", _fake_out)
     for name in (BY_TORCH, IN_PYTHON):
         _define(name, "Tensor[] operands", "Tensor", _fake)
         _define(f"{name}.out", "Tensor[] operands", "", _fake_out)
-    for count in range(1, MOST_PLAIN + 1):
-        operands = ", ".join(f"Tensor x{place}" for place in range(count))
-        _define(f"run.of{count}", operands, "Tensor", _plain(_fake))
-        _define(f"run_new.of{count}", operands, "Tensor", _plain(_fake))
-        _define(f"run.of{count}_out", operands, "", _plain(_fake_out))
+    # A call that names no overload tries all in this order. A wrong number of arguments is refused
+    # at once, but to refuse a tensor in the place of a key torch writes its elements as a text.
+    for count in range(MOST_PLAIN + 1):
+        if count < MOST_PLAIN:
+            operands = _operands(count + 1)
+            _define(f"run.of{count + 1}", operands, "Tensor", _plain(_fake))
+            _define(f"run_new.of{count + 1}", operands, "Tensor", _plain(_fake))
+        if count == 1:
+            _define("run.out", "Tensor[] operands", "", _fake_out)
+        if count:
+            _define(f"run.of{count}_out", _operands(count), "", _plain(_fake_out))
     _library.define("differentiable(Tensor[] operands, str key) -> Tensor")
     _library.impl("differentiable", _differentiable, "CompositeImplicitAutograd")
     in_cpp = native.register(_resolve, MOST_PLAIN)
@@ -78,6 +83,10 @@ def _install() -> bool:
             _implement(f"Autograd{device}", _differentiable)
         _implement(f"Autocast{device}", _autocast(device))
     return in_cpp > 0
+
+
+def _operands(count: int) -> str:
+    return ", ".join(f"Tensor x{place}" for place in range(count))
 
 
 def _implement(

@@ -65,6 +65,20 @@ def test_python_computes_the_same(matrices: list[torch.Tensor]) -> None:
         assert torch.equal(out, run(matrices, key_of(PRODUCT)))
 
 
+def test_a_call_without_an_overload_writes_no_tensor_as_a_text(matrices, monkeypatch) -> None:
+    """Torch does that to refuse a tensor, in half a millisecond for each overload that is tried in
+    vain."""
+    written: list[torch.Tensor] = []
+    known = torch.Tensor.__repr__
+    monkeypatch.setattr(
+        torch.Tensor, "__repr__", lambda x, **k: (written.append(x), known(x, **k))[1]
+    )
+    key, out = key_of(PRODUCT), torch.empty(8, 6)
+    for made in (run(*matrices, key), run(*matrices, key, out=out), run(matrices, key)):
+        assert torch.equal(made, run.of2(*matrices, key))
+    assert written == []
+
+
 def test_several_outputs_are_a_list() -> None:
     x = torch.randn(4, 32)
     with torch.no_grad():
