@@ -66,6 +66,7 @@ class Template(ABC):
     note: ClassVar[str] = ""
     writes_apart: ClassVar[bool] = False
     falls_apart: ClassVar[bool] = False
+    recomputes: ClassVar[bool] = False
     decisions: tuple[Decision, ...]
     rules: tuple[Rule, ...]
 

@@ -17,6 +17,7 @@ TEMPLATES = TemplateList(
         "chained": "chained:ChainedTemplate",
         "phased": "staged:PhasedTemplate",
         "staged": "staged:StagedTemplate",
+        "divided": "staged:DividedTemplate",
         "staged_loops": "staged:StagedLoops",
         "loops": "loops:CpuLoops",
     },

@@ -43,7 +43,7 @@ def cuts(program: Program, narrow: bool = False) -> Iterator[tuple[Program, Prog
         if isinstance(found, str):
             continue
         for side, other in SIDES:
-            apart = _with_factor_apart(program, found, side)
+            apart = with_factor_apart(program, found, side)
             if apart is not None:
                 short = dtype_beside(program, getattr(found, other)) if narrow else None
                 yield from _after(apart, f"{stage.name}_{side}", short or BETWEEN)
@@ -128,7 +128,7 @@ def _cut(
     as_values = {r.name for stage in rest for r in stage.body.value_reads}
     written = {output.name for output in program.outputs} & first
     places = {n for n, kind in kinds.items() if kind == PLACE}
-    floats = all(_is_float(program, program.stage[n]) for n in first - places)
+    floats = all(is_float(program, program.stage[n]) for n in first - places)
     if rest and read <= as_values | places and floats and not read & written:
         handed_on = {n: kinds.get(n, BETWEEN) for n in read}
         yield _part(program, first, handed_on, {}), _part(program, last, {}, handed_on)
@@ -158,7 +158,7 @@ def _needed(program: Program, names: Collection[str]) -> set[str]:
     return found
 
 
-def _is_float(program: Program, stage: Stage) -> bool:
+def is_float(program: Program, stage: Stage) -> bool:
     """Tell whether an array of floats can hold a stage: it is no index, and no reduction of
     integers.
     """
@@ -210,7 +210,7 @@ def _between(
             yield name, dtypes[name], shape, tuple(range(len(shape)))
 
 
-def _with_factor_apart(program: Program, found: Roles, side: str) -> Program | None:
+def with_factor_apart(program: Program, found: Roles, side: str) -> Program | None:
     """Return the program with one factor of a sum of products as a stage of its own, if it is no
     operand as it is."""
     name = f"{found.stage.name}_{side}"

@@ -65,12 +65,12 @@ def partition(
     that add nothing up may have the ``spare`` template. For ``narrow`` see
     :func:`spaces.derivation.cutting.cuts`.
     """
-    whole = _at_once(program, serving, spare)
+    whole = at_once(program, serving, spare)
     if not isinstance(whole, str):
         return whole
     reasons = [whole] if most == 1 else []
     for first, second in cuts(program, narrow) if most > 1 else ():
-        begun = _at_once(first, serving, spare)
+        begun = at_once(first, serving, spare)
         if isinstance(begun, str):
             reasons.append(begun)
             continue
@@ -145,7 +145,7 @@ def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:
     return serving
 
 
-def _at_once(
+def at_once(
     program: Program, serving: Serving, spare: type[Template] | None
 ) -> tuple[Part, ...] | str:
     """Return the program as one part, or phase by phase; or why nothing serves it."""

@@ -111,6 +111,14 @@ class WithPhases:
         """See :class:`Staged`."""
 
 
+class WithDivision:
+    """Shared base of :class:`Staged` templates that divide a program where that is predicted to
+    cost least, and not at the first cut that has kernels: see :mod:`spaces.staged.division`."""
+
+    name: ClassVar[str] = "divided"
+    falls_apart: ClassVar[bool] = True
+
+
 class WithLoops:
     """Shared base of :class:`Staged` templates with plain loops. Programs are cut in more ways,
     because parts may have a plain kernel of loops if the others have fast ones.

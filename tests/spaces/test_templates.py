@@ -9,6 +9,8 @@ from tilewright.spaces.registry import templates_for
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.testing.template import TemplateContract
+from tilewright.spaces.workloads.gradients import gradient
+from tilewright.spaces.workloads.served import workload_of
 from tilewright.spaces.workloads.workload import Workload
 
 WORKLOADS = [
@@ -30,6 +32,7 @@ WORKLOADS = [
     workload("y[i] = argmax[j](sum[d](x[i,d] * u[j,d]))", i=40, j=90, d=704, dtype="bfloat16"),
     workload("gated_matmul m=40 n=64 k=24"),
     workload("gated_matmul m=40 n=64 k=24 dtype=bfloat16"),
+    workload_of(gradient("attention b=1 h=2 i=24 j=24 d=16", "q,k,v", saved="y,lse")),
 ]
 
 

@@ -34,6 +34,7 @@ class KeptTemplate(Template):
 
     name: ClassVar[str] = "kept"
     version: ClassVar[int] = 4
+    recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

@@ -55,6 +55,7 @@ class RowsTemplate(Template):
 
     name: ClassVar[str] = "rows"
     version: ClassVar[int] = 5
+    recomputes: ClassVar[bool] = True
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

@@ -15,6 +15,7 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.staged.arrays import places
+from tilewright.spaces.staged.division import ON_CPU, WORTH, divided
 from tilewright.spaces.staged.partition import (
     Part,
     Serving,
@@ -23,7 +24,7 @@ from tilewright.spaces.staged.partition import (
     phased,
     simplified,
 )
-from tilewright.spaces.staged.template import Staged, WithLoops, WithPhases
+from tilewright.spaces.staged.template import Staged, WithDivision, WithLoops, WithPhases
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
@@ -77,6 +78,26 @@ class PhasedTemplate(WithPhases, StagedTemplate):
         return _phases(workload.program, target)
 
 
+class DividedTemplate(WithDivision, StagedTemplate):
+    """The same, divided where it is predicted to cost least."""
+
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """See :class:`Staged`."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        first = _parts(workload.program, target)
+        if not isinstance(first, str) and len(first) == 1:
+            return first
+        found = _divided(workload.program, target)
+        if isinstance(first, str) or isinstance(found, str):
+            return found
+        is_worth_it = ON_CPU.of_parts(found) < WORTH * ON_CPU.of_parts(first)
+        return found if is_worth_it else "the first cut is about as cheap"
+
+
 class StagedLoops(WithLoops, StagedTemplate):
     """The same with plain loops."""
 
@@ -91,6 +112,11 @@ class StagedLoops(WithLoops, StagedTemplate):
 @lru_cache(maxsize=64)
 def _parts(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
     return partition(program, _serving(target), spare=CpuLoops)
+
+
+@lru_cache(maxsize=64)
+def _divided(program: Program, target: CpuTarget) -> tuple[Part, ...] | str:
+    return divided(program, _serving(target), CpuLoops, ON_CPU)
 
 
 @lru_cache(maxsize=64)
