@@ -165,7 +165,12 @@ class TuningResult(States):
         return brief(f"{words}\n  {self.target.summary}\n  {how}>")
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"
+        words = f"<pre>{escape(repr(self))}</pre>"
+        if len(self.history) < 2:
+            return words
+        from tilewright.scheduler.report.small import improvements  # draws only where it is shown
+
+        return words + improvements(self).svg()
 
     @property
     def workload(self) -> Workload:

@@ -170,17 +170,21 @@ class Study:
     def tell(
         self,
         trial: Trial | Schedule,
-        latency: float | None = None,
+        latency: float | Measurement | None = None,
         error: ErrorKind | str = ErrorKind.REJECTED,
         samples: Sequence[float] = (),
     ) -> Trial:
         """Keep the ``latency`` of a trial in seconds, or its ``error`` if it has none.
 
-        ``samples`` are the times that the latency was taken from. Raises :class:`InputError` for a
-        latency that is none, an unknown kind of error, or a schedule outside the space.
+        ``samples`` are the times that the latency was taken from. A whole measurement, such as an
+        executor makes, takes the place of all three. Raises :class:`InputError` for a latency that
+        is none, an unknown kind of error, or a schedule outside the space.
         """
         schedule = self._checked(trial.schedule if isinstance(trial, Trial) else trial)
-        told = _measured(schedule, latency, error, samples)
+        if isinstance(latency, Measurement):
+            told = replace(latency, schedule=schedule)
+        else:
+            told = _measured(schedule, latency, error, samples)
         known = self._open.get(schedule) or Trial(self._number, schedule)
         self.tell_all([told])
         return replace(known, measurement=told)
@@ -201,11 +205,12 @@ class Study:
 
     def optimize(
         self,
-        measure: Callable[[Trial], float | None],
+        measure: Callable[[Trial], float | Measurement | None],
         trials: int | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Measure trials by ``measure``, which returns seconds, or None for a kernel that fails.
+        """Measure trials by ``measure``, which returns seconds, a whole measurement, or None for a
+        kernel that fails.
 
         It ends after so many trials or seconds, at the end of the space, or when a callback stops
         it.

@@ -49,12 +49,12 @@ class Server:
         return found
 
 
-@pytest.fixture
-def db(tmp_path) -> Path:
-    return of_records(tmp_path / "one", [record(1, 1e-3)])
+@pytest.fixture(scope="module")
+def db(tmp_path_factory) -> Path:
+    return of_records(tmp_path_factory.mktemp("dashboard") / "one", [record(1, 1e-3)])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(db) -> Iterator[Server]:
     made = Server(db)
     yield made
@@ -100,6 +100,7 @@ def test_a_browser_that_stops_reading_stops_nothing(db, server):
 
 
 def test_it_ends_by_a_signal_and_notes_what_it_refused(server):
+    """The last one that asks the server."""
     assert server.get("/", token="wrong")[0] == 403
     server.process.send_signal(signal.SIGINT)
     _, err = server.process.communicate(timeout=60)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import closing
 
+import numpy as np
 import pytest
 
+from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tilewright import InputError
 from tilewright.measure.database import Database
+from tilewright.measure.executor import LocalExecutor
+from tilewright.measure.records.measurement import Candidate, Job, Measurement
 from tilewright.scheduler.strategies.genetic import GeneticSearch
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.strategies.search import Proposed, Search
@@ -26,6 +31,10 @@ def made(database: Database, space: Space | None = None, **options) -> Study:
     space = space or hills()
     options = {"search": RandomSearch} | options
     return Study(space.workload, space.target, database, space=space, **options)
+
+
+def simulated() -> LocalExecutor:
+    return LocalExecutor(hills().target, 1, SimulatedBuilder(), SimulatedRunner(0.0))
 
 
 def measure(trial: Trial) -> float | None:
@@ -76,7 +85,7 @@ def test_a_failure_has_its_kind(database: Database) -> None:
 
 def test_what_is_enqueued_comes_first_and_once(database: Database) -> None:
     space = hills()
-    wanted = space.schedule(space.sample(__import__("numpy").random.default_rng(9), 1)[0])
+    wanted = space.schedule(space.sample(np.random.default_rng(9), 1)[0])
     with made(database, space) as study:
         assert study.enqueue(dict(wanted.values)) == wanted
         first, second = study.ask(), study.ask()
@@ -153,6 +162,22 @@ def test_what_is_no_schedule_of_the_space_is_refused(database: Database) -> None
     unknown = pytest.raises(InputError, match="unknown search 'luck'")
     with unknown, made(database, search="luck") as study:
         study.ask()
+
+
+def test_an_executor_measures_for_a_study(database: Database) -> None:
+    with made(database) as study, closing(simulated()) as executor:
+        job = Job(study.run.key, study.workload, study.target)
+
+        def measured(trial: Trial) -> Measurement:
+            executor.submit(job, [Candidate(job, trial.schedule, study.kernel(trial))])
+            (result,) = executor.results(None, job)
+            return result.measurement
+
+        study.optimize(measured, trials=8)
+        kept = [trial.measurement for trial in study.trials]
+        assert len(kept) == 8
+        assert all(m is not None and m.samples and m.round == "search" for m in kept)
+        assert executor.pending(job) == 0
 
 
 class ThroughStudy:
