@@ -7,11 +7,16 @@ done takes a ticket; the one with the last ticket finds everybody's sums.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import index
 from tilewright.spaces.algebra.layout import Layout, row_major, strided
+from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid
+from tilewright.spaces.kernels.body import Body, names_in
+from tilewright.spaces.kernels.text import CUDA
 
 WAYS = ("store", "add")
 """``store``: each block stores its sums, the last adds them up in order. ``add``: atomics."""
@@ -50,52 +55,60 @@ class PartialSums:
         return self.workspace_bytes if self.way == "add" else self._tickets_bytes
 
     def lines(self) -> list[str]:
+        """The text of the exchange, in kernels whose other statements are lines."""
+        outside = names_in(f"{self.grid.tile} + {self.sum}") - {"i"}
+        body = Body(given=(*outside, "workspace", "shared"))
+        self.write(body)
+        return CUDA.lines(body.statements)
+
+    def write(self, body: Body) -> None:
         """Exchange sums; only threads of the last block of a tile go on, with the whole sums.
 
         Overwrites the first word of shared memory, at the address ``shared``.
         """
         if not self.is_needed:
-            return []
-        last = self.grid.splits - 1
-        thread = index("(int)threadIdx.x", self.threads)
-        place = self._layout.index([index("tile"), index("part"), index("i"), thread]).text
-        mine = f"exchanged + {place}"
-        if self.way == "store":
-            put = f"tw::store_global({mine}, {self.sum});"
-            collect = [
-                *self._each(f"{self.sum} = 0;"),
-                "#pragma unroll 1",
-                f"for (i64 part = 0; part <= {last}; part++) {{",
-                *(f"  {line}" for line in self._each(f"{self.sum} += tw::load_global({mine});")),
-                "}",
-            ]
-        else:
-            put = f"tw::atomic_add({mine}, {self.sum});"
-            collect = [
-                *self._each(f"{self.sum} = tw::load_global({mine});"),
-                *self._each(f"tw::store_global({mine}, ({self.kind})0);"),
-            ]
-        return [
-            f"const i64 tile = {self.grid.tile};",
-            "u32 *ticket = (u32 *)workspace + tile;",
-            f"{self.kind} *exchanged = ({self.kind} *)(workspace + {self._tickets_bytes});",
-            "{",
-            "  const i64 part = blockIdx.y;",
-            *(f"  {line}" for line in self._each(put)),
-            "}",
-            "tw::fence_global();",
-            "tw::sync_block();",
-            "if (threadIdx.x == 0) tw::store_shared(shared, tw::take_ticket(ticket));",
-            "tw::sync_block();",
-            f"if (tw::load_shared<u32>(shared) != {last}) return;",
-            "tw::fence_global();",
-            *collect,
-            "if (threadIdx.x == 0) tw::store_global(ticket, 0u);",
-        ]
+            return
+        body.let("const i64", "tile", self.grid.tile)
+        ticket = body.let("u32 *", "ticket", "(u32 *)workspace + tile")
+        sums = f"({self.kind} *)(workspace + {self._tickets_bytes})"
+        body.let(f"{self.kind} *", "exchanged", sums)
+        self._leave(body)
+        last = LastToCome(self.grid.splits, ticket, "shared")
+        last.wait(body)
+        self._collect(body)
+        last.reset(body)
 
-    def _each(self, line: str) -> list[str]:
-        """``line`` for each sum ``i`` of a thread."""
-        return ["#pragma unroll", f"for (int i = 0; i < {self.count}; i++) {line}"]
+    def _leave(self, body: Body) -> None:
+        """Put the block's sums where the last block finds them."""
+        if self.way == "add":
+            with self._each(body) as mine:
+                body.call("tw::atomic_add", mine, self.sum)
+            return
+        with body.block():
+            body.let("const i64", "part", "blockIdx.y")
+            with self._each(body) as mine:
+                body.call("tw::store_global", mine, self.sum)
+
+    def _collect(self, body: Body) -> None:
+        """Take the whole sums, in the order of the parts where these lie apart."""
+        if self.way == "add":
+            with self._each(body) as mine:
+                body.assign(self.sum, f"tw::load_global({mine})")
+            with self._each(body) as mine:
+                body.call("tw::store_global", mine, f"({self.kind})0")
+            return
+        with self._each(body):
+            body.assign(self.sum, 0)
+        with body.loop("i64", "part", self.grid.splits, unroll=1), self._each(body) as mine:
+            body.assign(self.sum, f"tw::load_global({mine})", "+")
+
+    @contextmanager
+    def _each(self, body: Body) -> Iterator[str]:
+        """Write a statement for each sum ``i`` of a thread, and give its place in C."""
+        thread = index("(int)threadIdx.x", self.threads)
+        with body.loop("int", "i", self.count, unroll=True, brief=True) as i:
+            place = self._layout.index([index("tile"), index("part"), i, thread])
+            yield f"exchanged + {place.text}"
 
     @property
     def _layout(self) -> Layout:

@@ -1,0 +1,1 @@
+"""Bodies of kernels: statements over typed names, and their text in C and CUDA C++."""
