@@ -54,6 +54,14 @@ def emit(
     return writer.lines(loops, position, frozenset(range(rank)))
 
 
+def only_task(mapping: TaskMapping, worker: Index) -> tuple[Index, ...]:
+    """Return the indices of the one task that each worker of a mapping without repeats has."""
+    start, loops = _start_and_loops(mapping, worker, "")
+    if loops:
+        raise ValueError(f"{mapping} has several tasks a worker")
+    return start
+
+
 @dataclass(frozen=True)
 class _Loop:
     """A loop of ``size`` turns, each of which moves by ``step`` along ``rank``."""

@@ -14,20 +14,25 @@ compute have the same values.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import spatial
-from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.algebra.mapping_emit import indented, only_task
 from tilewright.spaces.cuda.abi import index_type, parameters
+from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.kept.long_sums import LongSums
 from tilewright.spaces.cuda.kept.sizes import TICKET, KeptSizes
 from tilewright.spaces.cuda.kept.thread import Thread
 from tilewright.spaces.cuda.maps.code import HELPERS
 from tilewright.spaces.derivation.kept.view import KeptView
+from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
+from tilewright.spaces.kernels.body import Body, Value
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.functions import REDUCERS
 
 FILL = """\
@@ -118,71 +123,67 @@ class KeptCode:
         given = parameters(named, workspace=self.split > 1)
         bounds = f"__launch_bounds__({self.threads})"
         head = f'extern "C" __global__ void {bounds} {self.entry}({given}) {{'
-        return [head, *indented(self._reduce()), "}"]
+        body = Body(given=("workspace", *(argument.array.name for argument in named)))
+        self._reduce(body)
+        return [head, *indented(CUDA.lines(body.statements)), "}"]
 
-    def _reduce(self) -> list[str]:
-        """A part of what each task reduces over, for each thread."""
+    def _reduce(self, body: Body) -> None:
+        """Reduce a part of what each task reduces over, in each thread."""
         blocks = spatial(self.split, int(self.sizes.task_blocks))
         workers = blocks * spatial(self.share, int(self.sizes.block_tasks))
-        worker = index("worker", workers.num_workers)
-        lines = [f"const int worker = blockIdx.x * {self.threads} + threadIdx.x;"]
-        return [*lines, *workers.emit(worker, self._part, integer="int", language="cuda")]
+        body.let("const int", "worker", f"blockIdx.x * {self.threads} + threadIdx.x")
+        part, own = only_task(workers, index("worker", workers.num_workers))
+        if int(self.sizes.parts) > 1:
+            body.let("const int", "part", part)
+        self._place(body, own)
+        self._declare(body)
+        self.thread.hold(body)
+        with self._long_sums.in_blocks(body):
+            self._taps(body, list(self.sizes.rolled))
+        if self.share > 1 or self.split > 1:
+            body.let("const u32", "shared", "tw::shared_base()")
+        self._merge_threads(body)
+        if self.split > 1:
+            self._merge_blocks(body)
+        with self._first(body):
+            self.thread.outputs(body)
 
-    def _part(self, at: Sequence[Index]) -> list[str]:
-        part, own = at
-        shared = self.share > 1 or self.split > 1
-        return [
-            f"const int part = {part.text};",
-            *self._at(own.text),
-            *self._declared(),
-            *self.thread.held(),
-            *self._taps(),
-            *["const u32 shared = tw::shared_base();"] * shared,
-            *self._together(),
-            *(self._exchanged() if self.split > 1 else []),
-            *self._first(self.thread.outputs()),
-        ]
-
-    def _first(self, lines: Sequence[str]) -> list[str]:
-        """Lines for the first of the threads that share a task, if there is one."""
+    def _first(self, body: Body) -> AbstractContextManager[None]:
+        """Leave what is written inside to the first of the threads that share a task, if there is
+        one."""
         test = "own == task"
         if self.share > 1:
             test += f" && threadIdx.x < {self.sizes.block_tasks}"
-        return [f"if ({test}) {{", *indented(lines), "}"]
+        return body.when(test)
 
     # -- a task ------------------------------------------------------------------------------
 
-    def _at(self, own: str) -> list[str]:
-        """Where a thread's task is; threads beyond the last have that one, too."""
-        lines = [
-            f"const int own = {own};",
-            f"const int task = own < {self.tasks} ? own : {self.tasks - 1};",
-        ]
-        counts = [int(count) for count in self.sizes.counts]
-        task = index("task", self.tasks)
-        tasks = spatial(*counts).emit(task, self._starts, integer="int", language="cuda")
-        return [*lines, *tasks]
-
-    def _starts(self, at: Sequence[Index]) -> list[str]:
-        lines = []
-        for loop, place in zip(self.view.kept, at, strict=True):
-            start = place.text
-            if loop == self.view.lane:
-                start = (place * self.thread.vector).text
-            elif loop == self.sizes.across:
-                last, turns = loop.extent - self.thread.turns, self.thread.turns
-                start = (place * turns).text
-                if loop.extent % turns:
-                    start = f"{start} < {last} ? {start} : {last}"
-            lines.append(f"const {self.integer} {loop.name} = {start};")
+    def _place(self, body: Body, own: Index) -> None:
+        """Say where a thread's task is; threads beyond the last have that one, too."""
+        body.let("const int", "own", own)
+        body.let("const int", "task", f"own < {self.tasks} ? own : {self.tasks - 1}")
+        tasks = spatial(*(int(count) for count in self.sizes.counts))
+        places = only_task(tasks, index("task", self.tasks))
+        for loop, place in zip(self.view.kept, places, strict=True):
+            body.let(f"const {self.integer}", loop.name, self._start(loop, place))
         lane, vector = self.view.lane, self.thread.vector
-        left = f"{lane.extent} - {lane.name}" if lane.extent % vector else str(vector)
-        return [*lines, f"const {self.integer} left = {left};"]
+        left = f"{lane.extent} - {lane.name}" if lane.extent % vector else vector
+        body.let(f"const {self.integer}", "left", left)
 
-    def _declared(self) -> list[str]:
+    def _start(self, loop: Loop, place: Index) -> Value:
+        """The first turn of a loop in a task; the last task begins sooner, if it must."""
+        if loop == self.view.lane:
+            return place * self.thread.vector
+        if loop != self.sizes.across:
+            return place
+        last, turns = loop.extent - self.thread.turns, self.thread.turns
+        start = place * turns
+        return f"{start.text} < {last} ? {start.text} : {last}" if loop.extent % turns else start
+
+    def _declare(self, body: Body) -> None:
         count = int(self.sizes.outputs)
-        start = f"float s[{count}] = {{{', '.join([self._identity] * count)}}};"
-        return [start, *self._long_sums.declared()]
+        body.let("float", "s", f"{{{', '.join([self._identity] * count)}}}", count=count)
+        self._long_sums.declare(body)
 
     @cached_property
     def _long_sums(self) -> LongSums:
@@ -195,82 +196,71 @@ class KeptCode:
             return f"{'-' if identity < 0 else ''}tw::bits_float(0x7f800000u)"
         return f"{identity!r}f"
 
-    def _taps(self) -> list[str]:
-        """What is reduced over."""
-        turn = [*self.thread.terms(), *self._long_sums.turn_ends()]
-        return self._long_sums.in_blocks(self._loops(turn))
-
-    def _loops(self, lines: list[str]) -> list[str]:
-        """The lines in all loops that are not written out; parts share the outermost."""
-        for number, loop in reversed(list(enumerate(self.sizes.rolled))):
-            first, step = ("part", self.sizes.parts) if number == 0 else ("0", 1)
-            ahead = self.sizes.values["prefetch"] if number == len(self.sizes.rolled) - 1 else 1
-            head = f"for ({self.integer} {loop.name} = {first}; {loop.name} < {loop.extent}; "
-            lines = [
-                f"#pragma unroll {ahead}",
-                f"{head}{loop.name} += {step}) {{",
-                *indented(lines),
-                "}",
-            ]
-        return lines
+    def _taps(self, body: Body, rolled: Sequence[Loop]) -> None:
+        """Reduce over the loops that are not written out; parts share the outermost."""
+        if not rolled:
+            self.thread.terms(body)
+            self._long_sums.end_turn(body)
+            return
+        loop, *inner = rolled
+        parts = int(self.sizes.parts) if loop == self.sizes.rolled[0] else 1
+        with body.loop(
+            self.integer,
+            loop.name,
+            loop.extent,
+            first="part" if parts > 1 else 0,
+            step=parts,
+            unroll=1 if inner else int(self.sizes.values["prefetch"]),
+        ):
+            self._taps(body, inner)
 
     # -- parts -------------------------------------------------------------------------------
 
-    def _together(self) -> list[str]:
-        """The parts of threads of a block, in the registers of the first of each task."""
+    def _merge_threads(self, body: Body) -> None:
+        """Merge the parts of threads of a block in the registers of the first of each task."""
         if self.share == 1:
-            return []
+            return
         tasks = int(self.sizes.block_tasks)
         slots = f"shared + 4 * ({{}} * {self.threads} + {{}})"
-        saved = [
-            f"tw::store_shared({slots.format(j, 'threadIdx.x')}, s[{j}]);" for j in self._outputs
-        ]
-        other = f"threadIdx.x + q * {tasks}"
-        merged = self._long_sums.merged(
-            self.share, lambda j: f"tw::load_shared<float>({slots.format(j, other)})"
-        )
-        return [
-            *saved,
-            *self._long_sums.cleared(self.share),
-            "tw::sync_block();",
-            f"if (threadIdx.x < {tasks}) for (int q = 1; q < {self.share}; q++) {{",
-            *indented(merged),
-            "}",
-        ]
+        for j in self._outputs:
+            body.call("tw::store_shared", slots.format(j, "threadIdx.x"), f"s[{j}]")
+        self._long_sums.clear(body, self.share)
+        body.call("tw::sync_block")
+        with (
+            body.when(f"threadIdx.x < {tasks}", brief=True),
+            body.loop("int", "q", self.share, first=1),
+        ):
+            other = f"threadIdx.x + q * {tasks}"
+            self._long_sums.merge(
+                body, self.share, lambda j: f"tw::load_shared<float>({slots.format(j, other)})"
+            )
 
-    def _exchanged(self) -> list[str]:
-        """Parts of blocks go to the workspace; the last block of its tasks goes on, with all of
-        them, which its threads share as they shared its own."""
-        ticket = f"shared + {int(self.sizes.shared_bytes) - TICKET}"
-        saved = [
-            f"tw::store_global({self._place(f'part / {self.share}', j)}, s[{j}]);"
-            for j in self._outputs
-        ]
-        merged = self._long_sums.merged(
-            self._long_sums.others, lambda j: f"tw::load_global({self._place('other', j)})"
-        )
-        first, step = f"part % {self.share}", self.share
-        return [
-            *self._first(saved),
-            "tw::fence_global();",
-            "tw::sync_block();",
-            f"u32 *const tickets = (u32 *)workspace + own / {int(self.sizes.block_tasks)};",
-            f"if (threadIdx.x == 0) tw::store_shared({ticket}, tw::take_ticket(tickets));",
-            "tw::sync_block();",
-            f"if (tw::load_shared<u32>({ticket}) != {self.split - 1}) return;",
-            "tw::fence_global();",
-            *(f"s[{j}] = {self._identity};" for j in self._outputs),
-            *self._long_sums.cleared(self._long_sums.others),
-            "#pragma unroll 4",
-            f"for (int other = {first}; other < {self.split}; other += {step}) {{",
-            *indented(merged),
-            "}",
-            *self._together(),
-            "if (threadIdx.x == 0) tw::store_global(tickets, 0u);",
-        ]
+    def _merge_blocks(self, body: Body) -> None:
+        """Leave parts in the workspace; the last block of its tasks goes on, with all of them,
+        which its threads share as they shared its own."""
+        part = index("part", int(self.sizes.parts))
+        with self._first(body):
+            for j in self._outputs:
+                body.call("tw::store_global", self._left(part // self.share, j), f"s[{j}]")
+        number = f"own / {int(self.sizes.block_tasks)}"
+        ticket = body.let("u32 *const", "tickets", f"(u32 *)workspace + {number}")
+        last = LastToCome(self.split, ticket, f"shared + {int(self.sizes.shared_bytes) - TICKET}")
+        last.wait(body)
+        for j in self._outputs:
+            body.assign(f"s[{j}]", self._identity)
+        self._long_sums.clear(body, self._long_sums.others)
+        first = part % self.share
+        with body.loop("int", "other", self.split, first=first, step=self.share, unroll=4) as other:
+            self._long_sums.merge(
+                body,
+                self._long_sums.others,
+                lambda j: f"tw::load_global({self._left(other, j)})",
+            )
+        self._merge_threads(body)
+        last.reset(body)
 
-    def _place(self, part: str, j: int) -> str:
+    def _left(self, part: Index, j: int) -> str:
         """C text of where an accumulator of a block's part is."""
-        row = f"({part}) * {int(self.sizes.outputs)} + {j}"
-        sums = f"(float *)(workspace + {int(self.sizes.ticket_bytes)})"
-        return f"{sums} + (({row}) * {self.tasks} + task)"
+        row = index((part * int(self.sizes.outputs) + j).text)
+        place = row * self.tasks + index("task", self.tasks)
+        return f"(float *)(workspace + {int(self.sizes.ticket_bytes)}) + {place}"

@@ -7,15 +7,16 @@ blocks are merged, it adds each of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.block_sums import BLOCK
 from tilewright.spaces.cuda.kept.sizes import KeptSizes
 from tilewright.spaces.cuda.kept.thread import Thread
+from tilewright.spaces.kernels.body import Body
 
 
 @dataclass(frozen=True)
@@ -32,40 +33,46 @@ class LongSums:
             int(self.sizes.values["splits"]), int(self.sizes.values["reduction_threads"])
         )
 
-    def declared(self) -> list[str]:
-        """What the sums before are too great by, if any are long."""
+    def declare(self, body: Body) -> None:
+        """Declare what the sums before are too great by, if any are long."""
         counts = self._terms, int(self.sizes.values["reduction_threads"]), self.others
-        return [f"float excess[{len(self._outputs)}] = {{}};"] * any(map(self._is_long, counts))
+        if any(map(self._is_long, counts)):
+            body.let("float", "excess", "{}", count=len(self._outputs))
 
-    def in_blocks(self, taps: Sequence[str]) -> list[str]:
-        """The lines of all taps, and what is needed before and behind to add them up in blocks."""
+    @contextmanager
+    def in_blocks(self, body: Body) -> Iterator[None]:
+        """Add up all taps that are written inside in blocks, if these are long sums."""
         if not self._is_long(self._terms):
-            return list(taps)
-        return [
-            f"float before[{len(self._outputs)}] = {{}};",
-            "int turn = 0;",
-            *taps,
-            *self._added(),
-            *(f"s[{j}] = before[{j}];" for j in self._outputs),
-        ]
+            yield
+            return
+        body.let("float", "before", "{}", count=len(self._outputs))
+        body.let("int", "turn", 0)
+        yield
+        self._add(body)
+        for j in self._outputs:
+            body.assign(f"s[{j}]", f"before[{j}]")
 
-    def turn_ends(self) -> list[str]:
-        """The end of a turn of the loops that are not written out."""
-        if not self._is_long(self._terms):
-            return []
-        turns = max(1, BLOCK // prod(loop.extent for loop in self.sizes.written_out))
-        return [f"if (++turn % {turns} == 0) {{", *indented(self._added()), "}"]
+    def end_turn(self, body: Body) -> None:
+        """End a turn of the loops that are not written out."""
+        if self._is_long(self._terms):
+            turns = max(1, BLOCK // prod(loop.extent for loop in self.sizes.written_out))
+            with body.when(f"++turn % {turns} == 0"):
+                self._add(body)
 
-    def merged(self, others: int, part: Callable[[int], str]) -> list[str]:
-        """The lines that take one of so many ``others`` into each accumulator ``j``, of which it
-        has the value ``part(j)``."""
+    def merge(self, body: Body, others: int, part: Callable[[int], str]) -> None:
+        """Take one of so many ``others`` into each accumulator ``j``, of which it has the value
+        ``part(j)``."""
+        for j in self._outputs:
+            if self._is_long(others):
+                body.call("tw_add_block", f"s[{j}]", f"excess[{j}]", part(j))
+            else:
+                self.thread.join(body, f"s[{j}]", part(j))
+
+    def clear(self, body: Body, others: int) -> None:
+        """Begin to take so many others in."""
         if self._is_long(others):
-            return [f"tw_add_block(s[{j}], excess[{j}], {part(j)});" for j in self._outputs]
-        return [self.thread.join(f"s[{j}]", part(j)) for j in self._outputs]
-
-    def cleared(self, others: int) -> list[str]:
-        """The lines before so many others are taken in."""
-        return [f"excess[{j}] = 0.0f;" for j in self._outputs] if self._is_long(others) else []
+            for j in self._outputs:
+                body.assign(f"excess[{j}]", "0.0f")
 
     @property
     def _outputs(self) -> range:
@@ -73,14 +80,14 @@ class LongSums:
 
     @property
     def _terms(self) -> int:
-        """What one thread reduces."""
+        """The terms that one thread reduces."""
         taps = prod(loop.extent for loop in self.thread.view.taps)
         return ceil_div(taps, int(self.sizes.parts))
 
     def _is_long(self, terms: int) -> bool:
         return self.thread.view.reducer == "sum" and terms > BLOCK
 
-    def _added(self) -> list[str]:
-        return [
-            f"tw_add_block(before[{j}], excess[{j}], s[{j}]); s[{j}] = 0.0f;" for j in self._outputs
-        ]
+    def _add(self, body: Body) -> None:
+        for j in self._outputs:
+            body.call("tw_add_block", f"before[{j}]", f"excess[{j}]", f"s[{j}]")
+            body.assign(f"s[{j}]", "0.0f")

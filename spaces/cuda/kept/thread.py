@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -19,6 +20,7 @@ from tilewright.spaces.derivation.kept.tiles import moved, reach
 from tilewright.spaces.derivation.kept.view import Bounded
 from tilewright.spaces.derivation.maps.text import index_text
 from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.kernels.body import Body
 from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Read
 
@@ -28,7 +30,7 @@ By = Mapping[str, int]
 
 @dataclass
 class Thread:
-    """The lines of a task; C variables named like the loops say where it is, and those that
+    """The work of a thread; C variables named like the loops say where its task is, and those that
     ``pointers`` names where arrays are. Accumulators are ``s[turn * vector + lane]``."""
 
     sizes: KeptSizes
@@ -51,81 +53,75 @@ class Thread:
 
     # -- terms -------------------------------------------------------------------------------
 
-    def held(self) -> list[str]:
-        """What is in registers for all taps."""
-        lines = []
+    def hold(self, body: Body) -> None:
+        """Load what is in registers for all taps."""
         taps = prod(loop.extent for loop in self.view.taps)
         for number, read in enumerate(self.sizes.held):
             access = self.view.reads[read]
             first = moved(access.offset, {}, [loop.name for loop in self.view.taps])
             where = f"{self.pointers[access.array.name]} + {self.whole(first)}"
             apart = access.step(self.lane.name) or 0
+            name, count = f"h{number}", self.vector * taps
+            body.let(C_TYPES[access.array.dtype], name, count=count)
             if apart == taps:
-                lines += self._run(f"h{number}", access, where, taps)
+                take = f"tw_take<{count}, {self._widest(access, taps)}>"
+                body.call(take, name, where, f"left * {taps}")
                 continue
-            kind = C_TYPES[access.array.dtype]
-            lines.append(f"{kind} h{number}[{self.vector * taps}];")
-            inner = f"h{number}[i * {taps} + k] = tw::load_global({where} + i * {apart} + k);"
-            lines += [
-                "#pragma unroll",
-                f"for (int i = 0; i < {self.vector}; i++) if (i < left)",
-                "#pragma unroll",
-                f"  for (int k = 0; k < {taps}; k++) {inner}",
-            ]
-        return lines
+            with (
+                body.loop("int", "i", self.vector, unroll=True, brief=True) as i,
+                body.when(f"{i} < left", brief=True),
+                body.loop("int", "k", taps, unroll=True, brief=True) as k,
+            ):
+                element = f"tw::load_global({where} + {i} * {apart} + {k})"
+                body.assign(f"{name}[{i} * {taps} + {k}]", element)
 
-    def _run(self, name: str, access: Bounded, where: str, taps: int) -> list[str]:
-        """All taps of all lanes, which are one run of memory."""
+    def _widest(self, access: Bounded, taps: int) -> int:
+        """The most elements that move at a time, where all taps of all lanes are one run."""
         size = self.vector * taps
         widest = WIDEST // access.array.element.bytes
         rest = access.offset.without(loop.name for loop in self.view.taps)
         steps = [factor for _, factor in rest.terms]
         while any(step % widest for step in (*(f for f in steps if f != taps), size)):
             widest //= 2
-        call = f"tw_take<{size}, {widest}>({name}, {where}, left * {taps})"
-        return [f"{C_TYPES[access.array.dtype]} {name}[{size}];", f"{call};"]
+        return widest
 
-    def terms(self) -> list[str]:
-        """The taps that are written out, at the turns of the others."""
-        lines: list[str] = []
+    def terms(self, body: Body) -> None:
+        """Take in the taps that are written out, at the turns of the others."""
         loaded: dict[tuple[str, ...], str] = {}
         taps = [loop.name for loop in self.sizes.written_out]
         for at in product(*(range(loop.extent) for loop in self.sizes.written_out)):
             for turn in range(self.turns):
                 by = {**self.by(turn), **dict(zip(taps, at, strict=True))}
                 for i in range(self.vector):
-                    scope = self._scope(by, i, lines, loaded)
+                    scope = self._scope(by, i, body, loaded)
                     is_sum, element = self.view.reducer == "sum", self.view.element
                     factors = scope.factors(element) if is_sum else (element,)
                     texts = list(map(scope.number, factors))
                     state = f"s[{turn * self.vector + i}]"
-                    lines.append(f"{state} = {taken(self.view.reducer, state, texts)};")
-        return lines
+                    body.assign(state, taken(self.view.reducer, state, texts))
 
-    def join(self, state: str, value: str) -> str:
-        """The line that takes a value into an accumulator."""
-        return f"{state} = {joined(self.view.reducer, state, value)};"
+    def join(self, body: Body, state: str, value: str) -> None:
+        """Take a value into an accumulator."""
+        body.assign(state, joined(self.view.reducer, state, value))
 
     # -- outputs -----------------------------------------------------------------------------
 
-    def outputs(self) -> list[str]:
-        """What follows from the accumulators, stored."""
-        lines: list[str] = []
+    def outputs(self, body: Body) -> None:
+        """Store what follows from the accumulators."""
         loaded: dict[tuple[str, ...], str] = {}
         for turn in range(self.turns):
             for n, (output, value) in enumerate(
                 zip(self.view.outputs, self.view.values, strict=True)
             ):
                 kind, name = C_TYPES[output.array.dtype], f"y{turn}_{n}"
-                lines.append(f"{kind} {name}[{self.vector}];")
+                body.let(kind, name, count=self.vector)
                 for i in range(self.vector):
                     state = f"s[{turn * self.vector + i}]"
-                    found = self._scope(self.by(turn), i, lines, loaded, state).number(value)
-                    lines.append(f"{name}[{i}] = tw::from_float<{kind}>({found});")
+                    found = self._scope(self.by(turn), i, body, loaded, state).number(value)
+                    body.assign(f"{name}[{i}]", f"tw::from_float<{kind}>({found})")
                 where = self.place(output, self.by(turn))
                 step = width(self.view, output, self.vector)
-                lines.append(f"tw_give<{self.vector}, {step}>({where}, {name}, left);")
-        return lines
+                body.call(f"tw_give<{self.vector}, {step}>", where, name, "left")
 
     # -- reads -------------------------------------------------------------------------------
 
@@ -133,7 +129,7 @@ class Thread:
         self,
         by: By,
         i: int,
-        lines: list[str],
+        body: Body,
         loaded: dict[tuple[str, ...], str],
         state: str = "",
     ) -> Scope:
@@ -142,7 +138,7 @@ class Thread:
         def read(node: Read) -> Value:
             if node.name == self.view.state:
                 return Value(state)
-            return Value(self._value(node, by, i, lines, loaded))
+            return Value(self._value(node, by, i, body, loaded))
 
         def axis(name: str) -> Value:
             raise TypeError(f"the value of {name} does not count")
@@ -150,9 +146,9 @@ class Thread:
         return Scope("float", read, axis, magnitudes(self.view.program))
 
     def _value(
-        self, node: Read, by: By, i: int, lines: list[str], loaded: dict[tuple[str, ...], str]
+        self, node: Read, by: By, i: int, body: Body, loaded: dict[tuple[str, ...], str]
     ) -> str:
-        """C text of an element; lines that load it, unless they are there."""
+        """C text of an element, which is loaded unless it was before."""
         access = self.view.reads[node]
         if node in self.sizes.held:
             taps = prod(loop.extent for loop in self.view.taps)
@@ -162,7 +158,7 @@ class Thread:
         step = access.step(self.lane.name)
         varies = any(bound.index.coefficient(self.lane.name) for bound in access.bounds)
         if step == 1 and not varies:
-            return f"tw::to_float({self._vector(access, by, lines, loaded)}[{i}])"
+            return f"tw::to_float({self._vector(access, by, body, loaded)}[{i}])"
         own = {**by, self.lane.name: i} if step or varies else by
         tests = self._tests(access, own)
         if step and self.lane.extent % self.vector and i:
@@ -173,11 +169,11 @@ class Thread:
             value = f"tw::to_float(tw::load_global({self.place(access, own)}))"
             if tests:
                 value = f"{' && '.join(tests)} ? {value} : {_number(access.outside)}"
-            lines.append(f"const float {loaded[key]} = {value};")
+            body.let("const float", loaded[key], value)
         return loaded[key]
 
     def _vector(
-        self, access: Bounded, by: By, lines: list[str], loaded: dict[tuple[str, ...], str]
+        self, access: Bounded, by: By, body: Body, loaded: dict[tuple[str, ...], str]
     ) -> str:
         """The variable of a vector of all lanes."""
         tests, where = self._tests(access, by), self.place(access, by)
@@ -185,13 +181,14 @@ class Thread:
         if key not in loaded:
             kind, name = C_TYPES[access.array.dtype], self._name()
             loaded[key] = name
-            take = f"tw_take<{self.vector}, {width(self.view, access, self.vector)}>"
-            lines.append(f"{kind} {name}[{self.vector}];")
-            load = f"{take}({name}, {where}, left);"
+            body.let(kind, name, count=self.vector)
+            with body.when(" && ".join(tests), brief=True) if tests else nullcontext():
+                take = f"tw_take<{self.vector}, {width(self.view, access, self.vector)}>"
+                body.call(take, name, where, "left")
             if tests:
-                outside = f"tw::from_float<{kind}>({_number(access.outside)})"
-                load = f"if ({' && '.join(tests)}) {load} else tw_fill({name}, {outside});"
-            lines.append(load)
+                with body.otherwise(brief=True):
+                    outside = f"tw::from_float<{kind}>({_number(access.outside)})"
+                    body.call("tw_fill", name, outside)
         return loaded[key]
 
     def _tests(self, access: Bounded, by: By) -> tuple[str, ...]:

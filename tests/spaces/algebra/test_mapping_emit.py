@@ -6,7 +6,10 @@ from hypothesis import strategies as st
 
 from tests.spaces.algebra.mappings import mappings
 from tests.spaces.c_program import run_c
+from tests.spaces.indices import value_of
+from tilewright.spaces.algebra.index import index
 from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import only_task
 
 FORMS = ("", "{}", "{} - 1 + 1", "{0} > 0 ? {0} : 0", "{} & 255")
 """How an extent is given: as a number, or as C text that binds less and less tightly."""
@@ -168,3 +171,13 @@ def test_two_emissions_may_not_fight_for_a_name():
 def test_extents_of_another_rank_are_refused():
     with pytest.raises(ValueError, match="rank 2"):
         lines_of(repeat(4, 4), extents=(4,))
+
+
+def test_the_only_task_of_a_worker_is_what_the_mapping_gives_it():
+    mapping = spatial(3, 4) * spatial(2, 5)
+    row, column = only_task(mapping, index("w", mapping.num_workers))
+    for worker in range(mapping.num_workers):
+        task = tuple(value_of(place, {"w": worker}) for place in (row, column))
+        assert [task] == list(mapping.tasks(worker))
+    with pytest.raises(ValueError, match="several tasks a worker"):
+        only_task(spatial(3) * repeat(2), index("w", 3))
