@@ -28,6 +28,16 @@ def pytest_xdist_make_scheduler(config, log):
     return Lanes(config, log)
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Say where a long run spent its time."""
+    from tests.durations import summary
+
+    found = terminalreporter.stats.values()
+    reports = (each for some in found for each in some if hasattr(each, "duration"))
+    for line in summary(reports):
+        terminalreporter.write_line(line)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _children_hear_signals() -> None:
     """Also where these tests run under ``nohup`` or in a shell's background: what is ignored stays
