@@ -123,8 +123,6 @@ class Study:
         self.ledger = ledger or Ledger()
         self.stopped = False
         self.has_begun = False
-        self.known: list[Record] = []
-        """The records of earlier runs, but for attempts that a machine lost."""
         self.resumed: frozenset[Schedule] = frozenset()
         """The schedules that earlier runs measured, and that are not measured again."""
         self._stack = ExitStack()
@@ -265,27 +263,29 @@ class Study:
 
     # -- what the tuner calls --------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Start a run in the database, and take over the results of earlier runs. Idempotent."""
+    def begin(self) -> list[Record]:
+        """Start a run in the database, and take over the results of earlier runs. Return their
+        records, but for attempts that a machine lost; none if the run had begun."""
         if self.has_begun:
-            return
+            return []
         with self.ledger.work("database"):
             self._log.begin()
             self.has_begun = True
-            self.known = [
+            known = [
                 record
                 for record in self._database.records(self.workload, self.target)
                 if not record.measurement.lost
             ]
         sound = [
             replace(record.measurement, schedule=self.space.ordered(record.schedule))
-            for record in self.known
+            for record in known
             if record.template_version in self.space.versions and not record.doubted
         ]
         self.board.resume(sound)
         self.resumed = frozenset(measurement.schedule for measurement in sound)
         best = self.board.best.schedule if self.board.best else None
         self._told += [measurement for measurement in sound if measurement.schedule != best]
+        return known
 
     def put_first(self, proposed: Sequence[Proposed]) -> None:
         """Let these be asked for before anything that the search asks for."""

@@ -171,9 +171,8 @@ class Task:
 
     def begin(self) -> None:
         """Start a run in the database, and take over the results of earlier runs."""
-        self.study.begin()
+        known = self.study.begin()
         versions, is_earlier = self.space.versions, self.space.is_earlier
-        known = self.study.known
         earlier = [record for record in known if is_earlier(record.template_version)]
         self.earlier, self._starts = len(earlier), starting_schedules(self.space, earlier)
         self._unconfirmed = UnconfirmedRecords([r for r in known if r.template_version in versions])
