@@ -110,8 +110,9 @@ class Program:
 
     @cached_property
     def functions(self) -> frozenset[str]:
-        """Names of the functions that stages call, casts included."""
-        nodes = (node for stage in self.stages for node in stage.body.walk())
+        """Names of the functions that stages and conditions call, casts included."""
+        expressions = (*(stage.body for stage in self.stages), *self.conditions)
+        nodes = (node for expression in expressions for node in expression.walk())
         return frozenset(node.function for node in nodes if isinstance(node, Call))
 
     @cached_property

@@ -53,6 +53,11 @@ def test_forms_agree_with_their_unfused_programs(name, tmp_path):
     assert complaints(w, kernels(w, 3), tmp_path) == []
 
 
+def test_conditions_may_call_functions(tmp_path):
+    w = computation(f"where max(abs(i - j), 2) < 9\n{FORMS['grouped heads']}", i=20, j=20)
+    assert complaints(w, kernels(w, 1), tmp_path) == []
+
+
 SECOND = {
     "read": FORMS["bias"].replace("bias[h,i,j]", "bias[h,i,2 * j]"),
     "written": FORMS["other order"],  # rows of two
