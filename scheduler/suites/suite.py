@@ -13,7 +13,9 @@ A suite is a TOML file::
 ``operator`` is a name or a program's text, as in :func:`spaces.operators.workload`. ``title``,
 ``name`` and ``weight`` (1) may be left out. Weights by section, such as
 ``weight = { decode = 32, prefill = 64 }``, make a suite of several sections, each with an objective
-of its own (:mod:`scheduler.suites.sections`). Some suites are shipped, by name.
+of its own (:mod:`scheduler.suites.sections`). A workload with ``gradient = true``, or the names of
+operands such as ``gradient = "A,bias"``, is followed by its gradient, of the same weight. Some
+suites are shipped, by name.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from tilewright.spaces.workloads.workload import Workload
 SHIPPED = Path(__file__).parent
 MOST_BYTES = 1 << 20
 KEYS = ("title", "workloads")
-MEMBER_KEYS = ("name", "operator", "parameters", "weight")
+MEMBER_KEYS = ("name", "operator", "parameters", "weight", "gradient")
 SECTION = re.compile(r"[\w.-]{1,40}", re.ASCII)
 """The name of a section."""
 
@@ -151,13 +153,14 @@ def _suite(table: Mapping[str, Any], name: str) -> Suite:
     members = []
     for number, entry in enumerate(entries, 1):
         try:
-            members.append(_member(entry))
+            members += _members(entry)
         except InputError as error:
             raise InputError(f"workload {number}: {error}") from None
     return Suite(_text(table, "title", name), tuple(members))
 
 
-def _member(entry: object) -> Member:
+def _members(entry: object) -> list[Member]:
+    """Return a workload, and its gradient if that is asked for."""
     if not isinstance(entry, Mapping):
         raise InputError(f"{shown(entry)} is no table of {', '.join(MEMBER_KEYS)}")
     _check_keys(entry, MEMBER_KEYS)
@@ -167,10 +170,28 @@ def _member(entry: object) -> Member:
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters={shown(parameters)} are no table, such as {{ m = 512 }}")
     made, name = workload(operator, **parameters), _text(entry, "name", "")
-    weight = entry.get("weight", 1.0)
+    named = [(made, name)]
+    if (asked := entry.get("gradient", False)) is not False:
+        named.append((_gradient(made, asked), f"gradient of {name or made}"))
+    return [_member(each, label, entry.get("weight", 1.0)) for each, label in named]
+
+
+def _member(made: Workload, name: str, weight: object) -> Member:
     if isinstance(weight, Mapping):
         return Member.of_sections(made, section_weights(weight), name)
     return Member(made, positive("weight", weight), name)
+
+
+def _gradient(made: Workload, asked: object) -> Workload:
+    """Return the workload of a gradient, by the operands that are named, or by all that have
+    one."""
+    from tilewright.spaces.workloads.gradients import differentiable, gradient
+    from tilewright.spaces.workloads.served import workload_of
+
+    if asked is not True and not isinstance(asked, str):
+        raise InputError(f"gradient={shown(asked)}; allowed: true, or operands such as 'x,w'")
+    names = differentiable(made) if asked is True else asked
+    return workload_of(gradient(made, names))
 
 
 def section_weights(given: Mapping[str, Any]) -> dict[str, float]:

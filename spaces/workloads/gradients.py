@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.spaces.derivation.gradients import gradient as derivation
 from tilewright.spaces.derivation.gradients import saving as savings
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Program
 from tilewright.spaces.operators import as_workload, written_program
 from tilewright.spaces.workloads.workload import Workload
@@ -44,8 +45,19 @@ def saving(of: Workload | Program | str, saved: Names) -> Program:
 
 
 def differentiable(of: Workload | Program) -> list[str]:
-    """Return the operands that hold numbers of floating point."""
-    return [o.name for o in _program(of).operands if not o.element.is_integer]
+    """Return the operands that an operator has a gradient by; :class:`InputError` with the reason
+    if there is none."""
+    program, found = _program(of), []
+    reason: InputError | None = None
+    for operand in program.operands:
+        try:
+            derivation.gradient(program, [operand.name])
+            found.append(operand.name)
+        except InputError as problem:
+            reason = reason or problem
+    if not found:
+        raise reason or InputError("the program has no operand to differentiate by")
+    return found
 
 
 def _program(given: Workload | Program | str) -> Program:

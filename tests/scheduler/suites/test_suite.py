@@ -12,6 +12,8 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.registry import space_for
 from tilewright.spaces.target import detect_target
+from tilewright.spaces.workloads.gradients import differentiable, gradient
+from tilewright.spaces.workloads.served import workload_of
 
 GOOD = """
 title = "two products"
@@ -181,3 +183,46 @@ def test_what_is_no_suite_is_refused():
         as_suite(3)
     with pytest.raises(InputError, match="no workloads"):
         Suite("nothing", ())
+
+
+@pytest.mark.parametrize(("asked", "wrt"), [("true", "A,B,bias"), ('"A,bias"', "A,bias")])
+def test_gradients_follow_their_workloads(asked: str, wrt: str, tmp_path: Path) -> None:
+    text = f"""
+        [[workloads]]
+        operator = "matmul m=8 n=16 k=32 epilogue='gelu(x + bias[n])'"
+        name = "up"
+        weight = 3
+        gradient = {asked}
+    """
+    first, second = read_suite(written(tmp_path, text)).members
+    assert second.workload == workload_of(gradient(first.workload, wrt))
+    assert first.weight == second.weight == 3
+    assert second.label == "gradient of up"
+
+
+@pytest.mark.parametrize(
+    ("operator", "asked", "message"),
+    [
+        ("matmul m=8 n=8 k=8", "3", "gradient=3; allowed: true, or operands such as 'x,w'"),
+        ("matmul m=8 n=8 k=8", '"C"', "the program has no operand 'C'; operands: A, B"),
+        ("argmax shape=4x5 over=1", "true", "no output is of floating point"),
+    ],
+)
+def test_gradients_that_are_not_there(
+    operator: str, asked: str, message: str, tmp_path: Path
+) -> None:
+    text = f"[[workloads]]\noperator = '{operator}'\ngradient = {asked}\n"
+    with pytest.raises(InputError, match=f"workload 1: {message}"):
+        read_suite(written(tmp_path, text))
+
+
+@pytest.mark.slow
+def test_every_shipped_suite_has_gradients() -> None:
+    refused = {}
+    for name in shipped_suites():
+        for member in read_suite(name).members:
+            try:
+                differentiable(member.workload)
+            except InputError as reason:
+                refused[member.label] = str(reason)
+    assert refused == {}

@@ -7,7 +7,6 @@ from hypothesis import assume, given, settings
 
 from tests.spaces.derivation.gradients.differences import check
 from tests.spaces.language.strategies import programs
-from tilewright.spaces.derivation.gradients.gradient import gradient
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 from tilewright.spaces.language.evaluation import evaluate_stages
@@ -26,7 +25,6 @@ def test_random_gradients(described) -> None:
     with np.errstate(all="ignore"):
         values = evaluate_stages(made, draw(made, 1))
     assume(all(np.all(np.abs(values[stage.name]) < 1e4) for stage in made.stages))
-    for name in differentiable(made):
-        with suppress(InputError):  # of what has no gradient, or none that fits
-            gradient(made, [name])
+    with suppress(InputError):  # of what has no gradient, or none that fits
+        for name in differentiable(made):
             check(made, [name])
