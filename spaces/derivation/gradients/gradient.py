@@ -80,6 +80,10 @@ def _operands(program: Program, names: Sequence[str]) -> list[str]:
         if program.operand[name].element.is_integer:
             problem = f"{name} holds whole numbers, which have no gradient"
             raise InputError(f"{problem}; allowed: operands of floating point")
+        if program.operand[name].packed:
+            raise InputError(
+                f"{name} is packed; allowed: a gradient by the matrix as it was before"
+            )
     return list(dict.fromkeys(names))
 
 

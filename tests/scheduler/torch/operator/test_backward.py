@@ -1,0 +1,81 @@
+"""Backward by kernels of gradients, where these were measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tilewright import gradient, tune
+from tilewright.scheduler.torch.kernels.functions import functions, key_of
+from tilewright.scheduler.torch.operator.backward import Backward, backwards
+from tilewright.spaces.language import program
+from tilewright.spaces.workloads.served import workload_of
+
+SOFTMAX = program("y[r, c] = softmax[c](x[r, c] * s)", r=8, c=24)
+KEY = key_of(workload_of(SOFTMAX))
+"""The key of a program that no other test calls."""
+
+
+@pytest.fixture(params=[["y"], []], ids=["saved", "recomputed"])
+def measured(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """A database in which the gradient of the softmax was measured, with what is saved."""
+    database = tmp_path / "tuning.db"
+    made = gradient(SOFTMAX, "x,s", saved=request.param)
+    tune(made, f"cpu:threads={torch.get_num_threads()}", database, trials=2, seed=1)
+    monkeypatch.setattr(functions, "database", str(database))
+    return request.param
+
+
+def called() -> tuple[list[torch.Tensor], torch.Tensor]:
+    torch.manual_seed(0)
+    x, s = torch.randn(8, 24, requires_grad=True), torch.randn((), requires_grad=True)
+    return [x, s], torch.ops.tilewright.run([x, s], KEY)
+
+
+def found(operands: list[torch.Tensor]) -> Backward:
+    own = backwards.find(KEY, [each.detach() for each in operands], (True, True))
+    assert own is not None
+    return own
+
+
+@pytest.mark.parametrize("is_faster", [True, False, None])
+def test_gradients_are_those_of_torch(measured: list[str], is_faster: bool | None) -> None:
+    operands, result = called()
+    own = found(operands)
+    assert list(own.saved) == measured
+    own.is_faster = is_faster
+    calls = []
+    kernel = own.function
+
+    def counted(*given: torch.Tensor) -> Any:
+        calls.append(len(given))
+        return kernel(*given)
+
+    own.function = counted
+    factor = torch.randn(24, 8).T  # its elements lie in another order than the result's
+    result.backward(factor)
+    again = [each.detach().clone().requires_grad_() for each in operands]
+    torch.softmax(again[0] * again[1], 1).backward(factor)
+    torch.testing.assert_close([o.grad for o in operands], [a.grad for a in again])
+    assert bool(calls) == (is_faster is not False)
+
+
+def test_gradients_of_gradients_are_torchs(measured: list[str]) -> None:
+    operands, result = called()
+    found(operands).is_faster = True
+    (first,) = torch.autograd.grad(result.square().sum(), operands[0], create_graph=True)
+    (second,) = torch.autograd.grad(first.square().sum(), operands[1])
+    x, s = operands
+    (first,) = torch.autograd.grad(torch.softmax(x * s, 1).square().sum(), x, create_graph=True)
+    torch.testing.assert_close(second, torch.autograd.grad(first.square().sum(), s)[0])
+
+
+def test_what_nobody_measured_is_torchs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "database", str(tmp_path / "none.db"))
+    operands = [torch.randn(8, 24), torch.randn(())]
+    assert backwards.find(KEY, operands, (True, True)) is None
