@@ -22,6 +22,8 @@ from tilewright.spaces.language import Program
 from tilewright.spaces.validation.nearest import suggestion
 from tilewright.spaces.validation.signature import parameters, values
 
+MOST_NAMES = 8  # names of operators that a message lists
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -68,8 +70,9 @@ def named(name: str) -> Operator:
     """The operator called so; :class:`InputError` if there is none."""
     modules = _modules(tuple(__path__))
     if not isinstance(name, str) or name not in modules:
-        near = suggestion(name, names())
-        raise InputError(f"unknown operator {shown(name)}; {near}known: {', '.join(names())}")
+        near, first = suggestion(name, names()), ", ".join(names()[:MOST_NAMES])
+        others = f" and {len(modules) - MOST_NAMES} others (tilewright operators)"
+        raise InputError(f"unknown operator {shown(name)}; {near}known: {first}{others}")
     module = importlib.import_module(modules[name])
     return Operator(name, getattr(module, name), module.EXAMPLE)
 
