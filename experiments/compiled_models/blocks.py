@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
+from experiments.model_suites.images import Branches, inception, mixed_35
+
 
 def _heads(x: torch.Tensor, heads: int) -> torch.Tensor:
     batch, rows, width = x.shape
@@ -112,6 +114,8 @@ BLOCKS = {
     "llama-8b-2048": (_llama8b, 2048),
     "vit-197": (lambda: Gpt2(causal=False), 197),
     "resnet-56": (Bottleneck, 56),
+    "inception-35": (lambda: mixed_35(192, 32), 35),
+    "inception": (inception, 299),
 }
 """The block of a name, and its rows, or the side of its image."""
 
@@ -130,6 +134,8 @@ def make(name: str, device: str = "cpu") -> tuple[nn.Module, tuple[Any, ...]]:
 
 def _shapes(size: int, module: nn.Module) -> tuple[tuple[int, ...], ...]:
     """Return the shapes of a block's inputs."""
+    if isinstance(module, Branches | nn.Sequential):
+        return ((1, 192 if isinstance(module, Branches) else 3, size, size),)
     if isinstance(module, Bottleneck):
         return ((1, 256, size, size),)
     if isinstance(module, Llama):

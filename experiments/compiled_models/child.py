@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+STAGES = {"stages": "measure", "untuned": "skip"}
+"""Branches side by side, of torch's operators and kernels that were measured before."""
 WAYS: dict[str, dict[str, Any]] = {
     "eager": {},
     "inductor": {"backend": "inductor"},
@@ -27,10 +29,12 @@ WAYS: dict[str, dict[str, Any]] = {
     "tilewright": {"backend": "tilewright", "options": {}},
     "packed": {"backend": "tilewright", "options": {}},
     "always": {"backend": "tilewright", "options": {"judge": "always"}},
+    "stages": {"backend": "tilewright", "options": STAGES},
+    "stages-frozen": {"backend": "tilewright", "options": STAGES},
 }
 """The arguments of torch.compile by name; ``packed`` has weights that stay, and ``always`` replaces
 each region that has a kernel."""
-FROZEN = ("freezing", "max-autotune", "packed")
+FROZEN = ("freezing", "max-autotune", "packed", "stages-frozen")
 """The ways in which weights are constants. An option says so too late: Dynamo asks the global."""
 
 
@@ -50,7 +54,7 @@ def main(name: str, way: str, device: str, threads: int, database: str, seconds:
 
         arguments["backend"] = tilewright
         tuned = {"untuned": "tune", "seconds": seconds} if seconds else {"untuned": "predict"}
-        arguments["options"] = arguments["options"] | {"db": database} | tuned
+        arguments["options"] = {"db": database} | tuned | arguments["options"]
     with torch.no_grad():
         wanted = module(*inputs)
         began, spent = time.monotonic(), time.process_time()
@@ -90,14 +94,15 @@ def _on_gpu(run: Any, inputs: Any) -> Callable[[], float]:
 
 def _explained(run: Any, way: str) -> list[dict[str, Any]]:
     """Return the reports on the graph and on each region, as JSON values."""
-    if way not in ("tilewright", "packed", "always"):
+    if WAYS[way].get("backend") != "tilewright":
         return []
     from tilewright import explain
 
     (graph,) = explain(run).graphs
     found = [vars(region) | {"gain": region.gain} for region in graph.regions]
     left = sorted(f"{count} x {name}" for (name, _), count in graph.left.items())
-    return [{"by": graph.by, "why": graph.why, "gain": graph.gain, "left": left}, *found]
+    whole = {"by": graph.by, "why": graph.why, "gain": graph.gain, "stages": graph.stages}
+    return [whole | {"left": left}, *found]
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def _pooled(inputs: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(nn.AvgPool2d(3, 1, 1), convolution(inputs, outputs, 1))
 
 
-def _mixed_35(inputs: int, pooled: int) -> Branches:
+def mixed_35(inputs: int, pooled: int) -> Branches:
     return Branches(
         _row(inputs, (64, 1)),
         _row(inputs, (48, 1), (64, 5)),
@@ -127,9 +127,9 @@ def inception() -> nn.Module:
         nn.MaxPool2d(3, 2),
         _row(64, (80, 1), (192, 3, 1)),
         nn.MaxPool2d(3, 2),
-        _mixed_35(192, 32),
-        _mixed_35(256, 64),
-        _mixed_35(288, 64),
+        mixed_35(192, 32),
+        mixed_35(256, 64),
+        mixed_35(288, 64),
         Branches(
             _row(288, (384, 3, 2)), _row(288, (64, 1), (96, 3), (96, 3, 2)), nn.MaxPool2d(3, 2)
         ),

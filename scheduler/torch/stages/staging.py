@@ -190,7 +190,7 @@ class _Staging:
         running = RunningStage(groups, self._side(len(stage)))
         values = self._all_values()
         with judging.running():
-            seconds = measuring.seconds_of(lambda: running.run(values), not self._threads)
+            seconds = measuring.seconds_of(lambda: running.run([*values]), not self._threads)
         given = [n for group in stage for unit in group for n in pieces[unit].outputs]
         elements = sum(prod(self._values[node].shape) for node in given)
         measuring.remember(self._database, session, self._target, elements, seconds)
