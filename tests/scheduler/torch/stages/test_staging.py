@@ -12,7 +12,7 @@ from torch import nn
 from tilewright import explain
 from tilewright.scheduler.torch import backend
 from tilewright.scheduler.torch.backend import judging
-from tilewright.scheduler.torch.stages import measuring, staging
+from tilewright.scheduler.torch.stages import costs, measuring
 
 PLAIN = {"untuned": "skip", "db": None, "stages": "measure"}
 A, B, X = torch.randn(12, 16), torch.randn(12, 16), torch.randn(16, 12)
@@ -110,7 +110,7 @@ def test_a_stage_is_measured_once(side_by_side: list[float], tmp_path) -> None:
     ("place", "name", "value", "words"),
     [
         (measuring, "seconds_of", lambda call, _: 1.0, "none: they are 1.01 times as fast"),
-        (staging, "described", lambda *_: 1 / 0, "none: ZeroDivisionError: division by zero"),
+        (costs, "described", lambda *_: 1 / 0, "none: ZeroDivisionError: division by zero"),
         (judging, "alike", lambda *_: False, "none: their result differs"),
     ],
 )
