@@ -19,6 +19,7 @@ import torch
 
 from experiments.kernelbench.coverage import covered, lines, summary, warm
 from experiments.kernelbench.problems import COMMIT, REPOSITORY, fetch, problems
+from experiments.kernelbench.sizes import shrunk
 from experiments.kernelbench.speed import geometric, timed
 from tilewright.spaces.target import detect_target
 
@@ -44,7 +45,12 @@ def main(given: Sequence[str] | None = None) -> None:
     }
     asked.out.parent.mkdir(exist_ok=True)
     found: list[dict[str, Any]] = []
+    if asked.resume and asked.out.exists():
+        found = json.loads(asked.out.read_text())["problems"]
+    done = {each["name"] for each in found}
     for problem in chosen:
+        if problem.name in done:
+            continue
         found.append(WHAT[asked.what](problem, asked))
         report = head | SUMMARY[asked.what](found) | {"problems": found}
         asked.out.write_text(json.dumps(report, indent=1) + "\n")
@@ -70,9 +76,11 @@ def _coverages(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _speed(problem: Any, asked: argparse.Namespace) -> dict[str, Any]:
-    options = {"db": str(asked.db), "untuned": "tune", "seconds": asked.seconds}
+    options = {"db": str(asked.db), "untuned": asked.untuned, "seconds": asked.seconds}
     found: dict[str, Any] = {"name": problem.name, "level": problem.level, "kept": problem.kept}
     try:
+        if asked.call_seconds:
+            problem, found["smaller"] = shrunk(problem, asked.call_seconds)
         found |= timed(problem, asked.device, asked.rounds, options)
     except Exception as error:  # code of the problem's, or too little memory
         found["failed"] = f"{type(error).__name__}: {str(error)[:200]}"
@@ -113,6 +121,9 @@ def _options(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--seconds", type=float, default=120, help="for each problem")
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--untuned", default="tune", choices=["tune", "predict", "skip"])
+    parser.add_argument("--call-seconds", type=float, help="smaller sizes for longer calls")
+    parser.add_argument("--resume", action="store_true", help="skip what the file has already")
     parser.add_argument("--db", type=Path, default=Path("kernelbench.db"))
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args(given)
