@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from math import prod
 
 from torch import fx
 
+from tilewright.scheduler.torch.translation.hiding import compares
 from tilewright.scheduler.torch.translation.masks import band_of, mask_of
-from tilewright.scheduler.torch.translation.nodes import fake, has_tensor, name_of, sources_of
+from tilewright.scheduler.torch.translation.nodes import (
+    fake,
+    has_plain_shape,
+    has_tensor,
+    name_of,
+    shape,
+    sources_of,
+)
 from tilewright.scheduler.torch.translation.products import factors_of
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import kind_of
 from tilewright.scheduler.torch.translation.views import is_free
 
 AFTER_PRODUCT = (Kind.POINTWISE, Kind.VIEW, Kind.RESULT)
+MOST_LENGTHS = 4096
+"""The number of lengths in one array, at most."""
 AFTER_REDUCTION = (*AFTER_PRODUCT, Kind.REDUCTION)
 
 
@@ -125,12 +136,32 @@ def _gives_several(node: fx.Node) -> bool:
     return isinstance(node.meta.get("val"), tuple | list)
 
 
-def with_masks(nodes: set[fx.Node]) -> set[fx.Node]:
-    """Return the same nodes with all that computes the masks of attention, where these are
-    bands."""
+def with_masks(nodes: set[fx.Node]) -> list[set[fx.Node]]:
+    """Return the same nodes with all that computes the masks of attention, where these are bands;
+    before these, if there are other masks, with those that whole numbers alone decide, such as
+    lengths."""
     masks = [mask_of(node) for node in nodes if kind_of(node) is Kind.PRODUCT]
-    bands = [mask for mask in masks if mask is not None and band_of(mask) is not None]
-    return nodes.union(*map(sources_of, bands))
+    found = [mask for mask in masks if mask is not None]
+    bands = nodes.union(*(sources_of(mask) for mask in found if band_of(mask) is not None))
+    lengths = [_computed(mask) for mask in found if mask not in bands and _by_lengths(mask)]
+    return [bands.union(*lengths), bands] if lengths else [bands]
+
+
+def _computed(mask: fx.Node) -> set[fx.Node]:
+    return {node for node in sources_of(mask) if node.op == "call_function"}
+
+
+def _by_lengths(mask: fx.Node) -> bool:
+    """Tell whether comparisons with few whole numbers among the inputs decide a mask."""
+    nodes = sources_of(mask)
+    inputs = [node for node in nodes if node.op != "call_function"]
+    translated = (kind_of(node) in (Kind.POINTWISE, Kind.VIEW) for node in nodes.difference(inputs))
+    return bool(inputs) and all(map(_are_lengths, inputs)) and all(translated) and compares(mask)
+
+
+def _are_lengths(node: fx.Node) -> bool:
+    whole = has_plain_shape(node) and not fake(node).dtype.is_floating_point
+    return whole and prod(shape(node)) <= MOST_LENGTHS
 
 
 def behind(nodes: set[fx.Node]) -> set[fx.Node]:

@@ -178,24 +178,24 @@ class _Partitioning:
                 yield node, nodes
 
     def _region(self, nodes: set[fx.Node], end: fx.Node) -> Region | str:
-        """Return the region, the views behind its operands taken in as far as a template serves it
-        then; or why there is none."""
+        """Return the region, masks and the views behind its operands taken in as far as a template
+        serves it then; or why there is none."""
         reason = ""
-        for translation in reversed(self._translations(nodes, end)):
-            if isinstance(translation, str):
-                reason = translation
-                continue
-            made = self._accepted(translation)
-            if isinstance(made, Region):
-                return made
-            reason = reason or made
+        for started in with_masks(nodes):
+            for translation in reversed(self._translations(started, end)):
+                if isinstance(translation, str):
+                    reason = translation
+                    continue
+                made = self._accepted(translation)
+                if isinstance(made, Region):
+                    return made
+                reason = reason or made
         return reason
 
     def _translations(self, nodes: set[fx.Node], end: fx.Node) -> list[Translation | str]:
         """Return the translations with more and more of what is behind operands that would be
         copied."""
         found: list[Translation | str] = []
-        nodes = with_masks(nodes)
         for _ in range(MOST_TRIES):
             nodes = behind(nodes)
             try:

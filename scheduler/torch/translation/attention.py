@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,19 @@ def _bound(translation: Translation, band: Band, row: Index, own: Index) -> None
         translation.conditions[f"where {own} >= {row + -band.before}"] = str(own)
 
 
+def _lengths(translation: Translation, mask: fx.Node, at: Indices) -> list[str]:
+    """Return the conditions that a mask sets on the axis of the keys; none of another mask."""
+    from tilewright.scheduler.torch.translation.hiding import conditions_of
+
+    own = at[-1]
+    if not own.terms or mask not in translation.nodes:
+        return []
+    part = at[len(at) - len(shape(mask)) :]
+    indices = [Index() if e == 1 else i for i, e in zip(part, shape(mask), strict=True)]
+    found = conditions_of(translation, mask, indices, own.range[1] + 1) or []
+    return found if all(str(own) in re.findall(r"\w+", text) for text in found) else []
+
+
 def _own_axis(translation: Translation, extent: int) -> Index:
     return translation.axes.value(translation.axes.new(extent))
 
@@ -96,6 +110,9 @@ def _masked(translation: Translation, node: fx.Node, score: str, at: Indices) ->
     if mask in translation.nodes and (band := band_of(mask)):
         *_, row, own = at
         _bound(translation, band, row, own)
+        return score
+    if conditions := _lengths(translation, mask, at):
+        translation.conditions |= {f"where {text}": str(at[-1]) for text in conditions}
         return score
     found = translation.argument(mask, at)
     if fake(mask).dtype is torch.bool and not isinstance(found, str):

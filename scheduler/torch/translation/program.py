@@ -111,7 +111,9 @@ class Translation:
         results = [self._result(node) for node in self.outputs]
         self._lines, self._results = tidied(self._lines, results)
         self._check_conditions()
-        self._used = {word for line in self._lines for word in _NAME.findall(str(line))}
+        used = {word for line in self._lines for word in _NAME.findall(str(line))}
+        self.conditions = {text: own for text, own in self.conditions.items() if own in used}
+        self._used = used.union(*map(_NAME.findall, self.conditions))
         self.operands = {n: array for n, array in self.operands.items() if array.name in self._used}
         self._fold()
 
@@ -264,7 +266,7 @@ class Translation:
         pairs = zip(self.outputs, self._results, strict=True)
         results = {name: written(node, name, grid_of(node, self._grids)) for node, name in pairs}
         arrays = {array.name: array for array in self.operands.values()}
-        conditions = tuple(t for t in self.conditions if set(_NAME.findall(t)) & self._used)
+        conditions = tuple(self.conditions)
         extents = {a: e for a, e in self.axes.extents.items() if a in self._used}
         self._made = folded(Lines(tuple(self._lines), arrays | results, conditions, extents))
         self.operands = {n: self._made.arrays[a.name] for n, a in self.operands.items()}

@@ -219,5 +219,7 @@ def values_of(graph: fx.Graph) -> dict[fx.Node, Tensor]:
 
 def _random(fake: Tensor) -> Tensor:
     """Positive numbers, as variances are."""
+    if not fake.dtype.is_floating_point:
+        return torch.randint(2, 6, tuple(fake.shape), dtype=fake.dtype)
     made = torch.empty_strided(tuple(fake.shape), fake.stride(), dtype=torch.float64)
     return made.copy_(torch.rand(tuple(fake.shape)))

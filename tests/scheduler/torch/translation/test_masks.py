@@ -122,3 +122,59 @@ def test_a_mask_of_inputs_is_read() -> None:
     assert [len(region.operands) for region in found.regions] == [2]
     assert not any(made.conditions for made in attentions(found))
     check(graph, found)
+
+
+LENGTHS: dict[str, tuple[Callable[[Tensor, Tensor, Tensor], Tensor], int]] = {
+    "length": (lambda i, j, n: j <= i + n, 1),
+    "added": (lambda i, j, n: torch.where(i + n >= j, 0.0, float("-inf")), 1),
+    "for each head": (lambda i, j, n: (j < i + 1 + n).expand(1, 2, -1, -1), 1),
+    "window": (lambda i, j, n: (j <= i + n) & (j > i + n - 4), 2),
+}
+
+
+class Cached(nn.Module):
+    """Rows that see a cache of keys up to a length, which ``mask`` compares."""
+
+    def __init__(self, mask: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.mask = mask
+
+    def forward(self, x: Tensor, keys: Tensor, values: Tensor, length: Tensor) -> Tensor:
+        row, key = torch.arange(x.shape[1])[:, None], torch.arange(keys.shape[2])[None]
+        mask = self.mask(row, key, length)
+        return F.scaled_dot_product_attention(heads(x, 2), keys, values, attn_mask=mask)
+
+
+def cached(
+    mask: Callable[[Tensor, Tensor, Tensor], Tensor], rows: int = 3
+) -> tuple[torch.fx.Graph, Partition]:
+    target, cache = detect_target("cpu"), torch.empty(1, 2, ROWS, WIDTH // 2)
+    given = (torch.empty(1, rows, WIDTH), cache, cache.clone(), torch.tensor(5))
+    (graph,) = captured(Cached(mask), given, target)
+    return graph, partition(graph, target)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", LENGTHS)
+def test_the_length_of_a_cache_bounds_the_keys(name: str, rows: int) -> None:
+    mask, count = LENGTHS[name]
+    graph, found = cached(mask, rows)
+    (region,) = found.regions
+    assert len(region.workload.program.conditions) == count
+    assert not found.left
+    check(graph, found)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        lambda i, j, n: j * n <= i,
+        lambda i, j, n: torch.where(j <= i + n, 0.5, float("-inf")),
+        lambda i, j, n: (j <= i + n) | (j == 0),
+    ],
+)
+def test_any_other_mask_of_lengths_is_read(mask) -> None:
+    graph, found = cached(mask)
+    (region,) = found.regions
+    assert not region.workload.program.conditions
+    check(graph, found)
