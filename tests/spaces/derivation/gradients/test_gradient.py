@@ -54,7 +54,7 @@ OPERATORS: dict[str, list[tuple[dict[str, object], list[str]]]] = {
     ],
     "log_softmax": [({"r": 4, "c": 6}, ["x"])],
     "logsumexp": [({"r": 4, "c": 6}, ["x"])],
-    "map": [],
+    "map": [({"m": 3, "n": 4, "expression": "tanh(x[n, m]) * scale[n]"}, ["x", "scale"])],
     "matmul": [
         ({"m": 3, "n": 4, "k": 5}, ["A", "B"]),
         (

@@ -1,0 +1,1 @@
+"""Gradients by derivation beside torch's own backward on a CPU."""

@@ -1,0 +1,135 @@
+"""Gradients by derivation beside torch's own backward, on one thread; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.gradients.cases import CASES, Case
+from tilewright import Program, Target, best, detect_target, gradient, saving, tune
+from tilewright.spaces.language.evaluation import evaluate
+from tilewright.spaces.language.inputs import draw
+from tilewright.spaces.operators import as_workload, written_program
+from tilewright.spaces.workloads.calling import calling_of
+
+OUT = Path(__file__).parent / "results"
+Call = Callable[[], Any]
+
+
+def compare(case: Case, target: Target, seconds: float, rounds: int, database: str) -> Any:
+    """Return the times of a gradient and of torch's backward, in turns."""
+    program = gradient(case.operator, case.wrt, saved=case.saved)
+    if seconds:
+        tune(program, target, database, seconds=seconds)
+    function = best(program, target, database if seconds else None)
+    arrays, result, tensors = _inputs(case)
+    given = [arrays[array.name] for array in calling_of(as_workload(program)).inputs]
+    factor, wanted = torch.from_numpy(arrays[f"d{result[0]}"]), [tensors[n] for n in case.wrt]
+
+    def by_torch() -> tuple[torch.Tensor, ...]:
+        return torch.autograd.grad(result[1], wanted, factor, retain_graph=True)
+
+    found = function(*given)
+    _check(found if isinstance(found, tuple) else (found,), by_torch())
+    times = _in_turns({"own": lambda: function(*given), "torch": by_torch}, rounds)
+    return _summary(times) | {"schedule": str(function.schedule), "stages": len(program.stages)}
+
+
+def _inputs(case: Case) -> tuple[dict[str, Any], tuple[str, torch.Tensor], dict[str, Any]]:
+    """Draw operands, and compute what is saved; the result by its name, and torch's operands."""
+    written = written_program(as_workload(case.operator))
+    arrays: dict[str, Any] = dict(draw(written, 1))
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    for name in case.wrt:
+        tensors[name].requires_grad_()
+    output = written.outputs[0]
+    result = case.by_torch(tensors)
+    arrays |= _saved(written, case, arrays)
+    generator = np.random.default_rng(2)
+    arrays[f"d{output.name}"] = generator.uniform(-1, 1, output.shape).astype(np.float32)
+    return arrays, (output.name, result), tensors
+
+
+def _saved(written: Program, case: Case, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    if not case.saved:
+        return {}
+    states = evaluate(saving(written, case.saved), arrays)
+    return {name: np.ascontiguousarray(states[name], np.float32) for name in case.saved}
+
+
+def _check(found: Sequence[Any], wanted: Sequence[torch.Tensor]) -> None:
+    for own, other in zip(found, wanted, strict=True):
+        size = float(other.abs().max())
+        np.testing.assert_allclose(np.asarray(own), other.numpy(), rtol=1e-3, atol=1e-4 * size)
+
+
+def _in_turns(calls: Mapping[str, Call], rounds: int) -> dict[str, list[float]]:
+    """Return CPU seconds of each call, one after the other."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        call()
+    for _ in range(rounds):
+        for name, call in calls.items():
+            began = time.process_time()
+            call()
+            times[name].append(time.process_time() - began)
+    return times
+
+
+def _summary(times: Mapping[str, list[float]]) -> dict[str, Any]:
+    """Return median times, and of torch's over ours, turn by turn, median and quartiles."""
+    medians = {name: median(found) for name, found in times.items()}
+    ratios = [other / own for other, own in zip(times["torch"], times["own"], strict=True)]
+    lower, _, upper = quantiles(ratios, n=4)
+    return {"seconds": medians, "ratio": median(ratios), "quartiles": [lower, upper]}
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Compare, print a line for each case, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--seconds", type=float, default=30, help="of tuning each; 0 for none")
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--small", action="store_true", help="small sizes, to try the command out")
+    parser.add_argument("--db", default="gradients.db")
+    parser.add_argument("--out", type=Path, default=OUT / "results.json")
+    asked = parser.parse_args(given)
+    torch.set_num_threads(1)
+    target, found = detect_target("cpu", 1), {}
+    for name in asked.only:
+        case = _small(CASES[name]) if asked.small else CASES[name]
+        own = found[name] = compare(case, target, asked.seconds, asked.rounds, asked.db)
+        lower, upper = own["quartiles"]
+        times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())
+        print(f"{name:22} {times}: {own['ratio']:.2f} ({lower:.2f} to {upper:.2f})", flush=True)
+    head = {
+        "date": date.today().isoformat(),
+        "machine": target.summary,
+        "torch": torch.__version__,
+        "load": os.getloadavg()[0],
+        "seconds": asked.seconds,
+        "rounds": asked.rounds,
+    }
+    asked.out.parent.mkdir(exist_ok=True, parents=True)
+    asked.out.write_text(json.dumps(head | {"cases": found}, indent=1) + "\n")
+
+
+def _small(case: Case) -> Case:
+    """Return a case of sizes that take no time: of each only the first one or two digits."""
+    return replace(case, operator=re.sub(r"=(\d\d?)\d*", r"=\1", case.operator))
+
+
+if __name__ == "__main__":
+    main()
