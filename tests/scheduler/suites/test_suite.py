@@ -71,6 +71,9 @@ GPT_VECTORS = 25 * 2 * 768 + 12 * (2304 + 768 + 3072 + 768)
 LLAMA_PARAMETERS, LLAMA_EMBEDDING = 8_030_261_248, 128_256 * 4096
 LLAMA_VECTORS = 65 * 4096
 LLAMA_LAYERS = LLAMA_PARAMETERS - 2 * LLAMA_EMBEDDING - LLAMA_VECTORS
+LARGE_PARAMETERS, LARGE_EMBEDDING = 70_553_706_496, 128_256 * 8192
+LARGE_LAYERS = LARGE_PARAMETERS - 2 * LARGE_EMBEDDING - 161 * 8192
+SHARDS = 8
 
 
 def attention(queries: int, keys: int, hidden: int, layers: int) -> int:
@@ -94,6 +97,13 @@ FLOPS = {
     + attention(2048, 2049, 4096, 32) // 2,
     ("llama-3-8b", "decode"): (1 + 8 + 64)
     * (2 * (LLAMA_LAYERS + LLAMA_EMBEDDING) + attention(1, 1024, 4096, 32)),
+    ("llama-3-70b", "prefill-tp8"): (
+        2 * (2048 * LARGE_LAYERS + LARGE_EMBEDDING) + attention(2048, 2049, 8192, 80) // 2
+    )
+    // SHARDS,
+    ("llama-3-70b", "decode-tp8"): (1 + 8 + 64)
+    * (2 * (LARGE_LAYERS + LARGE_EMBEDDING) + attention(1, 1024, 8192, 80))
+    // SHARDS,
 }
 """Of a pass, from the numbers of parameters: two for each weight and token, and half of the scores
 where a token looks at those before it alone. Those of images are as published for torchvision."""
