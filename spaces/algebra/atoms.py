@@ -188,7 +188,7 @@ def term_text(atom: Atom, coefficient: int, wide: str) -> str:
 
 def safe(text: str) -> str:
     """Return C text in parentheses, unless it is one word."""
-    return text if _ATOMIC.match(text) else f"({text})"
+    return text if text.isidentifier() or _ATOMIC.match(text) else f"({text})"
 
 
 def _divided(end: int | None, divisor: int) -> int | None:

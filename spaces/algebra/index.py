@@ -20,6 +20,7 @@ from typing import Any
 
 from tilewright.spaces.algebra.atoms import (
     Atom,
+    Entry,
     Extent,
     Quotient,
     Remainder,
@@ -130,6 +131,11 @@ class Index:
             for inner in within(atom):
                 yield from inner.atoms()
 
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries of tables that the value depends on, each once."""
+        return tuple(dict.fromkeys(atom for atom in self.atoms() if isinstance(atom, Entry)))
+
     @cached_property
     def variables(self) -> frozenset[Variable]:
         """All variables that the value may depend on."""
@@ -191,12 +197,13 @@ class Index:
         return result
 
     def at(self, values: Mapping[str, Index]) -> Index:
-        """Return the index with ``values`` in the place of some variables, wherever they stand."""
+        """Return the index with ``values`` in the place of the variables and entries that have
+        these formulas, wherever they stand."""
 
         def value(atom: Atom) -> Index:
             match atom:
-                case Variable(text) if text in values:
-                    return values[text]
+                case Variable() | Entry() if atom.formula in values:
+                    return values[atom.formula]
                 case Quotient(dividend, divisor):
                     return dividend.at(values) // divisor
                 case Remainder(dividend, divisor):
@@ -211,10 +218,11 @@ class Index:
     def text(self) -> str:
         """C text for a place of its own: a subscript, an argument, one side of ``=``. Products are
         of 64 bits where 32 do not hold the value, whatever the types of variables are."""
-        only = self._only_atom()
-        if only is not None:
+        if only := self._only_atom():
             return only.text
-        wide = "L" if self._is_wide else ""
+        low, high = self.span
+        is_wide = (high or 0) > LARGEST_INT or (low or 0) < -LARGEST_INT
+        wide = "L" if is_wide else ""
         words = [
             safe(atom.text) if coefficient == 1 else term_text(atom, coefficient, wide)
             for atom, coefficient in self.terms
@@ -233,11 +241,6 @@ class Index:
         if self.constant or not words:
             words.append(str(self.constant))
         return " + ".join(words).replace("+ -", "- ")
-
-    @property
-    def _is_wide(self) -> bool:
-        low, high = self.span
-        return (high is not None and high > LARGEST_INT) or (low is not None and low < -LARGEST_INT)
 
     # -- division ------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tilewright.spaces.language.meaning import Meaning
 
@@ -128,6 +128,15 @@ class Read(Expression):
     name: str
     indices: tuple[Expression, ...]
     outside: float | None = None
+
+    def __hash__(self) -> int:
+        found = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash((self.name, self.indices, self.outside))
+        return found
+
+    def __reduce__(self) -> tuple[type[Read], tuple[Any, ...]]:
+        return Read, (self.name, self.indices, self.outside)  # hashes differ between processes
 
     @property
     def children(self) -> tuple[Expression, ...]:

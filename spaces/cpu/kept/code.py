@@ -24,7 +24,7 @@ from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function
 from tilewright.spaces.cpu.kept.held import Held, held
-from tilewright.spaces.cpu.kept.tile import Tile, whole
+from tilewright.spaces.cpu.kept.tile import Tile
 from tilewright.spaces.cpu.kept.tiling import Tiling
 from tilewright.spaces.cpu.vectors.reducers import joined
 from tilewright.spaces.derivation.kept.tiles import Segment, moved
@@ -147,7 +147,7 @@ class KeptCode:
         lines = []
         taps = [loop.name for loop in self.view.taps]
         for found in self._held.values():
-            first = whole(moved(found.access.offset, {}, taps))
+            first = moved(found.access.offset, {}, taps)
             where = f"{self._pointers[found.access.array.name]} + {first}"
             lines += found.declared(where, segment.size)
         return lines
@@ -242,5 +242,5 @@ class KeptCode:
             step *= (
                 loop.extent if loop != self.view.lane else round_up(loop.extent, self.tiling.lanes)
             )
-        offset = whole(moved(total(steps), tile.by(place)))
+        offset = moved(total(steps), tile.by(place))
         return f"parts + {part} * {self._part_size}L + {offset}"

@@ -47,9 +47,9 @@ class Held:
                 )
         return lines
 
-    def load(self, tap: str, vector: int) -> str:
+    def load(self, tap: Index, vector: int) -> str:
         """C text of a vector; ``tap`` is the tap's number."""
-        return f"tw_load_float32({self.name} + {tap} * {self.width} + {vector * self.lanes})"
+        return f"tw_load_float32({self.name} + {tap * self.width + vector * self.lanes})"
 
 
 def has_room(view: KeptView) -> bool:

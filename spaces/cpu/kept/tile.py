@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import product
 from math import prod
 
-from tilewright.spaces.algebra.atoms import Atom, Quotient
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping_emit import indented
@@ -19,7 +18,6 @@ from tilewright.spaces.cpu.vectors.reducers import factors, identity, joined
 from tilewright.spaces.derivation.kept.tiles import Ranges, moved, reach
 from tilewright.spaces.derivation.kept.view import Bounded, KeptView
 from tilewright.spaces.derivation.maps.nest import Loop
-from tilewright.spaces.derivation.maps.text import index_text
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.derivation.scopes import Scope
 from tilewright.spaces.language.tree import Expression, Read
@@ -213,7 +211,7 @@ class Tile:
                 return f"tw_set({_number(self.view.reads[node].outside)})"
             if node in self.held:
                 tap = moved(self.held[node].index, by, self._constants)
-                text = self.held[node].load(whole(tap), vector)
+                text = self.held[node].load(tap, vector)
             else:
                 text = self._load(self.view.reads[node], by, vector, node in tested)
             if text not in loaded:
@@ -267,8 +265,8 @@ class Tile:
             if last < 0 or low >= bound.extent:
                 return None
             if step == 0:
-                tests += [f"{whole(index)} >= 0"] * (low < 0)
-                tests += [f"{whole(index)} < {bound.extent}"] * (last >= bound.extent)
+                tests += [f"{index} >= 0"] * (low < 0)
+                tests += [f"{index} < {bound.extent}"] * (last >= bound.extent)
             elif low < 0 or last >= bound.extent:
                 spans.append((index, step, bound.extent))
         return tuple(tests), self._span(spans, self.used(vector)) if spans else None
@@ -276,9 +274,8 @@ class Tile:
     def _span(self, bounds: Sequence[tuple[Index, int, int]], used: int) -> Span:
         low, high = "0", str(used)
         for index, step, extent in bounds:
-            text = whole(index)
-            low = f"tw_most({low}, tw_lanes_before(-{text}, {step}))"
-            high = f"tw_least({high}, tw_lanes_before({extent} - {text}, {step}))"
+            low = f"tw_most({low}, tw_lanes_before(-{index}, {step}))"
+            high = f"tw_least({high}, tw_lanes_before({extent} - {index}, {step}))"
         return Span(low, high)
 
     # -- numbers -----------------------------------------------------------------------------
@@ -289,19 +286,8 @@ class Tile:
 
     def place(self, access: Access, by: By) -> str:
         """C text of where an access is."""
-        offset = whole(moved(access.offset, by, self._constants))
+        offset = moved(access.offset, by, self._constants)
         return f"{self.pointers[access.array.name]} + {offset}"
-
-
-def whole(index: Index) -> str:
-    """C text of a whole number, of variables that are named like the loops."""
-    return index_text(index, _atom)
-
-
-def _atom(atom: Atom) -> str:
-    if isinstance(atom, Quotient):
-        return f"({whole(atom.dividend)} / {atom.divisor})"
-    return atom.text
 
 
 def _number(value: float) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilewright.spaces.algebra.atoms import Atom, Entry, Quotient
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.cpu.vectors.vector_code import VectorCode
 from tilewright.spaces.cpu.vectors.wide import Wide
+from tilewright.spaces.derivation.maps.comparisons import simplest
 from tilewright.spaces.derivation.maps.plane import ANYWHERE, Plane
-from tilewright.spaces.derivation.maps.text import index_text, simplest
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.derivation.products.reach import Reach, place_of
 from tilewright.spaces.language.magnitude import magnitudes
@@ -93,7 +93,7 @@ class VectorValues:
 
     def scalar(self, index: Index) -> str:
         """A whole number that is the same for all columns, or what it is at the plane's first."""
-        return index_text(index, self._scalar_atom)
+        return str(index.at({entry.formula: self._loaded(entry) for entry in index.entries}))
 
     def offsets(self, index: Index) -> tuple[str, str]:
         """Those of places in which columns differ, and what the name of the function that takes
@@ -106,27 +106,19 @@ class VectorValues:
             return self._wide_lanes(index)
         differing = index.part([self.plane.columns.name])
         same = index - differing
-        text = index_text(differing, self._lane_atom)
-        return text if same == Index() else f"({text} + (int)({self.scalar(same)}))"
+        text = differing.replaced(lambda atom: variable(self._lane_atom(atom)))
+        return str(text) if same == Index() else f"({text} + (int)({self.scalar(same)}))"
 
     def _wide_lanes(self, index: Index) -> str:
         differing = index.part([self.plane.columns.name])
         same = index - differing
-        text = index_text(differing, self._wide_atom)
-        return text if same == Index() else f"({text} + {self.scalar(same)})"
+        text = differing.replaced(lambda atom: variable(self._wide_atom(atom)))
+        return str(text) if same == Index() else f"({text} + {self.scalar(same)})"
 
-    def _scalar_atom(self, atom: Atom) -> str:
-        view = self.plane.view
-        match atom:
-            case Quotient(dividend, divisor):
-                if dividend.may_be_negative:
-                    return f"tw_quotient({self.scalar(dividend)}, {divisor})"
-                return f"({self.scalar(dividend)} / {divisor})"
-            case Entry(table, below=below):
-                pointer, _ = self.tables[table]
-                offset = self.scalar(place_of(view.program, atom))
-                return f"tw_entry({pointer}[{offset}], {below})"
-        return atom.text
+    def _loaded(self, entry: Entry) -> Index:
+        pointer, _ = self.tables[entry.table]
+        place = self.scalar(place_of(self.plane.view.program, entry))
+        return variable(f"tw_entry({pointer}[{place}], {entry.below})", entry.below)
 
     def _lane_atom(self, atom: Atom) -> str:
         view = self.plane.view

@@ -102,7 +102,7 @@ class KeptCode:
     def thread(self) -> Thread:
         """What a thread does."""
         names = {a.array.name: f"x{i}" for i, a in enumerate(self.arguments)}
-        return Thread(self.sizes, names, self.integer)
+        return Thread(self.sizes, names)
 
     @property
     def integer(self) -> str:

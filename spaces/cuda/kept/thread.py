@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
-from tilewright.spaces.algebra.atoms import Atom, Quotient
-from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
 from tilewright.spaces.cuda.reducers import joined, taken
@@ -18,7 +16,6 @@ from tilewright.spaces.cuda.scalar_code import Value
 from tilewright.spaces.derivation.kept.held import tap_index
 from tilewright.spaces.derivation.kept.tiles import moved, reach
 from tilewright.spaces.derivation.kept.view import Bounded
-from tilewright.spaces.derivation.maps.text import index_text
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.kernels.body import Body
 from tilewright.spaces.language.magnitude import magnitudes
@@ -35,7 +32,6 @@ class Thread:
 
     sizes: KeptSizes
     pointers: Mapping[str, str]
-    integer: str
     names: int = field(default=0)
 
     def __post_init__(self) -> None:
@@ -59,7 +55,7 @@ class Thread:
         for number, read in enumerate(self.sizes.held):
             access = self.view.reads[read]
             first = moved(access.offset, {}, [loop.name for loop in self.view.taps])
-            where = f"{self.pointers[access.array.name]} + {self.whole(first)}"
+            where = f"{self.pointers[access.array.name]} + {first}"
             apart = access.step(self.lane.name) or 0
             name, count = f"h{number}", self.vector * taps
             body.let(C_TYPES[access.array.dtype], name, count=count)
@@ -197,8 +193,8 @@ class Thread:
         for bound in access.bounds:
             index = moved(bound.index, by, self.constants)
             low, high = reach(index, self._ranges)
-            tests += [f"{self.whole(index)} >= 0"] * (low < 0)
-            tests += [f"{self.whole(index)} < {bound.extent}"] * (high >= bound.extent)
+            tests += [f"{index} >= 0"] * (low < 0)
+            tests += [f"{index} < {bound.extent}"] * (high >= bound.extent)
         return tuple(tests)
 
     # -- numbers -----------------------------------------------------------------------------
@@ -212,17 +208,8 @@ class Thread:
 
     def place(self, access: Access, by: By) -> str:
         """C text of where an access is."""
-        offset = self.whole(moved(access.offset, by, self.constants))
+        offset = moved(access.offset, by, self.constants)
         return f"{self.pointers[access.array.name]} + {offset}"
-
-    def whole(self, index: Index) -> str:
-        """C text of a whole number."""
-        return index_text(index, self._atom)
-
-    def _atom(self, atom: Atom) -> str:
-        if isinstance(atom, Quotient):
-            return f"({self.whole(atom.dividend)} / {atom.divisor})"
-        return f"({self.integer}){atom.text}"
 
     def _name(self) -> str:
         self.names += 1

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.spaces.algebra.atoms import Atom, Entry, Quotient
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.atoms import Entry
+from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.cuda.scalar_code import ScalarCode, Value, multiply_add
 from tilewright.spaces.cuda.wide import Wide
-from tilewright.spaces.derivation.maps.text import (
-    index_text,
+from tilewright.spaces.derivation.maps.comparisons import (
     simplest,
 )
 from tilewright.spaces.derivation.maps.view import Access, MapView
@@ -68,18 +67,11 @@ class ScalarValues:
 
     def whole(self, index: Index) -> str:
         """A whole number."""
-        return index_text(index, self._atom)
+        return str(index.at({entry.formula: self._loaded(entry) for entry in index.entries}))
 
-    def _atom(self, atom: Atom) -> str:
-        match atom:
-            case Quotient(dividend, divisor):
-                if dividend.may_be_negative:
-                    return f"tw_quotient({self.whole(dividend)}, {divisor})"
-                return f"({self.whole(dividend)} / {divisor})"
-            case Entry(table, below=below):
-                place = self.whole(place_of(self.view.program, atom))
-                return f"({self.integer})tw_entry({self.tables[table]} + {place}, {below})"
-        return f"({self.integer}){atom.text}"
+    def _loaded(self, entry: Entry) -> Index:
+        place = f"{self.tables[entry.table]} + {self.whole(place_of(self.view.program, entry))}"
+        return variable(f"({self.integer})tw_entry({place}, {entry.below})", entry.below)
 
 
 def are_narrow(view: MapView) -> bool:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 
-from tilewright.spaces.algebra.atoms import Entry
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.algebra import ONE, factors, product
 from tilewright.spaces.derivation.chained.bounds import bounding_indices
@@ -303,7 +302,7 @@ class _Reader:
         if outside := [read for read, at in places.items() if at.bounds]:
             raise InputError(f"{outside[0]} may leave its array; rows and keys are read within")
         for read, at in places.items():
-            for atom in at.offset.atoms():
-                if isinstance(atom, Entry) and atom.table not in self.program.operand:
-                    raise InputError(f"{read} is read at {atom.formula}, which is computed")
+            for entry in at.offset.entries:
+                if entry.table not in self.program.operand:
+                    raise InputError(f"{read} is read at {entry.formula}, which is computed")
         return places

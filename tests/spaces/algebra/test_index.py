@@ -1,5 +1,7 @@
 """Laws of indices, against Python's integers."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -219,3 +221,9 @@ def test_products_that_32_bits_do_not_hold_are_of_64():
     assert (worker * 40_000_000 + row * 3).text == "40000000L * worker + 3L * row"
     assert (worker * -40_000_000).text == "-40000000L * worker"
     assert str((worker * 40_000_000 + row) % 2**25) == "((40000000L * worker + row) % 33554432)"
+
+
+def test_an_index_that_travels_is_the_same_elsewhere():
+    place = index("i", 100) // 3 + index("j", 8) * 5
+    assert {place: 1}[pickle.loads(pickle.dumps(place))] == 1
+    assert "_hash" not in vars(pickle.loads(pickle.dumps(place)))

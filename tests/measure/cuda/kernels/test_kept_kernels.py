@@ -100,7 +100,7 @@ BUGS = {
     "a border is read": ("channels last", r">= 0\)", ">= -1)"),
     "a border is passed over": ("channels last", r"\) < 7\b", ") < 6"),
     "the filter of another channel": ("halves", r"h0\[13\]", "h0[14]"),
-    "the filter of another tap": ("halves", r"x1 \+ 9 \*", "x1 + 1 + 9 *"),
+    "the filter of another tap": ("halves", r"x1 \+ \(9 \*", "x1 + (1 + 9 *"),
     "lanes that are not there": ("channels first", r"left = 11 - ", "left = 12 - "),
     "no clean start": ("channels first", r"s\[12\] = \{0.0f", "s[12] = {1.0f"),
 }

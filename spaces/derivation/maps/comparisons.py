@@ -1,20 +1,8 @@
-"""Indices of loops as C text, and comparisons in their simplest form."""
+"""Comparisons of indices with zero in their simplest form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tilewright.spaces.algebra.atoms import Atom
 from tilewright.spaces.algebra.index import Index
-
-
-def index_text(index: Index, atom: Callable[[Atom], str]) -> str:
-    """Return an index as a C expression that is safe in a product, with the text of ``atom`` for
-    each."""
-    words = [atom(a) if factor == 1 else f"{factor} * {atom(a)}" for a, factor in index.terms]
-    if index.constant or not words:
-        words.append(str(index.constant))
-    return words[0] if len(words) == 1 and not index.constant else f"({' + '.join(words)})"
 
 
 def simplest(index: Index, operator: str) -> tuple[Index, str]:
