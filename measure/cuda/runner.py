@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.measure.cuda.child import Child
+from tilewright.measure.cuda.heating import HEAT_SECONDS
 from tilewright.measure.cuda.server import DRIVER, request
 from tilewright.measure.interfaces import Built
 from tilewright.measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
@@ -33,13 +34,6 @@ STARTS = 3
 
 OF_THE_MACHINE = (ErrorKind.MEMORY, ErrorKind.DEVICE)
 """Errors of the child if others held the memory, or the binary cannot be read."""
-
-HEAT_SECONDS = 0.5
-"""Seconds of work before timing. The clock of an H200 under load stays at its highest for 0.05 to
-0.4 seconds; then it is down by an eighth, to where the chip draws no more power than it may, and
-not as much with every kernel. A search's candidates are timed with too many pauses for that, heated
-or not, so they rank as on a cool chip: among two dozen leaders, ranks agreed by 0.4 (Spearman's)
-with those under load. Which of them is best on a chip at work, the long final comparison says."""
 
 DEVICE_SEARCH = replace(SEARCH, samples=10, contender_samples=5, budget=50e-3)
 DEVICE_FINAL = replace(FINAL, samples=30, contender_samples=10, heat=HEAT_SECONDS)

@@ -20,6 +20,7 @@ from tilewright.measure.cuda.device import (
     MemoryShortError,
     Prepared,
 )
+from tilewright.measure.cuda.heating import SHORT
 from tilewright.measure.cuda.problems import HostDraws, set_up
 from tilewright.measure.cuda.trusted import oracle
 from tilewright.measure.records.measurement import ErrorKind
@@ -31,7 +32,7 @@ from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.matmul import matmul
 from tilewright.spaces.workloads.workload import Workload
 
-SHORT, GRAPH_CALLS = 20e-6, 20  # shorter calls are timed by a graph of so many
+GRAPH_CALLS = 20  # calls in the graph that times short ones
 COOLING_CALL = 50e-6  # while L2 is flushed between calls this short, the device cools
 PULSE_STEPS = 8192
 BLOCKS = 4  # blocks per multiprocessor of the kernels that walk over arrays

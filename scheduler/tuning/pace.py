@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from tilewright.measure.cuda.runner import HEAT_SECONDS
-from tilewright.measure.cuda.session import SHORT
+from tilewright.measure.cuda.heating import HEAT_SECONDS, SHORT
 from tilewright.measure.records.measurement import Measurement
 from tilewright.measure.timing import FINAL, TimingProtocol
 from tilewright.spaces.workloads.computation import Computation
@@ -33,7 +32,7 @@ class Comparison:
 
     It compares ``most`` schedules, each with ``calls`` of its kernel, the samples of ``protocol``
     if there is one, and ``seconds`` for the rest. It heats the device for ``heat`` seconds before,
-    once, if calls are longer than :data:`measure.cuda.session.SHORT`. Then the share ``kept`` goes
+    once, if calls are longer than :data:`measure.cuda.heating.SHORT`. Then the share ``kept`` goes
     on and is compared ``times`` times, and so on (successive halving), until one is left and
     compared once. If ``kept`` is 0, one comparison decides.
     """

@@ -123,6 +123,16 @@ def test_a_measured_answer_loads_one_template_and_no_sqlalchemy(tmp_path):
     assert loaded == str([type(space.templates[schedule.template]).__module__])
 
 
+def test_tuning_for_a_cpu_loads_no_code_for_gpus(tmp_path):
+    program = (
+        "import sys; from tilewright.scheduler.tuning.tuner import tune; "
+        "print([name for name in sys.modules if name.startswith(('tilewright.spaces.cuda', "
+        "'tilewright.measure.cuda.')) and not name.endswith('.heating')])"
+    )
+    done = python("-c", program, cwd=tmp_path)
+    assert done.stdout == "[]\n", done.stderr
+
+
 def test_modules_of_the_user_do_not_hide_ours(clash):
     done = python("-m", "tilewright", "query", "matmul", "m=8", "n=8", "k=8", cwd=clash)
     assert (done.returncode, "predicted" in done.stdout) == (0, True), done.stderr
