@@ -105,9 +105,9 @@ BUGS = {
     "columns that are not there": ("odd", r"a1 < 37 && a0 < 53\) \{", "a1 < 38 && a0 < 53) {"),
     "one vector too few": ("tails", r"e < 4", "e < 3"),
     "one row of vectors too few": ("tails", r"c0 < 4", "c0 < 3"),
-    "batch for row": ("turned twice", r"36 \* \(int\)a0 \+ \(int\)a1", "36 * (int)a1 + (int)a0"),
+    "batch for row": ("turned twice", r"36 \* a0 \+ a1", "36 * a1 + a0"),
     "both outputs of one": ("turned twice", r"tw_give<4, 4>\(x3", "tw_give<4, 4>(x2"),
-    "the row's own index": ("gathered", r"tw_entry\(x0 \+ \(int\)a0", "tw_entry(x0 + (int)a1"),
+    "the row's own index": ("gathered", r"tw_entry\(x0 \+ a0", "tw_entry(x0 + a1"),
     "lanes that do not come round": ("odd, by lines", r"\+ ahead\) % 32\);", "+ ahead));"),
     "written elsewhere than it was read": (
         "odd, by lines",
