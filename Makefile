@@ -41,6 +41,7 @@ check: .venv/dev.stamp
 	mkdir -p .venv/tree/tilewright
 	ln -sfn $(addprefix $(CURDIR)/,$(wildcard scheduler/face/tilewright/*.*) spaces measure costmodel scheduler) .venv/tree/tilewright/
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -n 0 tests/test_docstrings.py
 
 docs: .venv/dev.stamp
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
