@@ -44,7 +44,7 @@ MUTANTS = {  # name: (workload, decisions, what is replaced everywhere, by what)
     "a product of indices in 32 bits": (
         '"z: float32[5000]; y[i,j] = z[(i*16000001 + j) // 1000003]" i=300 j=200',
         {},
-        r"16000001 \* a0\)",
+        r"16000001L \* a0\)",
         "(unsigned)(16000001u * (unsigned)a0))",
     ),
     "hidden elements times zero": (
