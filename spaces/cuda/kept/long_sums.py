@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.cuda.block_sums import BLOCK
+from tilewright.spaces.cuda.block_sums import BLOCK, FEW
 from tilewright.spaces.cuda.kept.sizes import KeptSizes
 from tilewright.spaces.cuda.kept.thread import Thread
 from tilewright.spaces.kernels.body import Body
@@ -35,8 +35,8 @@ class LongSums:
 
     def declare(self, body: Body) -> None:
         """Declare what the sums before are too great by, if any are long."""
-        counts = self._terms, int(self.sizes.values["reduction_threads"]), self.others
-        if any(map(self._is_long, counts)):
+        parts = int(self.sizes.values["reduction_threads"]), self.others
+        if self._is_long(self._terms) or any(map(self._are_many, parts)):
             body.let("float", "excess", "{}", count=len(self._outputs))
 
     @contextmanager
@@ -63,14 +63,14 @@ class LongSums:
         """Take one of so many ``others`` into each accumulator ``j``, of which it has the value
         ``part(j)``."""
         for j in self._outputs:
-            if self._is_long(others):
+            if self._are_many(others):
                 body.call("tw_add_block", f"s[{j}]", f"excess[{j}]", part(j))
             else:
                 self.thread.join(body, f"s[{j}]", part(j))
 
     def clear(self, body: Body, others: int) -> None:
         """Begin to take so many others in."""
-        if self._is_long(others):
+        if self._are_many(others):
             for j in self._outputs:
                 body.assign(f"excess[{j}]", "0.0f")
 
@@ -86,6 +86,11 @@ class LongSums:
 
     def _is_long(self, terms: int) -> bool:
         return self.thread.view.reducer == "sum" and terms > BLOCK
+
+    def _are_many(self, parts: int) -> bool:
+        """Whether so many parts, each as far off as a block may be, are more than a plain sum may
+        have."""
+        return self.thread.view.reducer == "sum" and parts > FEW
 
     def _add(self, body: Body) -> None:
         for j in self._outputs:

@@ -36,7 +36,7 @@ class CudaKept(Template):
     """Pooling, depthwise convolutions, sums of columns: a reduction of its own in each lane."""
 
     name: ClassVar[str] = "kept"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

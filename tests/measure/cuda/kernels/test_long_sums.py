@@ -67,6 +67,11 @@ def test_parts_of_many_threads_are_joined_like_a_tree(emulator: Emulator) -> Non
     check(emulator, "mean of channels", equal, 10**4, 20, r"lanes=rows row_threads=256")
 
 
+def test_parts_of_many_blocks_are_joined_as_exactly(emulator: Emulator) -> None:
+    wanted = r"reduction_threads=(1 splits=64|4 splits=256)"
+    check(emulator, "sum of rows", equal, 300_000, 300, wanted)
+
+
 @pytest.mark.parametrize("text", ["sum[c](x[r,c])", "sum[c](x[c,r])"])
 def test_a_long_sum_that_becomes_infinite_stays_so(emulator: Emulator, text: str) -> None:
     w = workload(f"y[r] = {text}", r=4, c=4096)
