@@ -193,7 +193,9 @@ class Choosing:
         ours = self._compile(piece.ours, [*piece.operands, *packed])
         rival = self._compile(piece.torch, piece.operands)
         with judging.running():
-            sets = judging.rotation(piece.operands, judging.cache_bytes(self._target))
+            nodes = list(dict.fromkeys(region.operands))
+            limits = {nodes.index(node): limit for node, limit in region.limits.items()}
+            sets = judging.rotation(piece.operands, judging.cache_bytes(self._target), limits)
             if weight is not None:
                 place = list(dict.fromkeys(region.operands)).index(weight.node)
                 sets = [[*each, packed_tensor(each[place], weight)] for each in sets]

@@ -145,8 +145,10 @@ class _Compiler:
             return made
         now = made or graph.compiled([])
         with aside():
-            then = graph.compiled([c for c in found.choices if c.ours or c.later])
-        switching = Switching(now, then, graph.inputs, self._options.judge)
+            every = [c for c in found.choices if c.ours or c.later]
+            then = graph.compiled(every)
+        limits = graph.limits(every)
+        switching = Switching(now, then, graph.inputs, limits, self._options.judge)
         switching.follow(wanted, found.later, graph.report, self._options.db)
         return switching
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice
 from math import prod
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -132,21 +133,28 @@ def _seconds(call: Call, inputs: Sequence[Sequence[torch.Tensor]]) -> float:
     return (clock() - began) / len(inputs)
 
 
-def like(inputs: Sequence[Any]) -> list[Any]:
+Limits = Mapping[int, int]
+"""The limit below which the whole numbers of an input are, by its place."""
+
+
+def like(inputs: Sequence[Any], limits: Limits = MappingProxyType({})) -> list[Any]:
     """Random tensors of these sizes, strides and types, which may be without values, and numbers as
-    they are. Whole numbers in tensors are 0, which is within all limits of indices. What is
-    symbolic has the value that it was captured with."""
-    return [_like(each) if isinstance(each, torch.Tensor) else _number(each) for each in inputs]
+    they are. Whole numbers in tensors are half of their limit: so long is a cache on average. They
+    are 0 where no limit is known. What is symbolic has the value that it was captured with."""
+    return [
+        _like(each, limits.get(place, 0)) if isinstance(each, torch.Tensor) else _number(each)
+        for place, each in enumerate(inputs)
+    ]
 
 
-def _like(tensor: torch.Tensor) -> torch.Tensor:
+def _like(tensor: torch.Tensor, limit: int) -> torch.Tensor:
     shape, strides = map(_number, tensor.shape), map(_number, tensor.stride())
     made = torch.empty_strided(
         tuple(shape), tuple(strides), dtype=tensor.dtype, device=tensor.device
     )
     if tensor.dtype.is_floating_point and tensor.element_size() > 1:
         return made.normal_()
-    return made.zero_()
+    return made.fill_(limit // 2)
 
 
 def _number(given: Any) -> Any:
@@ -170,9 +178,11 @@ def size(inputs: Sequence[Any]) -> int:
     return sum(prod(map(_number, each.shape)) * each.element_size() for each in tensors)
 
 
-def rotation(tensors: Sequence[torch.Tensor], cache_bytes: int) -> list[list[torch.Tensor]]:
+def rotation(
+    tensors: Sequence[torch.Tensor], cache_bytes: int, limits: Limits = MappingProxyType({})
+) -> list[list[torch.Tensor]]:
     """Make sets of tensors like these, so many that a set has left the cache at its next turn."""
-    return [like(tensors) for _ in range(sets_beyond(cache_bytes, size(tensors)))]
+    return [like(tensors, limits) for _ in range(sets_beyond(cache_bytes, size(tensors)))]
 
 
 def cache_bytes(target: Target) -> int:

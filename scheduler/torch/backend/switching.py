@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -27,9 +27,16 @@ class Switching:
 
     _boxed_call = True  # it takes a list, as what Inductor compiles does
 
-    def __init__(self, now: Compiled, then: Compiled, inputs: Sequence[Any], judge: str) -> None:
+    def __init__(
+        self,
+        now: Compiled,
+        then: Compiled,
+        inputs: Sequence[Any],
+        limits: Mapping[int, int],
+        judge: str,
+    ) -> None:
         self._call, self._then = now, then
-        self._inputs, self._judge = inputs, judge
+        self._inputs, self._limits, self._judge = inputs, limits, judge
         self._missing = 0
 
     def __call__(self, inputs: list[Any]) -> Any:
@@ -67,7 +74,7 @@ class Switching:
             if judging.size(self._inputs) > memory_limit() / 4:
                 return "the graph is too large to be compared as a whole"
             with torch.no_grad():
-                if why := self._objection(judging.like(self._inputs)):
+                if why := self._objection(judging.like(self._inputs, self._limits)):
                     return why
         self._call = self._then
         return ""

@@ -54,6 +54,14 @@ class WholeGraph:
         """Return the regions of choices with the nodes of the graph itself."""
         return [(c, self._found.in_graph(region)) for c in choices for region in c.regions]
 
+    def limits(self, choices: Sequence[Choice]) -> dict[int, int]:
+        """Return the limit of each input that kernels read as a table, or as lengths."""
+        found: dict[fx.Node, int] = {}
+        for _, region in self._regions(choices):
+            found |= region.limits
+        inputs = list(self._module.graph.find_nodes(op="placeholder"))
+        return {place: found[node] for place, node in enumerate(inputs) if node in found}
+
     def chosen(self, choices: Sequence[Choice], judge: str) -> Any:
         """Return the graph with kernels for these regions, or without if that is faster; None where
         there are none."""
@@ -81,7 +89,7 @@ class WholeGraph:
             times = judging.in_turns(
                 lambda given: ours(list(given)),
                 lambda given: rival(list(given)),
-                [judging.like(self.inputs)],
+                [judging.like(self.inputs, self.limits(choices))],
             )
         report.gain = times.gain
         if times.gain >= 1:

@@ -78,6 +78,16 @@ class Region:
         """The text that a compiled graph holds of it."""
         return self.open_key or key_of(self.workload)
 
+    @property
+    def limits(self) -> dict[fx.Node, int]:
+        """The limit below which the whole numbers of each operand are that is a table, or has
+        lengths."""
+        made = getattr(self.workload, "program", None)
+        drawn = {o.name: o.drawn.below for o in made.operands if o.drawn} if made else {}
+        arrays = calling_of(self.workload).inputs
+        pairs = zip(self.operands, arrays, strict=True)
+        return {node: drawn[array.name] for node, array in pairs if array.name in drawn}
+
     def moved(self, to: Mapping[fx.Node, fx.Node]) -> Region:
         """Return the same region of a copy of its graph, whose nodes are given by those of this
         one."""

@@ -422,3 +422,25 @@ def test_torch_finds_the_backend_by_its_entry_point() -> None:
     place = project["entry-points"]["torch_dynamo_backends"]["tilewright"]
     module, _, name = place.partition(":")
     assert getattr(import_module(module), name) is backend.tilewright
+
+
+def test_kernels_compete_with_a_cache_that_is_half_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty one would let attention that reads no key beyond the length win each time."""
+    lengths: list[list[int]] = []
+
+    def compared(ours: Any, rival: Any, sets: Any) -> judging.Times:
+        numbers = [each for each in sets[0] if not each.dtype.is_floating_point]
+        lengths.append([int(each) for each in numbers])
+        return judging.Times(1.0, 2.0)
+
+    def cached(q: torch.Tensor, k: torch.Tensor, length: torch.Tensor) -> torch.Tensor:
+        mask = torch.arange(k.shape[2])[None] <= length
+        return nn.functional.scaled_dot_product_attention(q, k, k, attn_mask=mask)
+
+    monkeypatch.setattr(judging, "in_turns", compared)
+    fast = compiled(cached, {"db": None})
+    given = (torch.randn(1, 2, 1, 16), torch.randn(1, 2, 40, 16), torch.tensor(7))
+    with torch.no_grad():
+        torch.testing.assert_close(fast(*given), cached(*given), rtol=1e-4, atol=1e-5)
+    assert by_kernels(explain(fast)) == [1]
+    assert lengths == [[20], [20]]
