@@ -27,7 +27,7 @@ from tilewright.spaces.template import Template
 
 MOST = 12
 """Kernels that a program may be divided into."""
-MOST_ARRAYS = 24
+MOST_ARRAYS = 12
 """Stages that may become arrays; programs of more are not divided in this way."""
 
 
@@ -76,8 +76,10 @@ Parts = tuple[Part, ...] | str
 def divided(
     program: Program, serving: Serving, spare: type[Template], costs: Costs
 ) -> tuple[Part, ...] | str:
-    """Return the parts of the cheapest division that is found, or why there is none. Phases that
-    add nothing up may have the ``spare`` template."""
+    """Return the parts of the cheapest division of a program of several outputs that is found, or
+    why there is none. Phases that add nothing up may have the ``spare`` template."""
+    if len(program.outputs) < 2:
+        return "it has one output; the first cut is tried alone"
     if program.computed_in != BETWEEN:
         return f"it computes in {program.computed_in}; needs {BETWEEN}"
     whole = with_factors(hidden_in_factors(program) or program)

@@ -35,7 +35,7 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.calling import calling_of
 from tilewright.spaces.workloads.workload import Workload
 
-SLOW = {"staged", "staged_loops", "loops"}
+SLOW = {"staged", "divided", "staged_loops", "loops"}
 """The templates whose kernels are as slow as several kernels, or slower."""
 MOST_TRIES = 6
 """The number of times that views behind operands that would be copied are taken in."""
