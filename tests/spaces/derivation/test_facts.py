@@ -62,9 +62,10 @@ def test_named_operators_need_one_pass_and_keep_rows_and_depth_apart(name):
     facts = describe(operator(name, **dict(word.split("=", 1) for word in words)))
     assert all(len(chain.passes) == 1 for chain in facts.chains)
     obstacles = [f.obstacle for p in facts.products for f in (p.left, p.right)]
-    assert not any(obstacles)
+    has_phases = name == "conv2d_transposed"  # no kernel computes it before it is cut into these
+    assert any(obstacles) == has_phases
     assert bool(facts.products) == (
-        "matmul" in name or name in ("bmm", "conv1d", "conv2d", "attention")
+        "matmul" in name or name.startswith("conv") or name in ("bmm", "attention")
     )
     assert facts.work.bytes > 0
 
