@@ -63,13 +63,13 @@ CASES: Mapping[str, Case] = {
     "product, gelu": Case(
         'matmul m=512 n=512 k=512 epilogue="gelu(x + bias[n])"',
         ("A", "B", "bias"),
-        (),
+        ("C_sum",),
         lambda t: functional.gelu(t["A"] @ t["B"] + t["bias"]),
     ),
     "product, relu": Case(
         'matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"',
         ("A", "B", "bias"),
-        (),
+        ("C_sum",),
         lambda t: functional.relu(t["A"] @ t["B"] + t["bias"]),
     ),
     "attention": Case(ATTENTION, ("q", "k", "v"), ("y", "lse"), _attention(causal=False)),
