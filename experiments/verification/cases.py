@@ -33,6 +33,12 @@ PRODUCTS = {
     "out=float32",
     "window, dilated": "conv2d n=2 c=6 h=25 w=27 o=48 r=3 s=3 padding=2 dilation=2 layout=NHWC "
     "dtype=bfloat16",
+    "transposed": "conv2d_transposed n=3 c=24 h=13 w=15 o=40 r=4 s=4 stride=2 padding=1 "
+    "layout=NHWC dtype=float16",
+    "transposed, channels first": "conv2d_transposed n=2 c=16 h=15 w=14 o=24 r=3 s=3 stride=2 "
+    "padding=1 dtype=bfloat16",
+    "transposed, apart": "conv2d_transposed n=2 c=40 h=9 w=11 o=24 r=2 s=2 stride=2 layout=NHWC",
+    "transposed, stride 3": "conv2d_transposed n=2 c=8 h=12 w=10 o=16 r=5 s=5 stride=3 padding=2",
     "window, channels first": "conv2d n=2 c=24 h=17 w=19 o=40 r=3 s=3 padding=1 dtype=float16",
     "window, channels before pixels": "conv2d n=5 c=64 h=16 w=16 o=72 r=3 s=3 padding=1 "
     'dtype=float16 epilogue="relu(x + bias[o])"',

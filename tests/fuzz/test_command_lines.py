@@ -68,7 +68,7 @@ OPTIONS = {
             "--address",
         ),
         *("--file", "--search", "--quiet", "--verbose", "--insecure-cluster"),
-        *("--numerics", "--effort"),
+        *("--numerics", "--effort", "--gradient", "--saved"),
     ),
     "resume": (
         *("--db", "--model", "--format", "-v", "--executor", "--address", "--insecure-cluster"),
@@ -76,9 +76,12 @@ OPTIONS = {
     ),
     "query": (
         *("--target", "--threads", "--db", "--source", "--model", "--format", "--file"),
-        "--numerics",
+        *("--numerics", "--gradient", "--saved"),
     ),
-    "verify": ("--target", "--threads", "--schedules", "--seed", "--format", "--file"),
+    "verify": (
+        *("--target", "--threads", "--schedules", "--seed", "--format", "--file"),
+        *("--gradient", "--saved"),
+    ),
     "dispatch": (
         *("--profile", "--kernels", "--axis", "--tune", "--seconds", "--out", "--python"),
         *("--target", "--threads", "--db", "--format", "--file"),
@@ -87,7 +90,7 @@ OPTIONS = {
         *("--search", "--trials", "--repeats", "--batch", "--seed", "--time", "--jobs"),
         "--format",
     ),
-    "show": ("--file", "--target", "--threads"),
+    "show": ("--file", "--target", "--threads", "--gradient", "--saved"),
     "operators": ("--format",),
     "targets": ("--format",),
     "train": ("--db", "--out", "--format"),
@@ -105,6 +108,7 @@ OPTIONS = {
     "suite list": ("--format",),
     "suite seal": ("--out", "--decoys", "--seed", "--target", "--threads"),
     "suite match": ("--db",),
+    "report": ("--db", "--out", "--compare", "--format", "--only"),
     "db stats": ("--db", "--format"),
     "db vacuum": ("--db", "--format"),
     "db merge": ("--into", "--format"),
@@ -126,8 +130,14 @@ READING = (
     "replay",
 )
 """Commands that are given a file, or a name."""
-NOT_DRAWN = ("status", "extract")
-"""Commands that ask a Ray cluster, or execute the file that they are given."""
+FILES = (
+    *("--db", "--into", "--model", "--out", "--suite", "--wheel", "--plot", "--file"),
+    "--compare",
+)
+"""Options that are given a file."""
+NOT_DRAWN = ("status", "extract", "dashboard")
+"""Commands that ask a Ray cluster, execute the file that they are given, or serve until they are
+stopped."""
 TARGETS = (
     *("cpu", "cuda", "cuda:sm_80", "cuda:sm_90a", "cuda:sm_12", "cuda:", "cpu:0", "tpu"),
     *("", "CPU"),
@@ -177,7 +187,7 @@ def _request(rng: random.Random) -> list[str]:
 
 def _option(rng: random.Random, name: str) -> list[str]:
     option = rng.choice([*OPTIONS.get(name, ()), "--help", "--unknown", "-q", "-h", "--version"])
-    if option in ("--db", "--into", "--model", "--out", "--suite", "--wheel", "--plot", "--file"):
+    if option in FILES:
         return [option, rng.choice(PATHS)]
     if option == "--target":
         return [option, rng.choice(TARGETS)]

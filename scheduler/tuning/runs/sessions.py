@@ -105,10 +105,12 @@ class UnfinishedRun:
 
 
 def sessions(database: Database) -> list[Session]:
-    """Return all sessions of a database, the oldest first."""
+    """Return all sessions of a database, the oldest first. Comparisons and tables are none: they
+    are kept as runs that end when they begin."""
     runs: dict[str, list[Run]] = {}
     for run in database.runs():
-        runs.setdefault(run.session or run.key, []).append(run)
+        if run.ended_at != run.started_at:
+            runs.setdefault(run.session or run.key, []).append(run)
     return [_session(name, members) for name, members in runs.items()]
 
 
