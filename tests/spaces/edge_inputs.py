@@ -241,8 +241,11 @@ def wrong(
     between = (low <= value) & (value <= high)
     right = (kind == meant) & ((kind != 0) | between)
     right |= np.isinf(value) & between & ~free
-    for rounded in map(_kind, singles):
+    kinds = [_kind(single) for single in singles]
+    for rounded in kinds:
         right |= (meant != rounded) & (kind == rounded)
+    # sums that may overflow, each in its own way, come together here
+    right |= (meant != 1) & (kinds[0] == 1) & (kind != 0)
     for single in singles[1:]:  # where it differs from the first, a sum may have overflowed
         differs = ~np.isclose(single, singles[0], equal_nan=True)
         right |= differs & np.isclose(value, single, rtol=1e-3)
