@@ -232,7 +232,7 @@ def wrong(
     or by operations in float32, of which ``singles`` are the outcomes; all else is from ``low`` to
     ``high``."""
     stored = np.asarray(found)
-    value = stored.astype(np.float64)
+    value, finite = stored.astype(np.float64), np.isfinite(exact)
     if stored.dtype.kind not in "iu":
         with np.errstate(all="ignore"):
             exact, *singles = (x.astype(stored.dtype).astype(np.float64) for x in (exact, *singles))
@@ -244,8 +244,8 @@ def wrong(
     kinds = [_kind(single) for single in singles]
     for rounded in kinds:
         right |= (meant != rounded) & (kind == rounded)
-    # sums that may overflow, each in its own way, come together here
-    right |= (meant != 1) & (kinds[0] == 1) & (kind != 0)
+    # sums that may overflow, each in its own way, come together in what no float32 holds
+    right |= finite & (meant != 0) & (kinds[0] == 1) & (kind != 0)
     for single in singles[1:]:  # where it differs from the first, a sum may have overflowed
         differs = ~np.isclose(single, singles[0], equal_nan=True)
         right |= differs & np.isclose(value, single, rtol=1e-3)

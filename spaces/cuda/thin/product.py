@@ -92,7 +92,7 @@ class ThinProduct:
     @cached_property
     def large_runs_deep(self) -> bool:
         """Whether the large operand is contiguous along the depth (else along columns)."""
-        return self.large_depth_stride == 1
+        return self._runs_deep(self.large)
 
     @cached_property
     def large_vector(self) -> int:
@@ -103,7 +103,7 @@ class ThinProduct:
     @cached_property
     def small_vector(self) -> int:
         """The same of the small operand along the depth; 1 where it runs along its rows."""
-        if self.small_depth_stride != 1:
+        if not self._runs_deep(self.small):
             return 1
         return gcd(16 // self.small.element.bytes, self.product.run(self.small))
 
@@ -115,6 +115,12 @@ class ThinProduct:
     def place(self, row: Index, column: Index) -> tuple[Index, Index]:
         """Row and column of the output, of those of the thin product."""
         return (row, column) if self.rows_are_few else (column, row)
+
+    def _runs_deep(self, operand: Operand) -> bool:
+        """Tell along which axis an operand's elements lie side by side, as ``product.run`` takes
+        it: both have stride 1 where the depth is one term."""
+        product = self.product
+        return product.left_runs_deep if operand is product.left else product.right_runs_deep
 
     @cached_property
     def _axes(self) -> tuple[str, str]:

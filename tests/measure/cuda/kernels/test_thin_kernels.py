@@ -6,6 +6,7 @@ import pytest
 
 from tests.measure.cuda.kernels.blocks.test_block_kernels import ORDERS, instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tilewright.scheduler.verification import draw, emulate
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.cuda.thin.template import CudaThin
 from tilewright.spaces.operators import workload
@@ -93,6 +94,17 @@ def hard_cases() -> dict[str, tuple]:
 
 
 CASES = hard_cases()
+
+
+@pytest.mark.parametrize(("m", "n"), [(7, 72), (72, 7)])
+def test_products_of_one_term_are_read_in_whole_vectors(m, n):
+    """Columns and the depth both have stride 1 then."""
+    hardware = cuda_target("sm_90a")
+    work = workload("bmm", batch=3, m=m, n=n, k=1, b="col")
+    space = Space(work, hardware, [CudaThin(work, hardware)])
+    verdicts = list(emulate(space, draw(space, 8, 0)))
+    assert all(verdict.right for verdict in verdicts), [each.error_text for each in verdicts]
+
 
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {
