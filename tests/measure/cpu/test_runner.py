@@ -1,6 +1,5 @@
 import os
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
@@ -179,15 +178,20 @@ def test_a_hang_ends_at_ten_times_the_best():
     assert "no end within 1.2 s" in hung.error_text
 
 
-def test_close_from_another_thread_ends_a_run():
-    """A run whose calls may take minutes."""
+def test_close_from_another_thread_ends_a_run(monkeypatch):
+    """A run whose calls may take minutes, once its inputs are drawn."""
     builder, runner = CBuilder(target()), CRunner(target())
-    built = builder.build([c_kernels.hanging()])
+    built, plan, drawn = builder.build([c_kernels.hanging()]), runner._plan, threading.Event()
+
+    def planned(*given):
+        drawn.set()
+        return plan(*given)
 
     def close() -> None:
-        while runner._process is None:
-            time.sleep(0.01)
+        assert drawn.wait(200)
         runner.close()
+
+    monkeypatch.setattr(runner, "_plan", planned)
 
     thread = threading.Thread(target=close)
     thread.start()
