@@ -49,6 +49,15 @@ DatabaseName = Annotated[
         show_default="TILEWRIGHT_DB, [tool.tilewright], or tuning.db",
     ),
 ]
+ReportedWorkloads = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="WORKLOAD...",
+        help="Operators, or workloads such as softmax r=64 c=100.",
+        show_default="all of the database",
+        autocompletion=completing.operators,
+    ),
+]
 Model = Annotated[Path, typer.Argument(help="A model file that tilewright train wrote.")]
 ModelOption = Annotated[
     Path | None,

@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.cuda.residency import BLOCK_SHARED
 from tilewright.spaces.cuda.target import WARP, CudaTarget
+from tilewright.spaces.numerics.adding import IN_ONE_OF_FLOAT8
 
 WARPS = 4
 GROUP = WARPS * WARP
@@ -28,3 +29,11 @@ def most_shared(target: CudaTarget, residency: Any) -> Any:
     """Bytes of shared memory that each of so many blocks on a multiprocessor may have."""
     share = target.shared_per_multiprocessor // residency - BLOCK_SHARED
     return np.minimum(share, target.shared_per_block)
+
+
+def too_many_of_float8(terms: str) -> str:
+    """Say that wgmma would add more products of float8 to one sum than its 14 bits allow."""
+    return (
+        f"wgmma would add {terms} to one sum, which keeps 14 bits; "
+        f"at most {IN_ONE_OF_FLOAT8} are exact enough"
+    )

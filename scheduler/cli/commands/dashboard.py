@@ -7,20 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tilewright.scheduler.cli import completing
-from tilewright.scheduler.cli.options import DatabaseName
+from tilewright.scheduler.cli.options import DatabaseName, ReportedWorkloads
 
 
 def dashboard_command(
-    workloads: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Operators, or workloads such as softmax r=64 c=100.",
-            show_default="all of the database",
-            autocompletion=completing.operators,
-        ),
-    ] = None,
+    workloads: ReportedWorkloads = None,
     db: DatabaseName = "tuning.db",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="The port, or 0 for a free one.")

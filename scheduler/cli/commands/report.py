@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tilewright.scheduler.cli import completing
-from tilewright.scheduler.cli.options import DatabaseName
+from tilewright.scheduler.cli.options import DatabaseName, ReportedWorkloads
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.files import STANDARD_OUTPUT, is_stream, output_file
 
@@ -29,15 +29,7 @@ class ReportFormat(StrEnum):
 
 
 def report_command(
-    workloads: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="WORKLOAD...",
-            help="Operators, or workloads such as softmax r=64 c=100.",
-            show_default="all of the database",
-            autocompletion=completing.operators,
-        ),
-    ] = None,
+    workloads: ReportedWorkloads = None,
     db: DatabaseName = "tuning.db",
     out: Annotated[
         Path | None,

@@ -53,7 +53,7 @@ class VectorValues:
 
     @property
     def _wide(self) -> Wide:
-        """What consists of whole numbers, and is no index."""
+        """Return the text of whole numbers that are no index."""
         return Wide(magnitudes(self.plane.view.program), self._whole, self.of)
 
     def _whole(self, node: Expression) -> str | None:
@@ -88,7 +88,7 @@ class VectorValues:
         return f"({self.scalar(index)} {operator} 0 ? {then} : {otherwise})"
 
     def varies(self, index: Index) -> bool:
-        """Whether columns differ in an index."""
+        """Tell whether columns differ in an index."""
         return self.plane.columns.name in index.names
 
     def scalar(self, index: Index) -> str:
@@ -146,13 +146,13 @@ class VectorValues:
 
 
 def is_narrow(plane: Plane, index: Index) -> bool:
-    """Whether 32 bits hold a index in all lanes."""
+    """Tell whether 32 bits hold an index in all lanes."""
     return Reach(plane.view.program).are_narrow([index])
 
 
 @lru_cache(maxsize=64)
 def has_wide_forms(plane: Plane) -> bool:
-    """Whether some index in which columns differ takes 64 bits."""
+    """Tell whether some index in which columns differ takes 64 bits."""
     view, columns = plane.view, plane.columns.name
     differing = [a.offset.part([columns]) for a in view.loaded if plane.kind(a) == ANYWHERE]
     compared = [f for n, f in view.wholes.items() if isinstance(n, Comparison)]

@@ -116,7 +116,7 @@ class Windows:
 
     @property
     def keeps_sums(self) -> bool:
-        """Whether the output may hold sums that are not finished yet: floats side by side."""
+        """Tell whether the output may hold sums that are not finished yet: floats side by side."""
         column = self.nest(True).column
         together = column.extent == 1 or column.strides[OUTPUT] == 1
         return together and self.product.output.dtype == "float32"

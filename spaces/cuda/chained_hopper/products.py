@@ -79,7 +79,7 @@ class Products:
         ]
 
     def settle_sums(self) -> list[str]:
-        """What the sums are once their products have ended. Those of float8 are of one tile, and
+        """Settle the sums once their products have ended. Those of float8 are of one tile, and are
         added to the others in float32 (:data:`spaces.numerics.adding.IN_ONE_OF_FLOAT8`)."""
         if not self.plan.sizes.has_bytes:
             return ["tw::settle(sums);"]

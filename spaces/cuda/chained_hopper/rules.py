@@ -10,7 +10,11 @@ from tilewright.spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from tilewright.spaces.cuda.chained_hopper.sizes import ChainedSizes
 from tilewright.spaces.cuda.chains.splits.splitting import CLUSTER, cluster_rule, split_rules
 from tilewright.spaces.cuda.target import CudaTarget
-from tilewright.spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
+from tilewright.spaces.cuda.warpgroups import (
+    INSTRUCTION_REGISTERS,
+    most_shared,
+    too_many_of_float8,
+)
 from tilewright.spaces.numerics.adding import IN_ONE_OF_FLOAT8
 from tilewright.spaces.rules.early import foresee
 from tilewright.spaces.template import Decision, Rule
@@ -145,10 +149,7 @@ def _float8_rules() -> list[Rule]:
             "added_keys",
             ("keys",),
             lambda c: c["keys"] <= IN_ONE_OF_FLOAT8,
-            lambda c: (
-                f"wgmma would add the weights of {c['keys']} keys to one sum, which keeps 14 bits; "
-                f"at most {IN_ONE_OF_FLOAT8} are exact enough"
-            ),
+            lambda c: too_many_of_float8(f"the weights of {c['keys']} keys"),
         ),
     ]
 

@@ -9,7 +9,11 @@ import numpy as np
 from tilewright.spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
 from tilewright.spaces.cuda.hopper.tile import BLOCK
 from tilewright.spaces.cuda.target import CudaTarget
-from tilewright.spaces.cuda.warpgroups import INSTRUCTION_REGISTERS, most_shared
+from tilewright.spaces.cuda.warpgroups import (
+    INSTRUCTION_REGISTERS,
+    most_shared,
+    too_many_of_float8,
+)
 from tilewright.spaces.numerics.adding import IN_ONE_OF_FLOAT8
 from tilewright.spaces.template import Rule
 
@@ -122,22 +126,15 @@ def promotion_rules(sizes: HopperSizes) -> list[Rule]:
             "promoted",
             ("promotion_interval",),
             lambda c: (c["promotion_interval"] > 0) | (terms <= IN_ONE_OF_FLOAT8),
-            lambda c: _too_many(terms),
+            lambda c: too_many_of_float8(f"{terms} products of float8"),
         ),
         Rule(
             "promoted_terms",
             ("depth", "promotion_interval"),
             lambda c: added(c) <= IN_ONE_OF_FLOAT8,
-            lambda c: _too_many(added(c)),
+            lambda c: too_many_of_float8(f"{added(c)} products of float8"),
         ),
     ]
-
-
-def _too_many(terms: int) -> str:
-    return (
-        f"wgmma would add {terms} products of float8 to one sum, which keeps 14 bits; "
-        f"at most {IN_ONE_OF_FLOAT8} are exact enough"
-    )
 
 
 def _keeping(c: Any, more: int = 0) -> dict[str, Any]:
