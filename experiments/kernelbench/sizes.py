@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,14 @@ SIZES = (
 """Names of numbers that are halved once the batch is a few images or rows."""
 LEAST = 64
 """The least size that is halved still has so many elements."""
+OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+"""What a number may be computed by. Nothing of a file is evaluated to find its numbers."""
 FLOPS, BYTES = 40e9, 4e9
 """Operations and bytes that a core has done with in a second, more or less."""
 
@@ -56,13 +65,25 @@ def _numbers(text: str) -> dict[str, int]:
     """Return the whole numbers that have names in a module."""
     found = {}
     for names, node in _assigned(ast.parse(text)):
-        try:
-            value = eval(compile(ast.Expression(node.value), "", "eval"), {})
-        except NameError:
-            continue
+        value = _value(node.value)
         if isinstance(value, int):
             found |= dict.fromkeys(names, value)
     return found
+
+
+def _value(node: ast.expr) -> int | None:
+    """Return the whole number that an expression of numbers is; None of any other."""
+    match node:
+        case ast.Constant(int() as value):
+            return value
+        case ast.UnaryOp(ast.USub(), inner):
+            value = _value(inner)
+            return None if value is None else -value
+        case ast.BinOp(left, operation, right) if type(operation) in OPERATIONS:
+            one, other = _value(left), _value(right)
+            if one is not None and other is not None:
+                return OPERATIONS[type(operation)](one, other)
+    return None
 
 
 def _assigned(module: ast.Module) -> Iterator[tuple[list[str], ast.Assign]]:
