@@ -33,7 +33,7 @@ OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Pow: operator.pow,
 }
-"""What a number may be computed by. Nothing of a file is evaluated to find its numbers."""
+"""Operations that may compute a number. Nothing of a file is evaluated to find its numbers."""
 FLOPS, BYTES = 40e9, 4e9
 """Operations and bytes that a core has done with in a second, more or less."""
 
