@@ -30,9 +30,11 @@ from tilewright.measure.tables.engine import (
 from tilewright.measure.tables.inserting import beat, insert, pieces
 from tilewright.measure.tables.merging import first_schedules, merged
 from tilewright.measure.tables.opening import open_engine
+from tilewright.measure.tables.progress import RunProgress, news, progress
 from tilewright.measure.tables.queries import (
     TRIALS_OF_RUN,
     pairs_query,
+    recent_runs_query,
     records_query,
     runs_query,
     summaries_query,
@@ -281,6 +283,25 @@ class Database:
         too.
         """
         return self._reader.runs(self._reader.pages(runs_query(session), runs.c.id))
+
+    @retried
+    def progress(self, run: str, after: int = 0) -> RunProgress:
+        """Return what became known of the run with this key after the row of a measurement with
+        the number ``after``."""
+        with transaction(self._engine) as connection:
+            return progress(connection, run, after)
+
+    @retried
+    def news(self) -> tuple[int | float | None, ...]:
+        """Return numbers that are others once an attempt or a run was added, or a run ended."""
+        with transaction(self._engine) as connection:
+            return news(connection)
+
+    def recent_runs(self, count: int, alive_since: float) -> list[Run]:
+        """Return the last ``count`` runs that came here, and those that did not end and gave a
+        sign of life after this Unix time; the oldest row comes first."""
+        query = recent_runs_query(count, alive_since)
+        return list(self._reader.runs(self._reader.pages(query, runs.c.id)))
 
     @retried
     def trials_of_run(self, key: str) -> int:

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from tilewright.measure.cluster.driver.dispatcher import LostClusterError
 from tilewright.measure.cluster.host_services import HOST
-from tilewright.measure.cluster.status import DriverStatus, read_status
+from tilewright.measure.cluster.status import DriverStatus, readable
 from tilewright.measure.cluster.transport.link import Link
 from tilewright.spaces.errors import InputError
 
@@ -24,12 +24,5 @@ def drivers_at(address: str, insecure: bool = False) -> list[DriverStatus]:
             if event["event"] == "connected":
                 link.send(do="collect")
             if event["event"] == "published":
-                return [status for text in event["texts"] for status in _read(text)]
+                return readable(event["texts"])
     raise LostClusterError(f"the Ray cluster at {address} is lost: {link.last_words():.300}")
-
-
-def _read(text: str) -> list[DriverStatus]:
-    try:
-        return [read_status(text)]
-    except InputError:
-        return []

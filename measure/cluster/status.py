@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -80,6 +81,15 @@ def read_status(text: str) -> DriverStatus:
     )
     fields.finish()
     return status
+
+
+def readable(texts: Iterable[str]) -> list[DriverStatus]:
+    """Return the statuses in texts, without malformed ones."""
+    found = []
+    for text in texts:
+        with suppress(InputError):
+            found.append(read_status(text))
+    return found
 
 
 def _list(fields: Fields, name: str) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Select, bindparam, func, or_, select
+from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
 
 from tilewright.measure.records.measurement import Status
 from tilewright.measure.records.run import CHECKED
@@ -33,6 +33,14 @@ def runs_query(session: str | None = None) -> Select[Any]:
     if session is None:
         return query
     return query.where(or_(runs.c.session == session, runs.c.key == session))
+
+
+def recent_runs_query(count: int, alive_since: float) -> Select[Any]:
+    """Return the last ``count`` runs, and those that have not ended and were alive since a Unix
+    time."""
+    last = select(runs.c.id).order_by(runs.c.id.desc()).limit(count)
+    is_alive = and_(runs.c.ended_at.is_(None), runs.c.heartbeat >= alive_since)
+    return runs_query().where(or_(is_alive, runs.c.id.in_(last)))
 
 
 def trials(connection: Connection, workload: Workload, target: Target) -> int:

@@ -13,6 +13,7 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind, Place
 from tilewright.measure.records.record import Record
 from tilewright.measure.records.run import Proposal
+from tilewright.measure.tables.progress import RunProgress
 from tilewright.measure.testing.made_up import (
     FEW,
     TARGET,
@@ -194,6 +195,36 @@ class RecordsContract(DatabaseTests):
         beats = {run.key: run.heartbeat for run in database.runs()}
         assert beats["other"] == 1.0
         assert beats[run.key] == next(database.records()).recorded_at
+
+    def test_a_run_is_followed_by_what_came_since(self, database):
+        made = [measured(1, 2.0), failed(2), measured(3, 1.0), lost(4)]
+        before = database.news()
+        for each in made:
+            database.record(replace(attempt(each), run=a_run().key))
+            assert database.news() != before
+            before = database.news()
+        database.record(attempt(measured(5, 0.5)))
+        known = database.progress(a_run().key)
+        assert (known.attempts, known.best) == (4, 1.0)
+        assert sum(known.failures.values()) == 2
+        assert database.progress(a_run().key, known.last) == RunProgress()
+        database.record(replace(attempt(measured(6, 0.7)), run=a_run().key))
+        known += database.progress(a_run().key, known.last)
+        assert known == database.progress(a_run().key)
+        assert (known.attempts, known.best) == (5, 0.7)
+
+    def test_recent_runs_are_the_last_ones_and_those_that_live(self, database):
+        before = database.news()
+        for n in range(6):
+            database.begin_run(a_run(key=f"r{n}", heartbeat=100.0 + n))
+        assert database.news() != before
+        before = database.news()
+        database.end_run("r1", "trials")
+        assert database.news() != before
+        found = [run.key for run in database.recent_runs(2, 102.5)]
+        assert found == ["r3", "r4", "r5"]
+        assert [run.key for run in database.recent_runs(1, 1e10)] == ["r5"]
+        assert len(database.recent_runs(9, 1e10)) == 6
 
     def test_a_run_that_could_not_be_read_back_is_not_written(self, database):
         for change in ({"seed": 2**70}, {"configuration": {"path": Path("x")}}, {"key": "\x1b"}):

@@ -12,15 +12,16 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tilewright.measure.database import Database
 from tilewright.measure.tables.retries import UnavailableError, waiting
+from tilewright.scheduler.cli.text import without_passwords
 from tilewright.scheduler.extras import extra
+from tilewright.scheduler.report.live import Jobs, Live, live_part
 from tilewright.scheduler.report.material import read_materials
-from tilewright.scheduler.report.page import Live, check_library, report_page
-from tilewright.scheduler.tuning.runs.sessions import sessions
+from tilewright.scheduler.report.page import check_library, report_page
 from tilewright.spaces.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,9 +29,15 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from tilewright.measure.cluster.following import ClusterWatch
+
 LOOPBACK = "127.0.0.1"
-REST = 5.0
-"""Says how many times as long as making a page took it is shown, before another is made."""
+ANY = ("0.0.0.0", "::", "")
+"""Hosts to listen on that mean all addresses of this machine."""
+REST = 30.0
+"""Times as long as making something took it is shown, before it is made anew."""
+CONNECTIONS = 100
+"""Requests that are answered at a time: a browser that stops reading keeps one of them."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -40,6 +47,7 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 LOG = logging.getLogger("tilewright.dashboard")
+Made = TypeVar("Made")
 
 
 def check_libraries() -> None:
@@ -49,87 +57,132 @@ def check_libraries() -> None:
         extra(library, "dashboard", "the dashboard")
 
 
-class Pages:
-    """Makes the page of a database anew when there is something new, one at a time.
+class Rested(Generic[Made]):
+    """Something that is made anew when it is asked for, by one thread at a time, and not before a
+    rest :data:`REST` times as long as making it took. Others get the last one meanwhile."""
 
-    Making it takes processor time from what is being measured, so it rests between.
-    """
-
-    def __init__(self, database: Database, db: str, words: Sequence[str]) -> None:
-        self._database, self._db, self._words = database, db, words
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
         self._lock = threading.Lock()
-        self._page, self._state = "", ""
-        self._next = 0.0  # when another may be made
+        self._made: list[Made] = []
+        self._next = 0.0
 
-    def state(self) -> str:
-        """Return a text that is another one when the page is to be renewed."""
-        if time.monotonic() < self._next:
-            return self._state
-        return self._now()
+    @property
+    def is_due(self) -> bool:
+        """Tell whether it would be made anew if it was asked for now."""
+        return time.monotonic() >= self._next
 
-    def page(self) -> str:
+    def get(self) -> Made:
+        """Return it as it is now, or was a moment ago."""
+        if self._lock.acquire(blocking=not self._made):
+            try:
+                if self.is_due or not self._made:
+                    self._renew()
+            finally:
+                self._lock.release()
+        return self._made[0]
+
+    def _renew(self) -> None:
+        begun = time.monotonic()
+        try:
+            self._made = [self._make()]
+        except UnavailableError:
+            if not self._made:
+                raise
+        self._next = time.monotonic() + REST * (time.monotonic() - begun)
+
+
+class Pages:
+    """The page of a database, and its news: the jobs, the cluster, and a text that is another one
+    once the page can be made anew."""
+
+    def __init__(
+        self,
+        database: Database,
+        db: str,
+        words: Sequence[str],
+        cluster: ClusterWatch | None = None,
+    ) -> None:
+        self._database, self._db, self._words, self._cluster = database, db, words, cluster
+        self._jobs = Jobs(database)
+        self._state = ""  # of the page
+        self._content = b""
+        self._page = Rested(self._made_page)
+        self._part = Rested(lambda: live_part(self._jobs.rows(), self._cluster))
+
+    def news(self) -> dict[str, str]:
+        """Return the state and the first part of the page. Raises :class:`UnavailableError` while
+        the database is out of reach."""
+        state = self._now()
+        is_same = not self._page.is_due
+        return {"state": self._state if is_same else state, "part": self._part.get()}
+
+    def page(self) -> bytes:
         """Return the page as it is now, or was a moment ago."""
-        with self._lock:
-            state, begun = self.state(), time.monotonic()
-            if state != self._state or not self._page:
-                materials = read_materials(self._database, self._words)
-                live = Live(sessions(self._database), state)
-                self._page = report_page(materials, self._db, live=live)
-                self._state = state
-                self._next = time.monotonic() + REST * (time.monotonic() - begun)
-            return self._page
+        return self._page.get()
+
+    def _made_page(self) -> bytes:
+        state = self._now()
+        if state != self._state:
+            materials = read_materials(self._database, self._words, may_be_empty=True)
+            live = Live(state, self._part.get())
+            self._content = report_page(materials, self._db, live=live).encode()
+            self._state = state
+        return self._content
 
     def _now(self) -> str:
-        counts = self._database.stats()
-        told = (counts.runs, counts.measurements, counts.failures, counts.lost)
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+        return hashlib.sha256(repr(self._database.news()).encode()).hexdigest()[:16]
 
 
-def application(pages: Pages, token: str, hosts: Sequence[str]) -> Starlette:
-    """Return the application that serves ``pages`` at ``hosts`` (``name:port``) to whoever has the
-    ``token``."""
+def application(pages: Pages, token: str, names: Collection[str], port: int) -> Starlette:
+    """Return the application that serves ``pages`` to whoever has the ``token``, and calls it by
+    one of these ``names`` and the ``port``."""
     from starlette.applications import Starlette
-    from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
+    from starlette.responses import JSONResponse, PlainTextResponse, Response
     from starlette.routing import Route
+
+    allowed = {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
+    given = token.encode()
 
     def refusal(request: Request) -> Response | None:
         """Return the answer to a request that is refused, or None."""
         origin = request.headers.get("origin")
-        if request.headers.get("host") not in hosts or (
-            origin is not None and origin.partition("://")[2] not in hosts
-        ):
+        called = [request.headers.get("host", "")]
+        called += [] if origin is None else [origin.partition("://")[2]]
+        if any(name.lower() not in allowed for name in called):
             why = "it is of another site"
         elif not secrets.compare_digest(request.query_params.get("token", "").encode(), given):
             why = "its token is wrong"
         else:
             return None
-        LOG.warning("refused a request: %s", why)
+        LOG.warning("refused a request from %s: %s", request.client and request.client.host, why)
         return PlainTextResponse(f"refused: {why}\n", 403, HEADERS)
 
-    def answered(request: Request, make: Any) -> Response:
+    def answered(request: Request, make: Callable[[], Response]) -> Response:
         if (refused := refusal(request)) is not None:
             return refused
         try:
             with waiting(0.0):
-                made: Response = make()
-        except UnavailableError as error:
-            return PlainTextResponse(f"{error}\n", 503, HEADERS)
-        return made
+                return make()
+        except InputError as error:
+            return PlainTextResponse(f"{without_passwords(str(error))}\n", 503, HEADERS)
 
     def page(request: Request) -> Response:
-        return answered(request, lambda: HTMLResponse(pages.page(), headers=HEADERS))
+        return answered(
+            request, lambda: Response(pages.page(), media_type="text/html", headers=HEADERS)
+        )
 
-    def state(request: Request) -> Response:
-        return answered(request, lambda: JSONResponse({"state": pages.state()}, headers=HEADERS))
+    def news(request: Request) -> Response:
+        return answered(request, lambda: JSONResponse(pages.news(), headers=HEADERS))
 
-    given = token.encode()
-    return Starlette(routes=[Route("/", page), Route("/state", state)])
+    return Starlette(routes=[Route("/", page), Route("/news", news)])
 
 
 def bound(host: str, port: int) -> socket.socket:
     """Return a socket that listens there; :class:`InputError` if there can be none."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port))
+        return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         raise InputError(
             f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}; "
@@ -137,17 +190,32 @@ def bound(host: str, port: int) -> socket.socket:
         ) from None
 
 
+def names_of(host: str) -> list[str]:
+    """Return the names by which a browser may call a server that listens on ``host``, the one to
+    print first. Where it listens on all addresses, those are the machine's own."""
+    local = [LOOPBACK, "localhost", "[::1]"]
+    if host not in ANY:
+        own = f"[{host}]" if ":" in host else host
+        return list(dict.fromkeys([own.lower(), *local]))
+    name = socket.gethostname()
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(name, None)}
+    except OSError:
+        found = set()
+    addresses = [f"[{each}]" if ":" in each else each for each in sorted(found)]
+    return list(dict.fromkeys([name.lower(), socket.getfqdn().lower(), *addresses, *local]))
+
+
 def address_of(listening: socket.socket, host: str, token: str) -> str:
     """Return the address that a browser opens."""
-    return f"http://{host}:{listening.getsockname()[1]}/?token={token}"
+    return f"http://{names_of(host)[0]}:{listening.getsockname()[1]}/?token={token}"
 
 
 def serve(listening: socket.socket, host: str, pages: Pages, token: str) -> None:
     """Answer requests until the process is told to end."""
     import uvicorn
 
-    port = listening.getsockname()[1]
-    names = {host, LOOPBACK, "localhost"}
-    app = application(pages, token, [f"{name}:{port}" for name in sorted(names)])
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
-    uvicorn.Server(config).run(sockets=[listening])
+    app = application(pages, token, names_of(host), listening.getsockname()[1])
+    options: dict[str, Any] = {"access_log": False, "server_header": False}
+    options |= {"log_level": "warning", "limit_concurrency": CONNECTIONS}
+    uvicorn.Server(uvicorn.Config(app, **options)).run(sockets=[listening])

@@ -136,13 +136,17 @@ class Material:
         return sum(max(0.0, run.heartbeat - run.started_at) for run in self.runs.values())
 
 
-def read_materials(database: Database, words: Sequence[str] = ()) -> list[Material]:
+def read_materials(
+    database: Database, words: Sequence[str] = (), may_be_empty: bool = False
+) -> list[Material]:
     """Read all that a report of these workloads shows; of all where none is named.
 
     A word is an operator's name or a workload's text. Raises :class:`InputError` for one that the
-    database has no attempt of, and for a database without any.
+    database has no attempt of, and for a database without any, unless it ``may_be_empty``.
     """
     pairs = database.pairs()
+    if not pairs and may_be_empty:
+        return []
     if not pairs:
         raise InputError("the database has no trials to report; tilewright tune makes some")
     wanted = _wanted([known for known, _ in pairs], words)

@@ -10,10 +10,9 @@ import base64
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright.measure.busy import why_busy
 from tilewright.measure.estimates import Estimate
@@ -24,20 +23,15 @@ from tilewright.scheduler.cli.text import plain, without_passwords
 from tilewright.scheduler.extras import extra
 from tilewright.scheduler.report.comparing import Comparison
 from tilewright.scheduler.report.figures import FIGURES, is_empty, separated
+from tilewright.scheduler.report.live import Live
 from tilewright.scheduler.report.material import Material
 from tilewright.scheduler.report.svg import COLOURS, FIGURE_STYLE, drawn
-from tilewright.scheduler.tuning.runs.sessions import Session, SessionState
+from tilewright.scheduler.report.template import FOLDER, template, trusted
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.version import VERSION
-from tilewright.spaces.workloads.spelling import short_text
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-HERE = Path(__file__).with_name("templates")
 MOST_SECTIONS = 100
 """Workloads that a page has a section of; the overview has all."""
-MOST_JOBS = 20  # jobs that a live page lists, the latest
 EXAMPLES = 3  # failures of each kind whose text is shown
 MOST_TEXT = 4000  # characters of an error's text
 MOST_LINES = 400  # lines of a difference of sources
@@ -51,15 +45,6 @@ class Row:
     name: str
     target: str
     cells: tuple[tuple[str, float | str], ...]
-
-
-@dataclass(frozen=True)
-class Live:
-    """A page that is renewed shows ``jobs``, the oldest first, and knows the ``state`` that it is
-    of. Its server tells another one when there is news."""
-
-    jobs: Sequence[Session]
-    state: str
 
 
 def check_library() -> None:
@@ -76,19 +61,19 @@ def report_page(
 ) -> str:
     """Return the page of what the database called ``db`` knows, and how it compares with the
     database called ``other``, if that was read. A ``live`` page asks its server for news."""
-    style, script = _style(), (HERE / "report.js").read_text()
+    style, script = _style(), (FOLDER / "report.js").read_text()
     if live is not None:
-        script += (HERE / "live.js").read_text()
+        script += (FOLDER / "live.js").read_text()
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; "
         f"style-src {_digest(style)}; script-src {_digest(script)}"
         + ("" if live is None else "; connect-src 'self'")
     )
     sections = [_section(place, each, db) for place, each in enumerate(materials[:MOST_SECTIONS])]
-    return _template().render(
+    return template("report.html").render(
         policy=policy,
-        style=_trusted(style),
-        script=_trusted(script),
+        style=trusted(style),
+        script=trusted(script),
         db=plain(without_passwords(db)),
         other=plain(without_passwords(other)),
         version=VERSION,
@@ -100,21 +85,11 @@ def report_page(
         sections=sections,
         left_out=len(materials) - len(sections),
         comparison=comparison,
-        live=live,
-        jobs=[_job(job) for job in live.jobs[::-1][:MOST_JOBS]] if live else [],
+        live=live and replace(live, part=trusted(live.part)),
         seconds=seconds,
         times=times,
         estimated=lambda value, write: estimated(value, write),
     )
-
-
-def _job(job: Session) -> tuple[str, ...]:
-    """Return the name of a job, its workloads, its state, when it began and how long it lasted."""
-    state, names = job.state(time.time()), [short_text(run.workload) for run in job.runs]
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    words = f"ended: {job.reasons}" if state is SessionState.ENDED else str(state)
-    cells = (job.name, names[0] + more, words, moment(job.started_at), clock(job.lasted))
-    return tuple(map(plain, cells))
 
 
 HEADINGS = (
@@ -167,7 +142,7 @@ def _section(place: int, material: Material, db: str) -> dict[str, Any]:
         "paste": [plain(line) for line in _paste(material, db)],
         "leaders": list(_leaders(material)),
         "figures": [
-            (figure, _trusted(drawn(figure, f"w{place}-{figure.name}")))
+            (figure, trusted(drawn(figure, f"w{place}-{figure.name}")))
             for figure in figures
             if not is_empty(figure)
         ],
@@ -289,25 +264,8 @@ def _lines(text: str) -> str:
 
 def _style() -> str:
     colours = "".join(f".c{i}{{--c:{c}}}" for i, c in enumerate(COLOURS))
-    return (HERE / "report.css").read_text() + FIGURE_STYLE + colours
+    return (FOLDER / "report.css").read_text() + FIGURE_STYLE + colours
 
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _template() -> Template:
-    jinja2 = extra("jinja2", "report", "a report")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html")
-
-
-def _trusted(text: str) -> Any:
-    """Mark text of our own, or that is escaped already, as HTML."""
-    return extra("markupsafe", "report", "a report").Markup(text)

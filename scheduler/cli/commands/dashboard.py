@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+from contextlib import ExitStack, closing
 from typing import Annotated
 
 import typer
 
+from tilewright.scheduler.cli.executors import Insecure
 from tilewright.scheduler.cli.options import DatabaseName, ReportedWorkloads
+from tilewright.spaces.errors import InputError
+
+NICE = 10
+"""Says how far this process stands back where kernels are measured beside it."""
 
 
 def dashboard_command(
@@ -19,6 +26,15 @@ def dashboard_command(
     host: Annotated[
         str, typer.Option("--host", help="The address to listen on; others may read it then.")
     ] = "127.0.0.1",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Show the queue and workers of this Ray cluster, too: HOST:PORT, ray://HOST:PORT, "
+            "or auto, the one that runs here.",
+        ),
+    ] = None,
+    insecure_cluster: Insecure = False,
 ) -> None:
     """Serve the report as a page that is renewed while results arrive, until Ctrl-C.
 
@@ -26,8 +42,9 @@ def dashboard_command(
     nothing else. It needs pip install 'tilewright[dashboard]'.
 
     \b
-    Example:
+    Examples:
       tilewright dashboard --db tuning.db
+      tilewright dashboard --db postgresql://team@10.0.0.1/tuning --address 10.0.0.1:6379
     """
     from tilewright.measure.database import Database
     from tilewright.scheduler.cli.output import put
@@ -38,12 +55,21 @@ def dashboard_command(
         check_libraries,
         serve,
     )
-    from tilewright.scheduler.report.material import read_materials
 
     check_libraries()
-    with Database(db, create=False) as database:
-        read_materials(database, workloads or ())  # or else refused before a browser asks
-        token = secrets.token_urlsafe(16)
-        with bound(host, port) as listening:
-            put(f"open {address_of(listening, host, token)} (Ctrl-C ends it)")
-            serve(listening, host, Pages(database, db, workloads or ()), token)
+    with ExitStack() as stack:
+        database = stack.enter_context(Database(db, create=False))
+        if not database.pairs() and not database.recent_runs(1, 0.0):
+            raise InputError("the database has no trials to report; tilewright tune makes some")
+        cluster = None
+        if address is not None:
+            from tilewright.measure.cluster.following import ClusterWatch
+
+            cluster = stack.enter_context(closing(ClusterWatch(address, insecure_cluster)))
+            cluster.check()
+        pages, token = Pages(database, db, workloads or (), cluster), secrets.token_urlsafe(16)
+        pages.page()  # or else refused before a browser asks
+        os.nice(NICE)
+        listening = stack.enter_context(bound(host, port))
+        put(f"open {address_of(listening, host, token)} (Ctrl-C ends it)")
+        serve(listening, host, pages, token)

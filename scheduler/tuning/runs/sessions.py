@@ -105,13 +105,23 @@ class UnfinishedRun:
 
 
 def sessions(database: Database) -> list[Session]:
-    """Return all sessions of a database, the oldest first. Comparisons and tables are none: they
-    are kept as runs that end when they begin."""
-    runs: dict[str, list[Run]] = {}
-    for run in database.runs():
+    """Return all sessions of a database, the oldest first."""
+    return sessions_of(database.runs())
+
+
+def recent_sessions(database: Database, count: int) -> list[Session]:
+    """Return those of the last ``count`` runs, and those that may be alive; the oldest first."""
+    return sessions_of(database.recent_runs(count, time.time() - LOST_AFTER))
+
+
+def sessions_of(runs: Iterable[Run]) -> list[Session]:
+    """Return the sessions that runs are of. Comparisons and tables are none: they are kept as runs
+    that end when they begin."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
         if run.ended_at != run.started_at:
-            runs.setdefault(run.session or run.key, []).append(run)
-    return [_session(name, members) for name, members in runs.items()]
+            found.setdefault(run.session or run.key, []).append(run)
+    return [_session(name, members) for name, members in found.items()]
 
 
 def unfinished_runs(database: Database, name: str) -> list[UnfinishedRun]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from tests.measure.cpu import c_kernels
 from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.cluster.driver_status import drivers_at
 from tilewright.measure.cluster.executor import RayExecutor
+from tilewright.measure.cluster.following import ClusterWatch
 from tilewright.measure.cluster.status import JobStatus
 from tilewright.measure.records.measurement import ErrorKind, Status
 from tilewright.measure.testing.executor import ExecutorContract, collect, submit
@@ -155,6 +157,11 @@ def test_the_cluster_tells_what_its_drivers_do(address, simulated):
     [status] = known
     assert status.failures["compile_error"] == 1
     assert (status.waiting, status.building, status.running) == (0, 0, 0)
+    with closing(ClusterWatch(address)) as watch:
+        watch.check()
+        while status not in [job for driver in watch.drivers for job in driver.jobs]:
+            time.sleep(0.05)
+        assert watch.trouble == ""
     deadline = time.monotonic() + 100  # those that others have killed begin anew
     while {worker.state for worker in simulated.status().workers} != {"idle"}:
         assert time.monotonic() < deadline, simulated.status().workers
