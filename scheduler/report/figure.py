@@ -1,7 +1,8 @@
-"""A figure as data: axes and series of numbers, which other modules draw."""
+"""Figures as data, which other modules draw."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -45,7 +46,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Picture(ABC):
     """A figure called ``name``; ``caption`` says in a sentence what it shows.
 
     In a notebook it shows itself. :meth:`save` writes it as SVG or JSON.
@@ -54,15 +55,16 @@ class Figure:
     name: str
     title: str
     caption: str
-    x: Axis
-    y: Axis
-    series: tuple[Series, ...]
 
     @property
+    @abstractmethod
     def count(self) -> int:
-        """The number of points; lines and bars are none."""
-        points = (Kind.POINTS, Kind.CROSSES)
-        return sum(len(each.x) for each in self.series if each.kind in points)
+        """The number of points, or of lines that stand for a trial each."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is nothing to show."""
+        return not self.count
 
     def to_json(self) -> dict[str, Any]:
         """Return the figure as a JSON object."""
@@ -86,6 +88,26 @@ class Figure:
 
     def _repr_svg_(self) -> str:
         return self.svg()
+
+
+@dataclass(frozen=True)
+class Figure(Picture):
+    """A figure of two axes, on which series are drawn."""
+
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of points; lines and bars are none."""
+        points = (Kind.POINTS, Kind.CROSSES)
+        return sum(len(each.x) for each in self.series if each.kind in points)
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is nothing to show but lines."""
+        return not any(each.x for each in self.series if each.kind is not Kind.LINE)
 
 
 def series(name: str, kind: Kind, points: Iterable[tuple[float, float]]) -> Series:

@@ -8,27 +8,17 @@ from statistics import median
 
 import numpy as np
 
-from tilewright.costmodel.dataset import group_examples
-from tilewright.costmodel.explaining.separation import Separation, separations
-from tilewright.costmodel.interfaces import Example
 from tilewright.measure.busy import why_busy
 from tilewright.measure.records.ranking import SEARCH
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.output import percent, seconds
 from tilewright.scheduler.cli.text import counted
-from tilewright.scheduler.report.figure import Axis, Figure, Kind, Series, series
-from tilewright.scheduler.report.material import Material
+from tilewright.scheduler.report.figure import Axis, Figure, Kind, Picture, Series, series
+from tilewright.scheduler.report.material import KINDS_OF_ORIGINS, Material, origin_of
+from tilewright.scheduler.report.parallel import Parallel, parallel_of
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.validation.nearest import suggestion
 
-KINDS_OF_ORIGINS = {
-    "seed": ("untuned", "earlier", "enqueued", "resumed"),
-    "random": ("random", "enumerated"),
-    "model": ("immigrant",),
-    "mutation": ("neighbour", "child"),
-    "transfer": ("starter",),
-}
-"""Groups of the steps that propose schedules; all others are ``other``."""
 LATENCY = Axis("latency", "s", log=True)
 MOST_NAMES = 12  # decisions that a figure shows
 LEAST_PAIRS = 3  # from which on a correlation is told
@@ -69,7 +59,7 @@ def _history(
         elif record.measurement.round != SEARCH:
             again.append((x, score))
         else:
-            right[_origin(record)].append((x, score))
+            right[origin_of(record)].append((x, score))
             known = best.setdefault(record.run, [])
             if record.measurement.ok and (not known or score < known[-1][1]):
                 known.append((x, score))
@@ -102,11 +92,6 @@ def _lines(material: Material) -> list[Series]:
     """Return the rival and the roof as lines."""
     known = (("NumPy", material.rival), ("roof", material.roof))
     return [Series(name, Kind.RULE, (), (value,)) for name, value in known if value]
-
-
-def _origin(record: Record) -> str:
-    origin = record.proposal.origin if record.proposal else ""
-    return next((kind for kind, names in KINDS_OF_ORIGINS.items() if origin in names), "other")
 
 
 def comparison(material: Material) -> Figure:
@@ -188,7 +173,7 @@ def _ranks(values: Sequence[float]) -> np.ndarray:
 
 def decisions(material: Material) -> Figure:
     """Show which decisions separate fast schedules from slow ones."""
-    found = [each for each in separated(material) if each.explained > 0][:MOST_NAMES]
+    found = [each for each in material.separations if each.explained > 0][:MOST_NAMES]
     caption = (
         f"{counted(len(found), 'decision')} that goes with speed"
         if len(found) == 1
@@ -209,20 +194,13 @@ def decisions(material: Material) -> Figure:
     return _bars("decisions", title, caption, "explained variance of log latency", values, "%")
 
 
-def separated(material: Material) -> list[Separation]:
-    """Return how each decision separates the fast from the slow; none without a space."""
-    space = material.space
-    if space is None:
-        return []
-    examples = [
-        Example(material.workload, material.target, r.schedule, r.measurement.score)
-        for r in material.searched
-        if r.template_version in space.versions and not r.doubted
-    ]
-    groups, _ = group_examples(examples, lambda *_: space)
-    if not groups or not np.isfinite(groups[0].latency).any():
-        return []
-    return separations(groups[0])
+def parallel(material: Material) -> Parallel:
+    """Show each trial as a line through its latency and the decisions that matter most."""
+    explained: dict[str, float] = {}
+    for each in material.separations:
+        name = each.decision.rpartition(".")[2]
+        explained[name] = max(each.explained, explained.get(name, 0.0))
+    return parallel_of(material, explained)
 
 
 def roofline(material: Material) -> Figure:
@@ -314,12 +292,13 @@ def quiet(material: Material) -> Figure:
     )
 
 
-FIGURES: dict[str, Callable[[Material], Figure]] = {
+FIGURES: dict[str, Callable[[Material], Picture]] = {
     "history": history,
     "seconds": seconds_figure,
     "comparison": comparison,
     "roofline": roofline,
     "decisions": decisions,
+    "parallel": parallel,
     "predicted": predicted,
     "failures": failures,
     "time": time,
@@ -328,7 +307,7 @@ FIGURES: dict[str, Callable[[Material], Figure]] = {
 """The figures of a workload, by name, in the order of the page."""
 
 
-def figure_called(name: str) -> Callable[[Material], Figure]:
+def figure_called(name: str) -> Callable[[Material], Picture]:
     """Return the function that makes the figure called ``name``; :class:`InputError` if there is
     none."""
     if name not in FIGURES:
@@ -343,8 +322,3 @@ def _bars(
     places = tuple(float(place) for place in range(len(values)))
     bars = Series(title, Kind.BARS, tuple(map(float, values.values())), places)
     return Figure(name, title, caption, Axis(label, unit), Axis("", names=tuple(values)), (bars,))
-
-
-def is_empty(figure: Figure) -> bool:
-    """Tell whether there is nothing to show but lines."""
-    return not any(each.x for each in figure.series if each.kind is not Kind.LINE)

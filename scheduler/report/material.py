@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from tilewright.costmodel.dataset import group_examples
+from tilewright.costmodel.explaining.separation import Separation, separations
+from tilewright.costmodel.interfaces import Example
 from tilewright.costmodel.roofs.peaks import Peaks, peaks_for
 from tilewright.costmodel.roofs.roofline import ideal_seconds
 from tilewright.measure.estimates import Estimate, latency, over_rival, rival_seconds
@@ -30,6 +35,14 @@ if TYPE_CHECKING:
 
 LEADERS = 10
 """Schedules that a report lists."""
+KINDS_OF_ORIGINS = {
+    "seed": ("untuned", "earlier", "enqueued", "resumed"),
+    "random": ("random", "enumerated"),
+    "model": ("immigrant",),
+    "mutation": ("neighbour", "child"),
+    "transfer": ("starter",),
+}
+"""Groups of the steps that propose schedules; all others are ``other``."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,16 @@ class Material:
     @cached_property
     def searched(self) -> list[Record]:
         """The trials of the search, the machine's failures left out."""
-        return [r for r in self.records if r.measurement.round == SEARCH and not r.measurement.lost]
+        return [record for _, record in self.numbered]
+
+    @cached_property
+    def numbered(self) -> list[tuple[int, Record]]:
+        """The same with the number of the attempt, from 1."""
+        return [
+            (number, r)
+            for number, r in enumerate(self.records, 1)
+            if r.measurement.round == SEARCH and not r.measurement.lost
+        ]
 
     @cached_property
     def compared(self) -> list[Record]:
@@ -131,9 +153,31 @@ class Material:
             return None
 
     @cached_property
+    def separations(self) -> list[Separation]:
+        """Say how each decision separates the fast from the slow; none without a space."""
+        space = self.space
+        if space is None:
+            return []
+        examples = [
+            Example(self.workload, self.target, r.schedule, r.measurement.score)
+            for r in self.searched
+            if r.template_version in space.versions and not r.doubted
+        ]
+        groups, _ = group_examples(examples, lambda *_: space)
+        if not groups or not np.isfinite(groups[0].latency).any():
+            return []
+        return separations(groups[0])
+
+    @cached_property
     def seconds(self) -> float:
         """The seconds that the runs lasted, together."""
         return sum(max(0.0, run.heartbeat - run.started_at) for run in self.runs.values())
+
+
+def origin_of(record: Record) -> str:
+    """Return the group of the step that proposed a record's schedule."""
+    origin = record.proposal.origin if record.proposal else ""
+    return next((kind for kind, names in KINDS_OF_ORIGINS.items() if origin in names), "other")
 
 
 def read_materials(

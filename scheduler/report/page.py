@@ -22,14 +22,16 @@ from tilewright.scheduler.cli.pasting import best_call
 from tilewright.scheduler.cli.text import plain, without_passwords
 from tilewright.scheduler.extras import extra
 from tilewright.scheduler.report.comparing import Comparison
-from tilewright.scheduler.report.figures import FIGURES, is_empty, separated
+from tilewright.scheduler.report.elements import COLOURS
+from tilewright.scheduler.report.figures import FIGURES
 from tilewright.scheduler.report.live import Live
 from tilewright.scheduler.report.material import Material
-from tilewright.scheduler.report.svg import COLOURS, FIGURE_STYLE, drawn
+from tilewright.scheduler.report.svg import FIGURE_STYLE, drawn
 from tilewright.scheduler.report.template import FOLDER, template, trusted
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.version import VERSION
 
+SCRIPTS = ("report.js", "brush.js")
 MOST_SECTIONS = 100
 """Workloads that a page has a section of; the overview has all."""
 EXAMPLES = 3  # failures of each kind whose text is shown
@@ -61,7 +63,7 @@ def report_page(
 ) -> str:
     """Return the page of what the database called ``db`` knows, and how it compares with the
     database called ``other``, if that was read. A ``live`` page asks its server for news."""
-    style, script = _style(), (FOLDER / "report.js").read_text()
+    style, script = _style(), "".join((FOLDER / name).read_text() for name in SCRIPTS)
     if live is not None:
         script += (FOLDER / "live.js").read_text()
     policy = (
@@ -144,7 +146,7 @@ def _section(place: int, material: Material, db: str) -> dict[str, Any]:
         "figures": [
             (figure, trusted(drawn(figure, f"w{place}-{figure.name}")))
             for figure in figures
-            if not is_empty(figure)
+            if not figure.is_empty
         ],
         "decisions": [
             (
@@ -154,7 +156,7 @@ def _section(place: int, material: Material, db: str) -> dict[str, Any]:
                 percent(each.share_of_all),
                 times(each.slowdown),
             )
-            for each in separated(material)
+            for each in material.separations
             if each.explained > 0
         ][:20],
         "failures": list(_failures(material)),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.scheduler.opening import opened
-from tilewright.scheduler.report.figure import Figure
+from tilewright.scheduler.report.figure import Picture
 from tilewright.scheduler.report.figures import figure_called
 from tilewright.scheduler.report.material import Material, material_of
 from tilewright.spaces.errors import InputError
@@ -25,9 +25,9 @@ def figure(
     workload: Workload | Program | str,
     target: Target | str = Default.TARGET,
     database: Database | str | Path = Default.DATABASE,
-) -> Figure:
+) -> Picture:
     """Return the figure called ``name``: ``history``, ``seconds``, ``comparison``, ``roofline``,
-    ``decisions``, ``predicted``, ``failures``, ``time`` or ``quiet``.
+    ``decisions``, ``parallel``, ``predicted``, ``failures``, ``time`` or ``quiet``.
 
     Example::
 
@@ -43,7 +43,7 @@ def history(
     workload: Workload | Program | str,
     target: Target | str = Default.TARGET,
     database: Database | str | Path = Default.DATABASE,
-) -> Figure:
+) -> Picture:
     """Return the latency of each trial, by who proposed it, and the best so far."""
     return figure("history", workload, target, database)
 
@@ -52,7 +52,7 @@ def roofline(
     workload: Workload | Program | str,
     target: Target | str = Default.TARGET,
     database: Database | str | Path = Default.DATABASE,
-) -> Figure:
+) -> Picture:
     """Return the speed of each trial below the roofs of the machine."""
     return figure("roofline", workload, target, database)
 
@@ -61,9 +61,18 @@ def decisions(
     workload: Workload | Program | str,
     target: Target | str = Default.TARGET,
     database: Database | str | Path = Default.DATABASE,
-) -> Figure:
+) -> Picture:
     """Return which decisions separate fast schedules from slow ones."""
     return figure("decisions", workload, target, database)
+
+
+def parallel(
+    workload: Workload | Program | str,
+    target: Target | str = Default.TARGET,
+    database: Database | str | Path = Default.DATABASE,
+) -> Picture:
+    """Return each trial as a line through its latency and the decisions that matter most."""
+    return figure("parallel", workload, target, database)
 
 
 def _material(

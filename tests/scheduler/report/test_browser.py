@@ -119,3 +119,23 @@ def test_markup_of_a_stranger_does_nothing(tmp_path):
     assert set(asked) - {"/favicon.ico"} == {"/visit.html", "/report.html"}
     assert report["title"].startswith("Tilewright: ")
     assert report["wider"] == 0
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("width", [360, 1600])
+def test_a_brush_chooses_trials_by_keyboard_and_by_pointer(tmp_path, width):
+    report, _, console = visited(tuned(tmp_path), width, "dark", "matmul")
+    assert console == ""
+    assert report["wider"] == 0
+    brushed = report["brushed"]
+    whole, chosen, dragged = (brushed[name] for name in ("all", "chosen", "dragged"))
+    assert whole["said"] == "48 of 48 trials chosen"
+    assert (len(whole["rows"]), whole["drawn"]) == (48, 0)
+    column = [row[3] for row in chosen["rows"]]
+    least = min({row[3] for row in whole["rows"]}, key=int)
+    assert column == [row[3] for row in whole["rows"] if row[3] == least]
+    assert 0 < len(column) == 48 - chosen["drawn"] < 48
+    assert [row for row in chosen["rows"] if row in dragged["rows"]] == dragged["rows"]
+    assert len(dragged["rows"]) < len(column)
+    assert brushed["again"] == whole
+    assert brushed["head"][:3] == ["trial", "latency", "by"]

@@ -143,7 +143,7 @@ def test_markup_in_every_field_of_a_database_stays_text(tmp_path, capsys):
         assert run(["report", "--db", str(db), "--format", "svg", "--only", name]) == 0
         picture = ET.fromstring(capsys.readouterr().out)
         assert {tag.tag for tag in picture.iter()} <= {
-            f"{SVG}{tag}" for tag in ("svg", "style", "title", "path", "text", "rect")
+            f"{SVG}{tag}" for tag in ("svg", "style", "title", "g", "path", "text", "rect")
         }
 
 
