@@ -35,7 +35,7 @@ LOOPBACK = "127.0.0.1"
 ANY = ("0.0.0.0", "::", "")
 """Hosts to listen on that mean all addresses of this machine."""
 REST = 30.0
-"""Times as long as making something took it is shown, before it is made anew."""
+"""Says for how many times the processor time of making it something is shown, at least."""
 CONNECTIONS = 100
 """Requests that are answered at a time: a browser that stops reading keeps one of them."""
 HEADERS = {
@@ -59,7 +59,8 @@ def check_libraries() -> None:
 
 class Rested(Generic[Made]):
     """Something that is made anew when it is asked for, by one thread at a time, and not before a
-    rest :data:`REST` times as long as making it took. Others get the last one meanwhile."""
+    rest :data:`REST` times the processor time that making it took. Others get the last one
+    meanwhile. After the first one, which loads what making it needs, there is no rest."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
@@ -83,13 +84,14 @@ class Rested(Generic[Made]):
         return self._made[0]
 
     def _renew(self) -> None:
-        begun = time.monotonic()
+        begun, is_first = time.thread_time(), not self._made
         try:
             self._made = [self._make()]
         except UnavailableError:
-            if not self._made:
+            if is_first:
                 raise
-        self._next = time.monotonic() + REST * (time.monotonic() - begun)
+        rest = 0.0 if is_first else REST * (time.thread_time() - begun)
+        self._next = time.monotonic() + rest
 
 
 class Pages:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).with_name("templates")
 
 
+@cache
 def template(name: str) -> Template:
     """Return the template in this file."""
     jinja2 = extra("jinja2", "report", "a report")

@@ -1,141 +1,220 @@
-"""A browser opens a report at two widths, light and dark: it sorts, searches, and asks for
-nothing."""
+"""A browser opens reports and a dashboard at two widths, light and dark, and uses them."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
-from queue import Queue
-from threading import Thread
 from typing import Any
 
 import pytest
 
-from tests.scheduler.report.made_up import hostile, many, tuned
+from tests.browsing import Visit, chromium, opened
+from tests.scheduler.report.made_up import hostile, many, of_records, record, tuned
+from tests.scheduler.report.test_dashboard import Server
+from tilewright.measure.database import Database
+from tilewright.measure.records.measurement import ErrorKind
 from tilewright.scheduler.cli.app import run
 
 pytest.importorskip("jinja2", reason="needs the extra report")
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
-SECONDS = 120
-VISIT = Path(__file__).with_name("visit.html")
 COLOURS = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 27)"}
-
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BROWSER, reason="needs Chromium")]
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Serves a report and the page that visits it; keeps what is asked for and reported."""
-
-    def __init__(self, *rest: Any, report: Path, asked: list, reports: Queue, **named: Any) -> None:
-        self.report, self.asked, self.reports = report, asked, reports
-        super().__init__(*rest, **named)
-
-    def do_GET(self) -> None:
-        name = self.path.partition("?")[0]
-        self.asked.append(name)
-        content = {"/visit.html": VISIT, "/report.html": self.report}.get(name)
-        self.send_response(200 if content else 404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        if content:
-            self.wfile.write(content.read_bytes())
-
-    def do_POST(self) -> None:
-        self.reports.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        """Keeps quiet."""
+WINDOWS = [(360, "light"), (360, "dark"), (1600, "light"), (1600, "dark")]
 
 
-def visited(db: Path, width: int, scheme: str, search: str) -> tuple[dict[str, Any], list, str]:
-    """What the page reports, what was asked for, and what the browser's console says."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory) -> Path:
+    return tuned(tmp_path_factory.mktemp("tuned"))
+
+
+@pytest.fixture(scope="module")
+def report(db) -> str:
+    return report_of(db)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[Server]:
+    pytest.importorskip("uvicorn", reason="needs the extra dashboard")
+    made = Server(many(tmp_path_factory.mktemp("served") / "many", 3, 12))
+    yield made
+    made.process.kill()
+    made.process.communicate()
+
+
+def report_of(db: Path, *more: str) -> str:
+    """The address of a report."""
     page = db.with_name("report.html")
-    assert run(["report", "--db", str(db), "--out", str(page)]) == 0
-    asked: list[str] = []
-    reports: Queue[Any] = Queue()
-    handler = partial(Handler, report=page, asked=asked, reports=reports)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/visit.html?width={width}&search={search}"
-        options = [
-            *("--headless=new", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"),
-            f"--user-data-dir={db.parent / 'browser'}",
-            *(["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []),
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),
-            "--remote-debugging-port=0",
-        ]
-        log = db.parent / "console.txt"
-        with log.open("w") as said:
-            browser = subprocess.Popen([BROWSER, *options, address], stdout=said, stderr=said)
-            try:
-                report = reports.get(timeout=SECONDS)
-            finally:
-                browser.terminate()
-                browser.wait()
-        server.shutdown()
-    lines = [line for line in log.read_text(errors="replace").splitlines() if "CONSOLE" in line]
-    return report, asked, "\n".join(line for line in lines if "favicon" not in line)
+    assert run(["report", "--db", str(db), "--out", str(page), *more]) == 0
+    return page.as_uri()
 
 
-@pytest.mark.timeout(300)
+def numbers(visit: Visit, column: int) -> list[float]:
+    """The numbers of a column of the overview, of rows that are shown, from above."""
+    return visit.page.evaluate(
+        """(column) => [...document.querySelectorAll("#workloads tbody tr")].filter(
+            (row) => !row.hidden).map((row) => Number(row.cells[column].dataset.sort))""",
+        column,
+    )
+
+
+def open_all(visit: Visit) -> None:
+    visit.page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
+
+
+def keeps_quiet(visit: Visit) -> bool:
+    assert visit.said == []
+    assert visit.asked_elsewhere == []
+    return True
+
+
+@pytest.mark.parametrize(("width", "scheme"), WINDOWS)
+def test_a_report_fits_asks_for_nothing_and_is_accessible(browser, report, width, scheme):
+    with opened(browser, report, width, scheme) as visit:
+        open_all(visit)
+        assert visit.overflow == 0
+        assert (
+            visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            == (COLOURS[scheme])
+        )
+        if width == 360 or scheme == "dark":
+            assert visit.faults() == []
+        assert keeps_quiet(visit)
+        assert visit.asked == [report]
+
+
+def test_figures_have_as_many_points_as_the_database_has_rows(browser, report, db):
+    with Database(db, create=False) as database:
+        records = list(database.records())
+    with opened(browser, report) as visit:
+        points = visit.points()
+    assert points["history"] == (len(records), len(records))
+    for name, (told, drawn) in points.items():
+        assert told == drawn, name
+
+
+def test_the_overview_is_sorted_filtered_and_searched(browser, tmp_path):
+    with opened(browser, report_of(many(tmp_path / "many", 5, 12))) as visit:
+        page = visit.page
+        assert len(numbers(visit, 5)) == 5
+        page.fill("#search", "c=33")
+        assert len(numbers(visit, 5)) == 1
+        assert page.inner_text("#shown") == "1 shown"
+        page.fill("#search", "no such workload")
+        assert numbers(visit, 5) == []
+        page.fill("#search", "")
+        heading = page.locator("#workloads thead th").nth(2)
+        heading.locator("button").click()
+        assert heading.get_attribute("aria-sort") == "ascending"
+        rising = numbers(visit, 2)
+        assert rising == sorted(rising)
+        heading.locator("button").press("Enter")
+        assert heading.get_attribute("aria-sort") == "descending"
+        assert numbers(visit, 2) == rising[::-1]
+        page.select_option("#target", index=1)
+        assert len(numbers(visit, 2)) == 5
+        assert keeps_quiet(visit)
+
+
 @pytest.mark.parametrize("width", [360, 1600])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_report_is_used_at_any_width_light_and_dark(tmp_path, width, scheme):
-    report, asked, console = visited(many(tmp_path / "many", 5, 12), width, scheme, "c%3D33")
-    assert console == ""
-    assert set(asked) - {"/favicon.ico"} == {"/visit.html", "/report.html"}
-    assert (report["width"], report["wider"]) == (width, 0)
-    assert (report["all"], report["found"], report["none"]) == (5, 1, 0)
-    assert report["rising"] == sorted(report["rising"])
-    assert report["falling"] == sorted(report["falling"], reverse=True)
-    assert report["nameless"] == 0
-    assert report["back"] == COLOURS[scheme]
+def test_a_brush_chooses_trials_by_keyboard_and_by_pointer(browser, report, width):
+    with opened(browser, report, width, "dark") as visit:
+        page = visit.page
+        figure = page.locator("figure[data-figure=parallel]").first
+        page.locator("details.brush > summary").first.press("Enter")
+
+        def state() -> tuple[str, list[list[str]], int]:
+            rows = figure.locator("tbody tr").evaluate_all(
+                "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+            )
+            paler = figure.locator("path.rest").get_attribute("d").count("M")
+            return figure.locator("output").inner_text(), rows, paler
+
+        said, rows, paler = whole = state()
+        assert said == "48 of 48 trials chosen"
+        assert (len(rows), paler) == (48, 0)
+        select = figure.locator("select").nth(3)
+        select.select_option(index=1)
+        _, chosen, paler = state()
+        least = min({row[3] for row in rows}, key=int)
+        assert chosen == [row for row in rows if row[3] == least]
+        assert 0 < len(chosen) == 48 - paler < 48
+        box = figure.locator("rect.hit").first.bounding_box()
+        page.mouse.move(box["x"] + 1, box["y"] + 4)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 4)
+        page.mouse.up()
+        _, dragged, _ = state()
+        assert [row for row in chosen if row in dragged] == dragged
+        assert 0 < len(dragged) < len(chosen)
+        figure.get_by_role("button", name="All trials").click()
+        assert state() == whole
+        assert visit.overflow == 0
+        assert visit.faults() == []
+        assert keeps_quiet(visit)
 
 
-@pytest.mark.timeout(300)
-def test_each_figure_has_as_many_points_as_it_says(tmp_path):
-    report, _, console = visited(tuned(tmp_path), 1600, "light", "matmul")
-    assert console == ""
-    assert report["points"]
-    for told, drawn, has_title in report["points"]:
-        assert drawn == told
-        assert has_title
+def test_two_databases_are_compared_regressions_first(browser, tmp_path):
+    old, new = (of_records(tmp_path / n, [record(1, s)]) for n, s in (("o", 1e-3), ("n", 2e-3)))
+    with opened(browser, report_of(new, "--compare", str(old)), 360, "dark") as visit:
+        [row] = visit.page.locator("#comparison tbody tr").all()
+        assert "slower" in row.inner_text()
+        assert visit.overflow == 0
+        assert visit.faults() == []
+        assert keeps_quiet(visit)
 
 
-@pytest.mark.timeout(300)
-def test_markup_of_a_stranger_does_nothing(tmp_path):
-    report, asked, console = visited(hostile(tmp_path / "hostile"), 360, "light", "matmul")
-    assert console == ""
-    assert set(asked) - {"/favicon.ico"} == {"/visit.html", "/report.html"}
-    assert report["title"].startswith("Tilewright: ")
-    assert report["wider"] == 0
+def test_planted_failures_of_every_kind_are_shown(browser, tmp_path):
+    records = [record(n, None, kind=kind, text=f"why {kind}") for n, kind in enumerate(ErrorKind)]
+    db = of_records(tmp_path / "failed", [*records, record(99, 1e-3)])
+    with opened(browser, report_of(db)) as visit:
+        for kind in ErrorKind:
+            text = visit.page.get_by_text(f"why {kind}", exact=True)
+            assert not text.is_visible()
+            visit.page.get_by_text(f"1 {kind}", exact=True).click()
+            assert text.is_visible()
+        assert visit.points()["history"] == (len(records) + 1, len(records) + 1)
+        assert keeps_quiet(visit)
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("width", [360, 1600])
-def test_a_brush_chooses_trials_by_keyboard_and_by_pointer(tmp_path, width):
-    report, _, console = visited(tuned(tmp_path), width, "dark", "matmul")
-    assert console == ""
-    assert report["wider"] == 0
-    brushed = report["brushed"]
-    whole, chosen, dragged = (brushed[name] for name in ("all", "chosen", "dragged"))
-    assert whole["said"] == "48 of 48 trials chosen"
-    assert (len(whole["rows"]), whole["drawn"]) == (48, 0)
-    column = [row[3] for row in chosen["rows"]]
-    least = min({row[3] for row in whole["rows"]}, key=int)
-    assert column == [row[3] for row in whole["rows"] if row[3] == least]
-    assert 0 < len(column) == 48 - chosen["drawn"] < 48
-    assert [row for row in chosen["rows"] if row in dragged["rows"]] == dragged["rows"]
-    assert len(dragged["rows"]) < len(column)
-    assert brushed["again"] == whole
-    assert brushed["head"][:3] == ["trial", "latency", "by"]
+def test_markup_of_a_stranger_does_nothing(browser, tmp_path):
+    with opened(browser, report_of(hostile(tmp_path / "hostile")), 360) as visit:
+        open_all(visit)
+        assert visit.page.title().startswith("Tilewright: ")
+        assert visit.overflow == 0
+        assert visit.faults() == []
+        assert keeps_quiet(visit)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1600, "light")])
+def test_a_dashboard_shows_a_result_as_it_arrives(browser, server, width, scheme):
+    with opened(browser, server.address.geturl(), width, scheme) as visit:
+        page = visit.page
+        before = visit.points()["history"]
+        page.fill("#search", "c=32")
+        page.locator("details.failure").first.locator("summary").click()
+        with Database(server.db) as database:
+            known, target = database.pairs()[0]
+            database.record(record(1000 + width, 1e-6, known, target=target))
+        grown = before[0] + 1
+        page.wait_for_selector(f"section.workload svg[data-points='{grown}']", timeout=60_000)
+        assert visit.points()["history"] == (grown, grown)
+        assert page.input_value("#search") == "c=32"
+        assert page.inner_text("#shown") == "1 shown"
+        assert page.inner_text("#news") == "Live."
+        assert page.evaluate("document.querySelector('details.failure').open")
+        assert visit.overflow == 0
+        assert visit.faults() == []
+        assert keeps_quiet(visit)
+
+
+def test_a_dashboard_that_ends_leaves_its_page(browser, server):
+    """The last one that asks the server."""
+    with opened(browser, server.address.geturl()) as visit:
+        server.process.kill()
+        visit.page.get_by_text("Nobody answers; this page asks again.").wait_for(timeout=60_000)
+        assert visit.points()["history"][0] > 0

@@ -42,6 +42,7 @@ class Server:
     """A dashboard in a process of its own."""
 
     def __init__(self, db: Path | str, *more: str) -> None:
+        self.db = db
         command = [sys.executable, "-m", "tilewright", "dashboard", "--db", str(db), *more]
         path = os.pathsep.join([PATHS, *sys.path])
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -153,9 +154,10 @@ def test_what_takes_long_is_made_by_one_and_shown_to_others_meanwhile(monkeypatc
     may_end.set()
     other.join()
     assert slow.get() == 2
-    monkeypatch.setattr(dashboard, "REST", 1e9)
+    monkeypatch.setattr(dashboard, "REST", 1e12)
     assert slow.get() == 3
     assert slow.get() == 3
+    assert not slow.is_due
 
 
 def test_a_page_stays_while_its_database_is_out_of_reach(monkeypatch):
