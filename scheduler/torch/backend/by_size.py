@@ -12,7 +12,7 @@ from torch import fx
 
 from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.kernels.open_keys import calling_at
-from tilewright.scheduler.torch.regions.partition import Region
+from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.regions.sizes import hints_of, number_of
 from tilewright.scheduler.torch.translation.nodes import fake
 

@@ -14,7 +14,7 @@ from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, RegionRe
 from tilewright.scheduler.torch.backend.judging import Times
 from tilewright.scheduler.torch.backend.weights import packed_array, with_packed_weight
 from tilewright.scheduler.torch.kernels.open_keys import size_of
-from tilewright.scheduler.torch.regions.partition import Region
+from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.translation.nodes import fake
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.workloads.calling import calling_of
@@ -141,9 +141,6 @@ def together(regions: Sequence[Region]) -> list[Choice]:
         else:
             program = region.open_key or "; ".join(str(region.workload).splitlines())
             found[about] = Choice([region], RegionReport(program, OURS, ""))
-    for choice in found.values():
-        if any(len(region.outputs) > 1 for region in choice.regions):
-            choice.leave("it has several outputs")
     return list(found.values())
 
 

@@ -31,7 +31,7 @@ from tilewright.scheduler.torch.backend.tables import are_built, find_tables
 from tilewright.scheduler.torch.backend.weights import like_packed, packed_tensor
 from tilewright.scheduler.torch.kernels.functions import by_table, function_for, functions
 from tilewright.scheduler.torch.operator.definition import put
-from tilewright.scheduler.torch.regions.partition import Region
+from tilewright.scheduler.torch.regions.region import Region
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
@@ -199,8 +199,8 @@ class Choosing:
             if weight is not None:
                 place = list(dict.fromkeys(region.operands)).index(weight.node)
                 sets = [[*each, packed_tensor(each[place], weight)] for each in sets]
-            results = (ours(list(sets[0]))[0], rival(list(sets[0][:count]))[0])
-            if not judging.close(*results):
+            results = (ours(list(sets[0])), rival(list(sets[0][:count])))
+            if not all(map(judging.close, *results)):
                 return None
             return judging.in_turns(
                 lambda given: ours(list(given)), lambda given: rival(list(given[:count])), sets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import getitem
 from typing import Any
 
 import torch
@@ -12,8 +13,8 @@ from torch import fx
 
 from tilewright.scheduler.torch.backend.weights import like_packed, packed_constant
 from tilewright.scheduler.torch.kernels.open_keys import calling_at
-from tilewright.scheduler.torch.operator.definition import overload
-from tilewright.scheduler.torch.regions.partition import Region
+from tilewright.scheduler.torch.operator.definition import overload, several_outputs
+from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.nodes import fake, has_tensor
 from tilewright.spaces.workloads.calling import calling_of
@@ -55,13 +56,17 @@ def replace_regions(graph: fx.Graph, regions: Collection[Region]) -> None:
     """Let kernels compute ``regions`` of a graph: each reads what other kernels wrote."""
     order = {node: place for place, node in enumerate(graph.nodes)}
     done: dict[fx.Node, fx.Node] = {}
-    for region in sorted(regions, key=lambda region: order[region.outputs[0]]):
-        end = region.outputs[0]
-        with graph.inserting_before(end):
+    for region in sorted(regions, key=lambda region: order[region.outputs[-1]]):
+        with graph.inserting_before(region.outputs[-1]):
             packed = packed_constant(graph, region) if region.weight else None
-            new = _call(graph, region, done, packed)
-        end.replace_all_uses_with(new)
-        done[end] = new
+            made = _call(graph, region, done, packed)
+        for node, new in zip(region.outputs, made, strict=True):
+            node.replace_all_uses_with(new)
+            done[node] = new
+    if any(len(region.outputs) > 1 for region in regions):
+        from torch._inductor.pattern_matcher import stable_topological_sort
+
+        stable_topological_sort(graph)  # what reads the first output may stand before the last one
     graph.eliminate_dead_code()
     graph.lint()
 
@@ -74,11 +79,10 @@ def pieces(region: Region) -> Piece:
         env[node] = graph.placeholder(f"operand{place}")
         env[node].meta = {"val": fake(node)}
     operands = tuple(fake(node) for node in env)
-    end = region.outputs[0]
-    for node in end.graph.nodes:
+    for node in region.outputs[0].graph.nodes:
         if node in region.nodes and node not in env:
             env[node] = graph.node_copy(node, env.__getitem__)
-    graph.output((env[end],))
+    graph.output(tuple(env[node] for node in region.outputs))
     graph.eliminate_dead_code()
     theirs = fx.GraphModule({}, graph)
     ours = copied(theirs)
@@ -91,8 +95,8 @@ def pieces(region: Region) -> Piece:
         packed.meta = {"val": like_packed(region)}
     output = ours.graph.output_node()
     with ours.graph.inserting_before(output):
-        new = _call(ours.graph, region, given, packed)
-    output.args = ((new,),)
+        made = _call(ours.graph, region, given, packed)
+    output.args = (tuple(made),)
     ours.graph.eliminate_dead_code()
     ours.recompile()
     return Piece(theirs, ours, operands)
@@ -100,10 +104,10 @@ def pieces(region: Region) -> Piece:
 
 def _call(
     graph: fx.Graph, region: Region, known: Mapping[fx.Node, fx.Node], packed: fx.Node | None
-) -> fx.Node:
-    """Return a node that calls the kernel of a region, in the shape of the node that it stands for;
-    ``known`` has what operands are computed by now, and ``packed`` is the packed weight."""
-    end = region.outputs[0]
+) -> list[fx.Node]:
+    """Return nodes that give the outputs of a region by a call of its kernel, in the shapes of the
+    nodes that they stand for; ``known`` has what operands are computed by now, and ``packed`` is
+    the packed weight."""
     arrays = calling_of(region.workload).inputs
     shapes: Sequence[tuple[int, ...]] = [array.shape for array in arrays]
     if region.open_key:
@@ -114,12 +118,27 @@ def _call(
         else _operand(graph, node, known.get(node, node), region, array.dtype, shape)
         for node, array, shape in zip(region.operands, arrays, shapes, strict=True)
     ]
+    several = len(region.outputs) > 1
     has_out = not _in_cpp() and not region.open_key  # Inductor writes it for plain sizes alone
-    run, key = overload(len(operands), out=has_out), region.key
+    run, key = several_outputs() if several else overload(len(operands), has_out), region.key
     given = (operands, key) if run._overloadname == "default" else (*operands, key)
     made = _node(graph, run, *given)
     made.meta["eager_input_vals"] = (fx.map_arg(given, _value), {})  # of strides that stay
-    wanted = fake(end)
+    results = [made]
+    if several:
+        results = [_node(graph, getitem, made, place) for place in range(len(region.outputs))]
+    pairs = zip(results, region.outputs, strict=True)
+    return [_shaped(graph, result, fake(end), region, known) for result, end in pairs]
+
+
+def _shaped(
+    graph: fx.Graph,
+    made: fx.Node,
+    wanted: torch.Tensor,
+    region: Region,
+    known: Mapping[fx.Node, fx.Node],
+) -> fx.Node:
+    """Return a result of a kernel in the shape and strides of the tensor that it stands for."""
     sizes = [extent if isinstance(extent, int) else ANY for extent in wanted.shape]
     if _differs(made.meta["val"].shape, sizes):
         made = _node(graph, aten.view.default, made, _sizes(graph, region, wanted, known))

@@ -15,7 +15,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from tilewright.scheduler.torch.backend.judging import running
-from tilewright.scheduler.torch.regions.partition import Region, Weight
+from tilewright.scheduler.torch.regions.region import Region, Weight
 from tilewright.scheduler.torch.translation.nodes import fake, name_of
 from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.calling import calling_of

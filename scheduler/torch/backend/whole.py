@@ -16,7 +16,8 @@ from tilewright.scheduler.torch.backend.by_size import BySize, Sizes
 from tilewright.scheduler.torch.backend.choice import Choice
 from tilewright.scheduler.torch.backend.explanation import OURS, TORCH, GraphReport
 from tilewright.scheduler.torch.backend.replacing import copied, with_kernels
-from tilewright.scheduler.torch.regions.partition import Partition, Region
+from tilewright.scheduler.torch.regions.partition import Partition
+from tilewright.scheduler.torch.regions.region import Region
 
 
 class WholeGraph:

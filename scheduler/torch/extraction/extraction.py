@@ -19,8 +19,9 @@ from tilewright.scheduler.suites.suite import Member, Suite
 from tilewright.scheduler.torch.extraction.blame import shortened
 from tilewright.scheduler.torch.extraction.calls import Call, Model, Numbers, Rows, calls, title_of
 from tilewright.scheduler.torch.extraction.capture import Captured, captured_parts
-from tilewright.scheduler.torch.regions.partition import Region, partition
+from tilewright.scheduler.torch.regions.partition import partition
 from tilewright.scheduler.torch.regions.places import place_of
+from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.regions.work import bytes_of, flops_of
 from tilewright.scheduler.torch.translation.nodes import name_of
 from tilewright.spaces.errors import InputError, shown

@@ -48,6 +48,11 @@ def overload(count: int, out: bool = True) -> Any:
     return getattr(torch.ops.tilewright.run if out else torch.ops.tilewright.run_new, name)
 
 
+def several_outputs() -> Any:
+    """Return the operator that gives the outputs of a workload of several."""
+    return torch.ops.tilewright.run_several.default
+
+
 def _install() -> bool:
     """Define the operators; whether the CPU's are those in C++."""
     _define("run_several", "Tensor[] operands", "Tensor[]", _fake_several)
@@ -56,6 +61,7 @@ def _install() -> bool:
     for name in (BY_TORCH, IN_PYTHON):
         _define(name, "Tensor[] operands", "Tensor", _fake)
         _define(f"{name}.out", "Tensor[] operands", "", _fake_out)
+        _define(f"{name}_several", "Tensor[] operands", "Tensor[]", _fake_several)
     # A call that names no overload tries all in this order. A wrong number of arguments is refused
     # at once, but to refuse a tensor in the place of a key torch writes its elements as a text.
     for count in range(MOST_PLAIN + 1):
@@ -69,18 +75,22 @@ def _install() -> bool:
             _define(f"run.of{count}_out", _operands(count), "", _plain(_fake_out))
     _library.define("differentiable(Tensor[] operands, str key) -> Tensor")
     _library.impl("differentiable", _differentiable, "CompositeImplicitAutograd")
+    _library.define("differentiable_several(Tensor[] operands, str key) -> Tensor[]")
+    _library.impl("differentiable_several", _differentiable_several, "CompositeImplicitAutograd")
     in_cpp = native.register(_resolve, MOST_PLAIN)
-    for device in ("CUDA",) if in_cpp else ("CUDA", "CPU"):
-        _implement(device, _run, _run_out)
     for device in ("CUDA", "CPU"):
-        _library.impl("run_several", _run_several, device)
+        if device == "CUDA" or not in_cpp:
+            _implement(device, _run, _run_out)
+            _library.impl("run_several", _run_several, device)
         _library.impl(BY_TORCH, _by_torch, device)
         _library.impl(f"{BY_TORCH}.out", _by_torch_out, device)
+        _library.impl(f"{BY_TORCH}_several", _several_by_torch, device)
         _library.impl(IN_PYTHON, _run, device)
         _library.impl(f"{IN_PYTHON}.out", _run_out, device)
-        _library.impl("run_several", _differentiable_several, f"Autograd{device}")
+        _library.impl(f"{IN_PYTHON}_several", _run_several, device)
         if device == "CUDA" or in_cpp < 2:
             _implement(f"Autograd{device}", _differentiable)
+            _library.impl("run_several", _differentiable_several, f"Autograd{device}")
         _implement(f"Autocast{device}", _autocast(device))
     return in_cpp > 0
 
@@ -187,6 +197,11 @@ def _by_torch(operands: Sequence[Tensor], key: str) -> Tensor:
     return made
 
 
+def _several_by_torch(operands: Sequence[Tensor], key: str) -> list[Tensor]:
+    with torch.no_grad():
+        return list(torch_function(key)(*operands))
+
+
 def _by_torch_out(operands: Sequence[Tensor], key: str, *, out: Tensor) -> Tensor:
     with torch.no_grad():
         torch_function(key)(*operands, out=out)
@@ -208,8 +223,7 @@ def _differentiable(operands: Sequence[Tensor], key: str) -> Tensor:
 
 
 def _differentiable_several(operands: Sequence[Tensor], key: str) -> list[Tensor]:
-    run = torch.ops.tilewright.run_several.default
-    return list(Differentiable.apply(run, False, key, *operands))
+    return list(Differentiable.apply(several_outputs(), False, key, *operands))
 
 
 def _autocast(device: str) -> Callable[..., Any]:

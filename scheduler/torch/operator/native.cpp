@@ -283,6 +283,19 @@ void run_elsewhere(Value *stack, Tensors &given, const std::string &key, Tensors
   stack[0] = arguments[0];
 }
 
+/* The operator of several outputs: a list of operands, the key, and then a list of results. */
+void run_several(Value *stack, uint64_t, uint64_t) {
+  Tensors given, out;
+  std::string key = taken_text((Handle)stack[1]);
+  given.take_list((Handle)stack[0]);
+  Plan &plan = plan_of(key);
+  if (!plan.elsewhere.empty())
+    return run_elsewhere(stack, given, key, out, plan.elsewhere + "_several");
+  for (size_t i = plan.inputs; i < plan.demands.size(); i++) out.take(plan.new_output(i));
+  plan.run(given.all, out.all);
+  stack[0] = (Value)as_list(out);
+}
+
 /* The operators: the operands are a list or plain tensors, the key follows, and then `out`, if there
    is one. The stack is ours: it holds the result at the end. */
 template <bool is_list, bool has_out>
@@ -312,6 +325,13 @@ struct BelowAutograd {
 };
 
 std::vector<std::string> overloads; /* of operators of plain tensors, by their number */
+
+/* The operator of several outputs where autograd meets it first. */
+void several_below_autograd(Value *stack, uint64_t, uint64_t) {
+  if (autograd.is_recording()) return dispatch("tilewright::differentiable_several", "", stack);
+  BelowAutograd guard;
+  dispatch("tilewright::run_several", "", stack);
+}
 
 /* The operators where autograd meets them first: only what may want gradients goes through Python. */
 template <bool is_list>
@@ -403,13 +423,14 @@ PyObject *put(PyObject *, PyObject *given) {
   Py_RETURN_NONE;
 }
 
-/* Register operators for a dispatch key: of a list, of plain tensors, and the same with `out`, where
-   there are any. The library is kept for ever: to give it up would withdraw them. */
-bool takes_all(const char *key, Boxed of_list, Boxed of_plain, Boxed list_out = nullptr,
-               Boxed plain_out = nullptr) {
+/* Register operators for a dispatch key: of a list, of plain tensors, of several outputs, and those of
+   one output with `out`, where there are any. The library is kept for ever: to give it up would
+   withdraw them. */
+bool takes_all(const char *key, Boxed of_list, Boxed of_plain, Boxed several,
+               Boxed list_out = nullptr, Boxed plain_out = nullptr) {
   Handle owner = nullptr;
   if (torch.aoti_torch_library_init_impl("tilewright", key, __FILE__, __LINE__, &owner)) return false;
-  int32_t failed = 0;
+  int32_t failed = torch.torch_library_impl(owner, "run_several", several, kAbi);
   for (size_t count = 0; count < overloads.size(); count++) {
     const std::string &overload = overloads[count];
     std::string name = count ? "." + overload : "", out = count ? overload + "_out" : "out";
@@ -441,10 +462,11 @@ PyObject *registered(PyObject *, PyObject *given) {
   resolve = Py_NewRef(function);
   overloads.push_back("");
   for (int count = 1; count <= most; count++) overloads.push_back("of" + std::to_string(count));
-  if (!takes_all("CPU", run<true, false>, run<false, false>, run<true, true>, run<false, true>))
+  if (!takes_all("CPU", run<true, false>, run<false, false>, run_several, run<true, true>,
+                 run<false, true>))
     return PyLong_FromLong(0);
-  if (!finds_autograd(key) ||
-      !takes_all("AutogradCPU", run_below_autograd<true>, run_below_autograd<false>))
+  if (!finds_autograd(key) || !takes_all("AutogradCPU", run_below_autograd<true>,
+                                         run_below_autograd<false>, several_below_autograd))
     return PyLong_FromLong(1);
   return PyLong_FromLong(2);
 }

@@ -7,12 +7,12 @@ from math import prod
 
 from torch import fx
 
+from tilewright.scheduler.torch.regions.outputs import gives_several
 from tilewright.scheduler.torch.translation.hiding import compares
 from tilewright.scheduler.torch.translation.masks import band_of, mask_of
 from tilewright.scheduler.torch.translation.nodes import (
     fake,
     has_plain_shape,
-    has_tensor,
     name_of,
     shape,
     sources_of,
@@ -110,30 +110,10 @@ def with_producers(inside: set[fx.Node], taken: Collection[fx.Node]) -> set[fx.N
         inside = inside | more
 
 
-def may_end(
-    node: fx.Node, nodes: Collection[fx.Node], anchor: fx.Node, below: Collection[fx.Node]
-) -> bool:
-    """Tell whether a region of these nodes can end with one: the anchor, and all others ``below``
-    it, are read within the region alone. A view at the end costs nothing outside, and what widens a
-    result is better done by its readers."""
-    if not has_tensor(node) or kind_of(node) is Kind.VIEW or _gives_several(node):
-        return False
-    if _widens(node):
-        return False
-    inner = (each for each in nodes if each is not node and (each is anchor or each in below))
-    return all(set(each.users) <= set(nodes) for each in inner)
-
-
-def _widens(node: fx.Node) -> bool:
-    """Tell whether a node only converts to a dtype of more bytes."""
-    if name_of(node) not in ("convert_element_type", "_to_copy"):
-        return False
-    before, after = fake(node.all_input_nodes[0]).dtype, fake(node).dtype
-    return before.itemsize < after.itemsize
-
-
-def _gives_several(node: fx.Node) -> bool:
-    return isinstance(node.meta.get("val"), tuple | list)
+def with_results(nodes: set[fx.Node], inside: Collection[fx.Node]) -> set[fx.Node]:
+    """Return the same nodes with all of ``inside`` that are results of one that gives several."""
+    several = [node for node in nodes if gives_several(node)]
+    return nodes.union(user for node in several for user in node.users if user in inside)
 
 
 def with_masks(nodes: set[fx.Node]) -> list[set[fx.Node]]:

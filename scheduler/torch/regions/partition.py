@@ -12,15 +12,22 @@ from dataclasses import dataclass, field, replace
 
 from torch import fx
 
-from tilewright.scheduler.torch.kernels.functions import key_of
 from tilewright.scheduler.torch.kernels.open_keys import family_of_key, is_open
 from tilewright.scheduler.torch.regions.growth import (
     behind,
     grown,
-    may_end,
     with_masks,
     with_producers,
+    with_results,
 )
+from tilewright.scheduler.torch.regions.outputs import (
+    closes_cycle,
+    outputs_of,
+    read_outside,
+    shared_producer,
+    trimmed,
+)
+from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.regions.sizes import copies, hints_of, open_text
 from tilewright.scheduler.torch.translation.gap import Gap
 from tilewright.scheduler.torch.translation.nodes import closure, descendants, fake
@@ -38,67 +45,11 @@ from tilewright.spaces.workloads.workload import Workload
 SLOW = {"staged", "divided", "staged_loops", "loops"}
 """The templates whose kernels are as slow as several kernels, or slower."""
 MOST_TRIES = 6
-"""The number of times that views behind operands that would be copied are taken in."""
+"""The number of times that views behind operands that would be copied are taken in, and that
+several outputs are tried."""
 
-
-@dataclass(frozen=True)
-class Weight:
-    """A constant operand, a matrix of this ``shape``, that a kernel reads packed; its transpose if
-    it is ``turned``."""
-
-    node: fx.Node
-    shape: tuple[int, ...]
-    turned: bool
-
-
-@dataclass(frozen=True)
-class Region:
-    """Nodes that one kernel computes.
-
-    ``operands`` are in the order in which a function of ``workload`` takes its arrays, and
-    ``outputs`` in that of its results. An array lacks dimensions of one element, and may have one
-    dimension for several neighbours, so a tensor is viewed in the array's shape before the call,
-    and a result in the node's. ``copies`` are operands that no
-    declaration describes: they are converted to the array's dtype and made contiguous first.
-    ``nodes`` are those whose work the kernel does, free views among them. A ``weight`` is read
-    packed. In a graph of symbolic sizes ``workload`` has the sizes that it was captured with, and
-    ``open_key`` is the key of those of all sizes.
-    """
-
-    nodes: frozenset[fx.Node]
-    outputs: tuple[fx.Node, ...]
-    operands: tuple[fx.Node, ...]
-    copies: frozenset[fx.Node]
-    workload: Workload
-    weight: Weight | None = None
-    open_key: str = ""
-
-    @property
-    def key(self) -> str:
-        """The text that a compiled graph holds of it."""
-        return self.open_key or key_of(self.workload)
-
-    @property
-    def limits(self) -> dict[fx.Node, int]:
-        """The limit below which the whole numbers of each operand are that is a table, or has
-        lengths."""
-        made = getattr(self.workload, "program", None)
-        drawn = {o.name: o.drawn.below for o in made.operands if o.drawn} if made else {}
-        arrays = calling_of(self.workload).inputs
-        pairs = zip(self.operands, arrays, strict=True)
-        return {node: drawn[array.name] for node, array in pairs if array.name in drawn}
-
-    def moved(self, to: Mapping[fx.Node, fx.Node]) -> Region:
-        """Return the same region of a copy of its graph, whose nodes are given by those of this
-        one."""
-        return replace(
-            self,
-            nodes=frozenset(map(to.__getitem__, self.nodes)),
-            outputs=tuple(map(to.__getitem__, self.outputs)),
-            operands=tuple(map(to.__getitem__, self.operands)),
-            copies=frozenset(map(to.__getitem__, self.copies)),
-            weight=self.weight and replace(self.weight, node=to[self.weight.node]),
-        )
+Outputs = tuple[fx.Node, ...]
+"""The nodes that a kernel writes, in the order of the graph."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +117,8 @@ class _Partitioning:
     def _take(self, anchor: fx.Node, kind: Kind) -> None:
         """Take the largest region of an anchor, or note why there is none."""
         reason = ""
-        for end, nodes in self._ends(anchor, kind):
-            made = self._region(nodes, end)
+        for outputs, nodes in self._ends(anchor, kind):
+            made = self._region(nodes, outputs)
             if isinstance(made, Region):
                 self._regions.append(made)
                 self._taken |= nodes
@@ -175,24 +126,55 @@ class _Partitioning:
             reason = reason or made
         self._refusals.append(Refusal(anchor, reason or "its results are read one by one"))
 
-    def _ends(self, anchor: fx.Node, kind: Kind) -> Iterator[tuple[fx.Node, set[fx.Node]]]:
-        """Yield the nodes that a region may end with, the latest first, with all that it then
-        has."""
+    def _ends(self, anchor: fx.Node, kind: Kind) -> Iterator[tuple[Outputs, set[fx.Node]]]:
+        """Yield the outputs that a region may have, those with the latest end first, with all
+        nodes that it then has."""
         below = descendants(anchor)
         inside = grown(anchor, below, self._order, self._taken)
-        if kind is Kind.REDUCTION:
-            inside = with_producers(inside, self._taken)
-        for node in sorted(inside, key=self._order.__getitem__, reverse=True):
-            nodes = closure(node, inside)
-            if anchor in nodes and may_end(node, nodes, anchor, below):
-                yield node, nodes
+        extents = self._extents(inside, below | {anchor}, kind)
+        ends = sorted(extents[-1][0], key=self._order.__getitem__, reverse=True)
+        tried: list[set[fx.Node]] = []
+        for end in (None, *ends):
+            for within, own in extents:
+                nodes = with_results(closure(end, within), within) if end else trimmed(within)
+                outputs = outputs_of(nodes, own, self._order)
+                if anchor not in nodes or nodes in tried or end not in (None, *outputs):
+                    continue
+                tried.append(nodes)
+                needed = read_outside(within, own) if end else outputs
+                cut = any(node is not end and node not in needed for node in outputs)
+                if not cut and self._may_have(outputs, nodes, kind):
+                    yield outputs, nodes
 
-    def _region(self, nodes: set[fx.Node], end: fx.Node) -> Region | str:
+    def _extents(
+        self, inside: set[fx.Node], own: set[fx.Node], kind: Kind
+    ) -> list[tuple[set[fx.Node], set[fx.Node]]]:
+        """Return the nodes that a region may have, and those of them that it writes where others
+        read them; first with what it shares with other readers."""
+        if kind is Kind.PRODUCT:
+            return [(inside, own)]
+        inside = with_producers(inside, self._taken)
+        found = [(inside, own)]
+        shared = shared_producer(inside, self._taken, self._order)
+        if shared is not None:
+            found = [(with_producers(inside | {shared}, self._taken), own | {shared}), *found]
+        return found
+
+    def _may_have(self, outputs: Outputs, nodes: set[fx.Node], kind: Kind) -> bool:
+        """Tell whether a region may have several outputs, if these are: kernels of products write
+        one array, and so do those of dynamic sizes."""
+        if len(outputs) < 2:
+            return bool(outputs)
+        return kind is Kind.REDUCTION and not (
+            self._others or closes_cycle(nodes, outputs, self._regions)
+        )
+
+    def _region(self, nodes: set[fx.Node], outputs: Outputs) -> Region | str:
         """Return the region, masks and the views behind its operands taken in as far as a template
         serves it then; or why there is none."""
         reason = ""
         for started in with_masks(nodes):
-            for translation in reversed(self._translations(started, end)):
+            for translation in reversed(self._translations(started, outputs)):
                 if isinstance(translation, str):
                     reason = translation
                     continue
@@ -202,14 +184,14 @@ class _Partitioning:
                 reason = reason or made
         return reason
 
-    def _translations(self, nodes: set[fx.Node], end: fx.Node) -> list[Translation | str]:
+    def _translations(self, nodes: set[fx.Node], outputs: Outputs) -> list[Translation | str]:
         """Return the translations with more and more of what is behind operands that would be
         copied."""
         found: list[Translation | str] = []
         for _ in range(MOST_TRIES):
             nodes = behind(nodes)
             try:
-                made = Translation(nodes, [end])
+                made = Translation(nodes, outputs)
             except Gap as gap:
                 return found or [str(gap)]
             found.append(made)
@@ -278,7 +260,8 @@ class _Partitioning:
         """Return the nodes that torch computes, once regions stand for their outputs."""
         regions = {output: region for region in self._regions for output in region.outputs}
         refused = {refusal.anchor: refusal.reason for refusal in self._refusals}
-        needed, waiting = set[fx.Node](), list(self._graph.find_nodes(op="output"))
+        needed = set[fx.Node]()
+        waiting = [node for node in self._graph.nodes if node.op == "output" or _changes(node)]
         while waiting:
             node = waiting.pop()
             if node in needed:
@@ -292,6 +275,11 @@ class _Partitioning:
             if node in needed and node.op == "call_function" and node not in regions
         ]
         return {node: refused.get(node) or _why(node) for node in left if not moves_nothing(node)}
+
+
+def _changes(node: fx.Node) -> bool:
+    """Tell whether a node is there for what it changes, as running statistics are."""
+    return node.op == "call_function" and not node.users and node.is_impure()
 
 
 def _why(node: fx.Node) -> str:

@@ -6,7 +6,7 @@ import re
 
 from torch import fx
 
-from tilewright.scheduler.torch.regions.partition import Region
+from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.translation.nodes import name_of
 from tilewright.scheduler.torch.translation.rules import Kind
 from tilewright.scheduler.torch.translation.table import kind_of

@@ -47,10 +47,11 @@ def tidied(
             if other.axes != line.axes:
                 continue
             results[place] = other.name
+            lines.remove(line)
+            lines = [_renamed(each, line.name, other.name) for each in lines]
         else:
             lines[lines.index(line)] = replace(line, body=other.body)
-            line = other
-        lines.remove(line)
+            lines.remove(other)
     return _needed(lines, results), results
 
 
@@ -67,6 +68,11 @@ def _needed(lines: Sequence[Definition], results: Iterable[str]) -> list[Definit
 def _repeats(line: Definition, other: Definition) -> bool:
     """Tell whether a line only gives another stage's elements, perhaps in another order."""
     return line.body == entry(other.name, other.axes) and set(line.axes) == set(other.axes)
+
+
+def _renamed(line: Definition, name: str, other: str) -> Definition:
+    """Return a line that reads another stage in the place of the one of a name."""
+    return replace(line, body=re.sub(rf"\b{name}\b", other, line.body))
 
 
 def _count(name: str, lines: Iterable[Definition]) -> int:

@@ -194,7 +194,7 @@ BLOCKS: dict[str, Block] = {
 
 
 class _Doubled(fx.Interpreter):
-    """Runs a graph in float64, and keeps the value of every node."""
+    """Runs a graph in float64, and keeps the value of every node, that of an input as it was."""
 
     def __init__(self, graph: fx.Graph) -> None:
         super().__init__(nn.Module(), graph=graph)
@@ -202,6 +202,8 @@ class _Doubled(fx.Interpreter):
 
     def run_node(self, n: fx.Node) -> Any:
         found = self.values[n] = super().run_node(n)
+        if n.op == "placeholder":  # which the graph may change
+            self.values[n] = found.clone()
         return found
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import fx
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from tilewright.scheduler.torch.regions.partition import Region
+from tilewright.scheduler.torch.regions.region import Region
 from tilewright.scheduler.torch.translation.arrays import Described
 from tilewright.scheduler.torch.translation.nodes import shape
 from tilewright.scheduler.torch.translation.program import Translation

@@ -85,6 +85,21 @@ def test_several_outputs_are_a_list() -> None:
         most, total = several([x], key_of(TWO))
     torch.testing.assert_close(most, x.amax(1))
     torch.testing.assert_close(total, x.sum(1))
+    with torch.no_grad(), pytest.raises(RuntimeError, match="several outputs"):
+        run([x], key_of(TWO))
+
+
+@pytest.mark.parametrize("name", [operator.BY_TORCH, operator.IN_PYTHON])
+def test_several_outputs_come_from_elsewhere_too(name: str) -> None:
+    """C++ calls these where it has no kernel of a key."""
+    x = torch.randn(4, 32)
+    key = key_of(TWO) + "; "
+    if native.native() is not None:
+        native.put_operator(key, torch.get_num_threads(), name)
+    with torch.no_grad():
+        most, total = several([x], key)
+    torch.testing.assert_close(most, x.amax(1))
+    torch.testing.assert_close(total, x.sum(1))
 
 
 @pytest.mark.parametrize(

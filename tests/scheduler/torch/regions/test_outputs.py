@@ -1,0 +1,133 @@
+"""Regions of several outputs: found, computed, and put in the place of their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import fx, nn
+
+from tests.scheduler.torch import blocks
+from tests.scheduler.torch.translated import agree, computed
+from tilewright import explain
+from tilewright.scheduler.torch import backend
+from tilewright.scheduler.torch.extraction.capture import captured, captured_parts
+from tilewright.scheduler.torch.regions.partition import Partition, partition
+from tilewright.spaces.target import detect_target
+
+TARGET = detect_target("cpu")
+
+
+class Residual(nn.Module):
+    """A residual that later layers read as well, and its norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(48)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        total = x + y
+        return self.norm(total), total.view(-1)
+
+
+class Crossed(nn.Module):
+    """Two norms, each with a residual that the other one reads."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        one, other = x + y, x * y
+        first = nn.functional.layer_norm(one, (48,)) + other * 2
+        second = nn.functional.layer_norm(other, (48,)) + one * 3
+        return first, second
+
+
+class Around(nn.Module):
+    """A norm that is added to what torch computes of its input."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        total = x + y
+        return nn.functional.layer_norm(total, (48,)) + total.sort(-1)[0], total
+
+
+def inputs() -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(6, 48), torch.randn(6, 48)
+
+
+def check(graph: fx.Graph) -> Partition:
+    """Assert that all outputs of regions have the values that torch computes in float64."""
+    found, values = partition(graph, TARGET), blocks.values_of(graph)
+    for region in found.regions:
+        for node, result in zip(region.outputs, computed(region, values), strict=True):
+            assert agree(result, values[node]), f"{node}: {region.workload}"
+    return found
+
+
+def test_a_residual_and_its_norm_are_one_region() -> None:
+    (graph,) = captured(Residual().eval(), inputs(), TARGET)
+    found = check(graph)
+    assert [len(region.outputs) for region in found.regions] == [2]
+    assert found.left == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "shape", "forward"),
+    [
+        (nn.LayerNorm(48), (6, 48), 3),
+        (nn.RMSNorm(48), (6, 48), 2),
+        (nn.BatchNorm1d(48), (6, 48), 3),
+        (nn.BatchNorm2d(8, momentum=0.3), (3, 8, 5, 7), 5),
+        (nn.BatchNorm2d(8, affine=False, track_running_stats=False), (3, 8, 5, 7), 3),
+        (nn.GroupNorm(2, 8), (3, 8, 5, 7), 3),
+    ],
+)
+def test_norms_in_training_are_one_region_with_their_statistics(
+    module: nn.Module, shape: tuple[int, ...], forward: int
+) -> None:
+    """What the backward graph reads, and the running statistics, are outputs as well."""
+    x = torch.randn(shape, requires_grad=True)
+    parts = captured_parts(module, (x,), TARGET, training=True)
+    found = [check(part.graph) for part in parts]
+    assert [len(region.outputs) for region in found[0].regions] == [forward]
+    reductions = {"var_mean", "mean", "sum"}
+    assert not reductions & {node.target.__name__.split(".")[0] for f in found for node in f.left}
+
+
+def compiled(model: Callable[..., Any]) -> Any:
+    options = {"judge": "always", "db": None}
+    return torch.compile(model, backend=backend.tilewright, options=options)
+
+
+@pytest.mark.parametrize(
+    ("model", "outputs"), [(Residual(), [2]), (Crossed(), [2, 1]), (Around(), [1])]
+)
+def test_kernels_of_several_outputs_stand_where_all_can_be_computed(
+    model: nn.Module, outputs: list[int]
+) -> None:
+    """A region that would wait for what reads its own output has fewer of them."""
+    given = inputs()
+    (graph,) = captured(model.eval(), given, TARGET)
+    assert [len(region.outputs) for region in check(graph).regions] == outputs
+    torch._dynamo.reset()
+    fast = compiled(model)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(*given), model(*given), rtol=1e-5, atol=1e-5)
+    (report,) = explain(fast).graphs
+    assert sum(r.places for r in report.regions if r.by == "tilewright") == len(outputs)
+
+
+def test_batch_norm_trains_as_torch_does() -> None:
+    """Gradients and running statistics are torch's."""
+    torch.manual_seed(0)
+    x, results = torch.randn(3, 8, 5, 7), []
+    for make in (compiled, lambda model: model):
+        torch._dynamo.reset()
+        norm = nn.BatchNorm2d(8)
+        run = make(nn.Sequential(norm, nn.ReLU()))
+        given = x.clone().requires_grad_()
+        run(given).square().sum().backward()
+        results.append([given.grad, norm.weight.grad, norm.running_mean, norm.running_var])
+        if make is compiled:
+            assert [graph.by for graph in explain(run).graphs] == ["tilewright"] * 2
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
