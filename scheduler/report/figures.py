@@ -14,6 +14,7 @@ from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.output import percent, seconds
 from tilewright.scheduler.cli.text import counted
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, Picture, Series, series
+from tilewright.scheduler.report.levels import mapping
 from tilewright.scheduler.report.material import KINDS_OF_ORIGINS, Material, origin_of
 from tilewright.scheduler.report.parallel import Parallel, parallel_of
 from tilewright.spaces.errors import InputError, shown
@@ -303,6 +304,7 @@ FIGURES: dict[str, Callable[[Material], Picture]] = {
     "failures": failures,
     "time": time,
     "quiet": quiet,
+    "mapping": mapping,
 }
 """The figures of a workload, by name, in the order of the page."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.measure.records.record import Record
     from tilewright.measure.records.run import Run
+    from tilewright.spaces.kernel import Kernel
 
 LEADERS = 10
 """Schedules that a report lists."""
@@ -151,6 +153,29 @@ class Material:
             return space_for(self.workload, self.target)
         except InputError:
             return None
+
+    def is_there(self, record: Record) -> bool:
+        """Tell whether today's templates have the schedule of a record."""
+        space = self.space
+        return (
+            space is not None
+            and record.template_version in space.versions
+            and record.schedule in space
+        )
+
+    @cached_property
+    def kernels(self) -> list[tuple[Schedule, Kernel]]:
+        """The best two kernels of those that today's templates make of the best schedules."""
+        found: list[tuple[Schedule, Kernel]] = []
+        if self.space is None:
+            return found
+        known = (record.schedule for record in self.best if self.is_there(record))
+        try:
+            for schedule in islice(known, 2):
+                found.append((schedule, self.space.lower(schedule)))
+        except InputError:
+            pass
+        return found
 
     @cached_property
     def separations(self) -> list[Separation]:

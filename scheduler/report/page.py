@@ -11,7 +11,6 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import unified_diff
 from typing import Any
 
 from tilewright.measure.busy import why_busy
@@ -26,17 +25,17 @@ from tilewright.scheduler.report.elements import COLOURS
 from tilewright.scheduler.report.figures import FIGURES
 from tilewright.scheduler.report.live import Live
 from tilewright.scheduler.report.material import Material
+from tilewright.scheduler.report.source import plain_lines, source_of
 from tilewright.scheduler.report.svg import FIGURE_STYLE, drawn
 from tilewright.scheduler.report.template import FOLDER, template, trusted
-from tilewright.spaces.errors import InputError
 from tilewright.spaces.version import VERSION
 
-SCRIPTS = ("report.js", "brush.js")
+SCRIPTS = ("report.js", "brush.js", "source.js")
 MOST_SECTIONS = 100
 """Workloads that a page has a section of; the overview has all."""
 EXAMPLES = 3  # failures of each kind whose text is shown
+NO_TEXT = "(no text)"
 MOST_TEXT = 4000  # characters of an error's text
-MOST_LINES = 400  # lines of a difference of sources
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def _section(place: int, material: Material, db: str) -> dict[str, Any]:
         ][:20],
         "failures": list(_failures(material)),
         "runs": list(_runs(material)),
-        **_sources(material),
+        **source_of(material),
     }
 
 
@@ -186,20 +185,12 @@ def _paste(material: Material, db: str) -> Iterator[str]:
     if not material.best:
         return
     best, space = material.best[0], material.space
-    if space is not None and _is_there(material, best):
+    if space is not None and material.is_there(best):
         numerics = space.numerics_of(best.schedule)
         yield best_call(material.workload, material.target, db, numerics)
     run = material.runs.get(best.run)
     if run is not None and run.command:
         yield without_passwords(run.command)
-
-
-def _is_there(material: Material, record: Record) -> bool:
-    """Tell whether today's templates have the schedule of a record."""
-    space = material.space
-    return (
-        space is not None and record.template_version in space.versions and record.schedule in space
-    )
 
 
 def _leaders(material: Material) -> Iterator[tuple[str, ...]]:
@@ -223,7 +214,10 @@ def _failures(material: Material) -> Iterator[tuple[str, int, list[tuple[str, st
             found.setdefault(str(record.measurement.error_kind), []).append(record)
     for kind, records in sorted(found.items(), key=lambda item: -len(item[1])):
         texts = [
-            (plain(str(r.schedule)), _lines(r.measurement.error_text[:MOST_TEXT]) or "(no text)")
+            (
+                plain(str(r.schedule)),
+                plain_lines(r.measurement.error_text[:MOST_TEXT]) or "(no text)",
+            )
             for r in records[:EXAMPLES]
         ]
         yield kind, len(records), texts
@@ -235,33 +229,6 @@ def _runs(material: Material) -> Iterator[tuple[str, ...]]:
         search = str(run.configuration.get("search", "-"))
         cells = (run.session or run.key, moment(run.started_at), lasted, search, run.reason or "-")
         yield tuple(map(plain, cells))
-
-
-def _sources(material: Material) -> dict[str, str]:
-    """Return the source of the best, and how the runner-up's differs; nothing where today's
-    templates have no such schedule."""
-    known = [record for record in material.best if _is_there(material, record)]
-    if not known or material.space is None:
-        return {"source": "", "language": "", "difference": ""}
-    try:
-        texts = [material.space.lower(record.schedule).source for record in known[:2]]
-    except InputError:
-        return {"source": "", "language": "", "difference": ""}
-    difference = ""
-    if len(texts) > 1:
-        lines = [text.body.splitlines() for text in texts]
-        changed = unified_diff(lines[1], lines[0], "runner-up", "best", lineterm="", n=2)
-        difference = "\n".join(list(changed)[:MOST_LINES])
-    return {
-        "source": _lines(texts[0].body),
-        "language": plain(texts[0].language),
-        "difference": _lines(difference),
-    }
-
-
-def _lines(text: str) -> str:
-    """Return several lines that are safe to show, whoever wrote them."""
-    return "\n".join(plain(line.replace("\t", "    ")) for line in text.splitlines())
 
 
 def _style() -> str:

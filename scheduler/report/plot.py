@@ -27,7 +27,7 @@ def figure(
     database: Database | str | Path = Default.DATABASE,
 ) -> Picture:
     """Return the figure called ``name``: ``history``, ``seconds``, ``comparison``, ``roofline``,
-    ``decisions``, ``parallel``, ``predicted``, ``failures``, ``time`` or ``quiet``.
+    ``decisions``, ``parallel``, ``predicted``, ``failures``, ``time``, ``quiet`` or ``mapping``.
 
     Example::
 
@@ -73,6 +73,15 @@ def parallel(
 ) -> Picture:
     """Return each trial as a line through its latency and the decisions that matter most."""
     return figure("parallel", workload, target, database)
+
+
+def mapping(
+    workload: Workload | Program | str,
+    target: Target | str = Default.TARGET,
+    database: Database | str | Path = Default.DATABASE,
+) -> Picture:
+    """Return how the best kernel divides its work, level by level."""
+    return figure("mapping", workload, target, database)
 
 
 def _material(

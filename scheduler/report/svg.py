@@ -10,6 +10,8 @@ from html import escape
 from tilewright.scheduler.report.chart import ChartDrawing
 from tilewright.scheduler.report.elements import COLOURS, WIDTH, xml_text
 from tilewright.scheduler.report.figure import Figure, Picture
+from tilewright.scheduler.report.levels import Levels
+from tilewright.scheduler.report.levels_drawing import LevelsDrawing
 from tilewright.scheduler.report.parallel import Parallel
 from tilewright.scheduler.report.parallel_drawing import ParallelDrawing
 
@@ -34,6 +36,7 @@ FIGURE_STYLE = """\
 .figure .trials{fill:none;stroke:var(--c);opacity:.3;vector-effect:non-scaling-stroke}
 .figure .g0{stroke-width:1.8;opacity:.9}.figure .g3{stroke-dasharray:2 3}.figure .key{opacity:1}
 .figure .hit{fill:none;pointer-events:all}
+.figure .part{opacity:.45}
 .figure .grid{stroke:currentColor;stroke-opacity:.15;fill:none}
 .figure .frame{stroke:currentColor;stroke-opacity:.5;fill:none}
 """
@@ -55,8 +58,10 @@ def drawn(figure: Picture, identity: str = "") -> str:
     return "".join(parts)
 
 
-def _drawing(figure: Picture) -> ChartDrawing | ParallelDrawing:
+def _drawing(figure: Picture) -> ChartDrawing | LevelsDrawing | ParallelDrawing:
     if isinstance(figure, Parallel):
         return ParallelDrawing(figure)
+    if isinstance(figure, Levels):
+        return LevelsDrawing(figure)
     assert isinstance(figure, Figure)
     return ChartDrawing(figure)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from tests import databases
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tests.scheduler.tuning.made_up_runs import tuner
@@ -15,6 +17,7 @@ from tilewright.measure.records.run import Proposal, Run
 from tilewright.measure.testing.made_up import TARGET, VERSION, WORKLOAD
 from tilewright.scheduler.testing.landscape import hills
 from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.workloads.workload import Workload
@@ -109,4 +112,16 @@ def many(folder: Path, workloads: int, each: int) -> Path:
         for work in works
         for n in range(each)
     ]
+    return of_records(folder, records)
+
+
+def sampled(folder: Path, work: Workload, target: Target, count: int = 6) -> Path:
+    """A database of schedules that templates have, the first the fastest, and latencies made up."""
+    space = space_for(work, target)
+    population = space.sample(np.random.default_rng(1), count)
+    records = [
+        record(n, 1e-3 * (n + 1), work, target=target, measured={"schedule": space.schedule(row)})
+        for n, row in enumerate(population)
+    ]
+    records = [replace(each, template_version=space.version_of(each.schedule)) for each in records]
     return of_records(folder, records)

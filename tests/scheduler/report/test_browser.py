@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import pytest
 
 from tests.browsing import Visit, chromium, opened
-from tests.scheduler.report.made_up import hostile, many, of_records, record, tuned
+from tests.scheduler.report.made_up import hostile, many, of_records, record, sampled, tuned
 from tests.scheduler.report.test_dashboard import Server
+from tests.spaces.frozen import TARGETS
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.scheduler.cli.app import run
+from tilewright.scheduler.report.outline import outline
+from tilewright.spaces.operators import workload
 
 pytest.importorskip("jinja2", reason="needs the extra report")
 
@@ -153,6 +157,26 @@ def test_a_brush_chooses_trials_by_keyboard_and_by_pointer(browser, report, widt
         assert 0 < len(dragged) < len(chosen)
         figure.get_by_role("button", name="All trials").click()
         assert state() == whole
+        assert visit.overflow == 0
+        assert visit.faults() == []
+        assert keeps_quiet(visit)
+
+
+@pytest.mark.parametrize("width", [360, 1600])
+def test_the_statement_of_a_source_is_named(browser, tmp_path, width):
+    work = workload("softmax", r=64, c=100)
+    db = sampled(tmp_path / "cpu", work, TARGETS["avx512"])
+    with opened(browser, report_of(db), width, "dark") as visit:
+        visit.page.get_by_text("Source of the best").click()
+        source, said = visit.page.locator("pre.source"), visit.page.locator("output.at")
+        text = source.inner_text()
+        lines = outline(text, re.search(r"tw_[0-9a-f]{16}", text)[0])
+        for place in range(3):
+            source.press("ArrowDown")
+            assert said.inner_text().startswith(f"Line {place + 1}: function work")
+            assert said.inner_text().endswith(lines[place].words)
+        source.hover(position={"x": 20, "y": 15})
+        assert said.inner_text() == "Line 1: function work"
         assert visit.overflow == 0
         assert visit.faults() == []
         assert keeps_quiet(visit)
