@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tilewright.spaces.algebra.index import Index
 
-_ATOMIC = re.compile(r"(\(\w+\))?[\w.]+\Z")
+_ATOMIC = re.compile(r"(\(\w+\))?[\w.]+(\[\w+\])?\Z")
 
 Span = tuple[int | None, int | None]
 """The least and the greatest value that can be seen; None where there may be no such value."""

@@ -212,6 +212,10 @@ class Index:
 
         return self.replaced(value)
 
+    def loaded(self, load: Callable[[Entry], Index]) -> Index:
+        """Return the index with what ``load`` gives in the place of the entries of tables."""
+        return self.at({entry.formula: load(entry) for entry in self.entries})
+
     # -- text ----------------------------------------------------------------------------------
 
     @property

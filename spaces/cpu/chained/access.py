@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.atoms import Entry
+from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
-from tilewright.spaces.derivation.chained.text import IndexText
+from tilewright.spaces.derivation.chained.text import in_c
 from tilewright.spaces.derivation.chained.view import Chained, ChainedOutput
+from tilewright.spaces.derivation.products.reach import place_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.scopes import Integer
 from tilewright.spaces.language.magnitude import magnitudes
@@ -27,11 +29,18 @@ class Access:
     buffers: Mapping[str, str]
     names: Mapping[str, str]
 
-    @property
-    def indices(self) -> IndexText:
-        """Indices of the parts as C."""
-        clamps = self.chained.has_far_bounds
-        return IndexText(self.chained.program, self.names, self.buffers, clamps=clamps)
+    def text(self, index: Index) -> str:
+        """C text of an index of the parts."""
+        return in_c(index, self.names, self._loaded)
+
+    def _loaded(self, entry: Entry) -> Index:
+        place = place_of(self.chained.program, entry).loaded(self._loaded)
+        found = f"tw_entry({self.buffers[entry.table]}[{place.text}], {entry.below})"
+        return variable(found, entry.below)
+
+    def knowing(self, names: Mapping[str, str]) -> Access:
+        """Return the same with further variables."""
+        return replace(self, names={**self.names, **names})
 
     def of_row(self, node: Expression) -> str | None:
         """What is the same along a row, in all lanes."""
@@ -41,7 +50,7 @@ class Access:
         if isinstance(node, AxisValue):
             index = chained.indexing.index(node)
             known = index.names <= set(self.names)
-            return f"tw_set((float){self.indices.text(index)})" if known else None
+            return f"tw_set((float){self.text(index)})" if known else None
         if not isinstance(node, Read) or node not in chained.places:
             return None
         if not chained.places[node].offset.names <= set(self.names):
@@ -100,7 +109,7 @@ class Access:
         self, read: Read, part: Part, first: str, bounded: bool, vector: str = "vf"
     ) -> str:
         """A ``vector`` whose lanes each find their own element."""
-        at = self.indices.knowing({part.name: "own"})
+        at = self.knowing({part.name: "own"})
         last = f"tw_least({first} + l, {part.extent - 1}L)" if bounded else f"{first} + l"
         dtype, place = self._dtype(read), at.text(self._place(read))
         element = f"{self.buffers[read.name]} + {place}"
@@ -115,7 +124,7 @@ class Access:
     def of_batch(self, read: Read) -> str:
         """The address of the matrix that a product reads: no row and no key makes a difference."""
         place, kept = self._place(read), {part.name for part in self.chained.batch}
-        return f"{self.buffers[read.name]} + {self.indices.text(place.without(place.names - kept))}"
+        return f"{self.buffers[read.name]} + {self.text(place.without(place.names - kept))}"
 
     def at_key(self, variable: str) -> Access:
         """What the key of a C variable has, no row known."""
@@ -141,7 +150,7 @@ class Access:
         return self.chained.places[read].offset
 
     def _offset(self, place: Index, without: tuple[Part, ...]) -> str:
-        return self.indices.text(place.without(part.name for part in without))
+        return self.text(place.without(part.name for part in without))
 
     def _dtype(self, read: Read) -> str:
         return self.chained.program.operand[read.name].dtype

@@ -29,7 +29,7 @@ from tilewright.spaces.cpu.chained.merging import Merging
 from tilewright.spaces.cpu.chained.places import NOWHERE
 from tilewright.spaces.cpu.chained.values import Values
 from tilewright.spaces.cpu.vectors.reducers import EXTREMES, IDENTITIES
-from tilewright.spaces.derivation.chained.text import extreme, spans, split
+from tilewright.spaces.derivation.chained.text import extreme, key_bounds, spans, split
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.scopes import Leaf
 from tilewright.spaces.workloads.array import Array
@@ -232,8 +232,7 @@ class ChainedCode:
 
     def _row_bounds(self) -> list[str]:
         """The keys that row ``r`` sees, from ``low[r]`` to before ``high[r]``."""
-        indices = self._access.indices
-        return indices.bounds(self.chained.bounds, self.chained.key, "low[r]", "high[r]")
+        return key_bounds(self.chained, self.chained.bounds, "low[r]", "high[r]", self._access.text)
 
     def _block_span(self) -> list[str]:
         """The keys that any row of the block sees, as far as intervals tell."""
@@ -242,10 +241,10 @@ class ChainedCode:
         found = (extreme(index, rows, most=True) for index in chained.bounds)
         lines = spans("first_row", "(first_row + rows - 1)", chained.rows, self._names)
         ends = [f"{end}_{name}" for name in rows.values() for end in ("low", "high")]
-        indices = self._access.indices.knowing({end: end for end in ends})
+        access = self._access.knowing({end: end for end in ends})
         known = [index for index in found if index is not None]
         lines.append("long first_key, last_key;")
-        lines += indices.bounds(known, chained.key, "first_key", "last_key")
+        lines += key_bounds(chained, known, "first_key", "last_key", access.text)
         if self.splits > 1:
             start, end = self._part()
             lines.append(f"first_key = tw_most(first_key, {start});")

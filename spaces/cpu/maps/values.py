@@ -93,7 +93,7 @@ class VectorValues:
 
     def scalar(self, index: Index) -> str:
         """A whole number that is the same for all columns, or what it is at the plane's first."""
-        return str(index.at({entry.formula: self._loaded(entry) for entry in index.entries}))
+        return str(index.loaded(self._loaded))
 
     def offsets(self, index: Index) -> tuple[str, str]:
         """Those of places in which columns differ, and what the name of the function that takes

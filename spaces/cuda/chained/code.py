@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cuda import scalar_math, wide
+from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained.columns import Columns
 from tilewright.spaces.cuda.chained.ending import Ending
 from tilewright.spaces.cuda.chained.multiplying import Multiplying
 from tilewright.spaces.cuda.chained.operands import Operands
 from tilewright.spaces.cuda.chained.rows import BlockRows
-from tilewright.spaces.cuda.chains import access, lanes
+from tilewright.spaces.cuda.chains import lanes
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
@@ -53,7 +53,7 @@ class ChainedCode:
         )
         called = {*functions, "floor"}
         has_places = bool(self.block.chained.found_places)
-        prelude = scalar_math.prelude(called) + lanes.helpers(has_places) + access.HELPERS
+        prelude = scalar_math.prelude(called) + lanes.helpers(has_places) + whole_numbers.HELPERS
         chained = self.block.chained
         prelude += wide.helpers(magnitudes(chained.program), chained.expressions)
         merging = self.block.merging

@@ -8,7 +8,7 @@ from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT
-from tilewright.spaces.derivation.chained.text import split
+from tilewright.spaces.derivation.chained.text import key_bounds, split
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class BlockRows:
             *split("row", chained.rows, local, integer),
             *(f"p{i}[r] = q{i};" for i in range(len(local))),
             f"{integer} begin, end;",
-            *self.block.row.indices.bounds(chained.bounds, chained.key, "begin", "end"),
+            *key_bounds(chained, chained.bounds, "begin", "end", self.block.row.text),
             "low[r] = (int)begin;",
             "high[r] = (int)tw_most(end, 0);",
             *self.block.chain.of_rows(),

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cuda import scalar_math, wide
+from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
 from tilewright.spaces.cuda.chained_hopper.copying import THREADS, Copying
 from tilewright.spaces.cuda.chained_hopper.fetching.loading import Loading
 from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
 from tilewright.spaces.cuda.chained_hopper.multiplying import Multiplying
 from tilewright.spaces.cuda.chained_hopper.plan import ChainedPlan
-from tilewright.spaces.cuda.chains import access, lanes
+from tilewright.spaces.cuda.chains import lanes
 from tilewright.spaces.cuda.chains.splits.sending import ALL_READY, READY
 from tilewright.spaces.cuda.warpgroups import GROUP
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
@@ -58,7 +58,7 @@ class ChainedHopperCode:
             launches = copying.launches(self._turner, launches)
         call = Call(self.entry, arguments, workspace, zeroed, launches)
         called = {*functions, "floor"}
-        prelude = scalar_math.prelude(called) + lanes.HELPERS + access.HELPERS
+        prelude = scalar_math.prelude(called) + lanes.HELPERS + whole_numbers.HELPERS
         chained = self.plan.chained
         prelude += wide.helpers(magnitudes(chained.program), chained.expressions)
         return Kernel(Source("cuda", prelude, self.source), call)

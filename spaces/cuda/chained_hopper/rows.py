@@ -13,7 +13,7 @@ from tilewright.spaces.cuda.chains.access import leaves
 from tilewright.spaces.cuda.chains.chain import FragmentChain
 from tilewright.spaces.cuda.chains.lanes import ROWS
 from tilewright.spaces.cuda.chains.tile_chain import Written
-from tilewright.spaces.derivation.chained.text import split
+from tilewright.spaces.derivation.chained.text import key_bounds, split
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,11 @@ class GroupRows:
         """The ends of the keys of each row."""
         plan, chained, integer = self.plan, self.plan.chained, self.plan.access.integer
         names = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
-        indices = plan.access.knowing(names).indices
         body = [
             f"const {integer} row = tw_least(tw::opaque(own) + r * 8, {chained.row_count - 1});",
             *split("row", chained.rows, names, integer),
             f"{integer} begin, end;",
-            *indices.bounds(chained.bounds, chained.key, "begin", "end"),
+            *key_bounds(chained, chained.bounds, "begin", "end", plan.access.knowing(names).text),
             "low[r] = (int)begin;",
             "high[r] = (int)tw_most(end, 0);",
         ]

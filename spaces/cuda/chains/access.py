@@ -6,28 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.atoms import Entry
+from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.cuda.abi import C_TYPES
-from tilewright.spaces.derivation.chained.text import IndexText
+from tilewright.spaces.derivation.chained.text import in_c
 from tilewright.spaces.derivation.chained.view import Chained
-from tilewright.spaces.derivation.products.reach import Reach
+from tilewright.spaces.derivation.products.reach import Reach, place_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.scopes import Integer, Leaf
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
-
-HELPERS = """\
-template <class I> TW_INLINE I tw_quotient(I x, I d) { return x / d - (x % d < 0); }
-template <class A, class B> TW_INLINE auto tw_least(A a, B b) -> decltype(a + b) {
-  return a < b ? a : b;
-}
-template <class A, class B> TW_INLINE auto tw_most(A a, B b) -> decltype(a + b) {
-  return a > b ? a : b;
-}
-template <class T, class I> TW_INLINE I tw_entry(T i, I below) {
-  return i < 0 ? 0 : i < below ? (I)i : below - 1;
-}
-"""
-"""Whole numbers; entries of tables are bounded, so that no read is wild."""
 
 
 def key_number(chained: Chained) -> AxisValue | None:
@@ -72,18 +59,14 @@ class Access:
         found += [*chained.bounds, *(output.offset for output in chained.outputs)]
         return "int" if Reach(chained.program).are_narrow(found) else "i64"
 
-    @property
-    def indices(self) -> IndexText:
-        """Indices as C."""
-        return IndexText(
-            self.chained.program,
-            self.names,
-            self.buffers,
-            self.integer,
-            "" if self.integer == "int" else "LL",
-            "tw::load_global({buffer} + {place})",
-            self.chained.has_far_bounds,
-        )
+    def text(self, index: Index) -> str:
+        """C text of an index of the known parts."""
+        return in_c(index, self.names, self._loaded)
+
+    def _loaded(self, entry: Entry) -> Index:
+        place = place_of(self.chained.program, entry).loaded(self._loaded)
+        found = f"tw_entry({self.buffers[entry.table]} + {place}, {entry.below})"
+        return variable(found if self.integer == "int" else f"(i64){found}", entry.below)
 
     def leaf(self, node: Expression) -> str | None:
         """What the known parts say: an axis' value or an element of an array, as a float; of a
@@ -92,7 +75,7 @@ class Access:
             return self._integer(node.node)
         if isinstance(node, AxisValue):
             index = self.chained.indexing.index(node)
-            return f"(float){self.indices.text(index)}" if self._knows(index) else None
+            return f"(float){self.text(index)}" if self._knows(index) else None
         if isinstance(node, Read) and node in self.chained.places:
             return self.element(node) if self._knows(self.chained.places[node].offset) else None
         return None
@@ -111,7 +94,7 @@ class Access:
 
     def address(self, read: Read) -> str:
         """Where that is."""
-        return f"{self.buffers[read.name]} + {self.indices.text(self.chained.places[read].offset)}"
+        return f"{self.buffers[read.name]} + {self.text(self.chained.places[read].offset)}"
 
     def parameters(self) -> str:
         """The C parameters of all arrays."""

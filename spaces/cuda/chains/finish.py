@@ -158,8 +158,8 @@ class Finish:
         return lines
 
     def _place(self, output: ChainedOutput, column: str = "0") -> str:
-        known: Mapping[str, str] = {self.chained.width.name: f"({column})"}
-        offset = self.access.knowing(known).indices.text(output.offset)
+        known: Mapping[str, str] = {self.chained.width.name: column}
+        offset = self.access.knowing(known).text(output.offset)
         return f"{self.access.buffers[output.array.name]} + {offset}"
 
 

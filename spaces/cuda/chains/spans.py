@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.chains.access import Access
-from tilewright.spaces.derivation.chained.text import extreme, spans
+from tilewright.spaces.derivation.chained.text import extreme, key_bounds, spans
 from tilewright.spaces.derivation.chained.view import Chained
 
 
@@ -60,11 +60,11 @@ class Spans:
         integer, end = self.access.integer, self.chained.row_count - 1
         known = [index for index in self._bounds(most) if index is not None]
         names = [f"{e}_{name}" for name in self._rows.values() for e in ("low", "high")]
-        indices = self.access.knowing({name: name for name in names}).indices
+        access = self.access.knowing({name: name for name in names})
         body = [
             f"const {integer} upper = tw_least({first_row}, {end});",
             f"const {integer} lower = tw_least({first_row} + {rows - 1}, {end});",
             *spans("upper", "lower", self.chained.rows, self._rows, integer),
-            *indices.bounds(known, self.chained.key, first, last),
+            *key_bounds(self.chained, known, first, last, access.text),
         ]
         return [f"{integer} {first}, {last};", "{", *(f"  {line}" for line in body), "}"]

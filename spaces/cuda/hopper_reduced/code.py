@@ -11,8 +11,8 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cuda import scalar_math, wide
-from tilewright.spaces.cuda.chains import access, lanes
+from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
+from tilewright.spaces.cuda.chains import lanes
 from tilewright.spaces.cuda.hopper.code import HopperCode
 from tilewright.spaces.cuda.hopper.plan import HopperPlan
 from tilewright.spaces.cuda.hopper_reduced.product import ReducedProduct
@@ -62,7 +62,7 @@ class ReducedCode(HopperCode):
         call = Call(self.entry, given, size, zeroed, launches)
         has_places = bool(merging.chain.placed)
         called = scalar_math.prelude(frozenset({*workload.functions, "floor"}))
-        prelude = called + lanes.helpers(has_places) + access.HELPERS
+        prelude = called + lanes.helpers(has_places) + whole_numbers.HELPERS
         chained = merging.chain.chained
         prelude += wide.helpers(magnitudes(chained.program), chained.expressions)
         return Kernel(Source("cuda", prelude, self.source + self._merger()), call)

@@ -21,6 +21,7 @@ from functools import cached_property
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import spatial
 from tilewright.spaces.algebra.mapping_emit import indented, only_task
+from tilewright.spaces.cuda import whole_numbers
 from tilewright.spaces.cuda.abi import index_type, parameters
 from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.kept.long_sums import LongSums
@@ -67,7 +68,8 @@ class KeptCode:
     def source(self) -> str:
         """The helpers, and the entry."""
         store = "store_stream" if self.sizes.values["stores"] == "stream" else "store_global"
-        return HELPERS.replace("STORE", store) + FILL + "\n".join(self._function()) + "\n"
+        helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS + FILL
+        return helpers + "\n".join(self._function()) + "\n"
 
     @property
     def view(self) -> KeptView:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda import whole_numbers
 from tilewright.spaces.cuda.abi import C_TYPES, parameters
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.maps.context import MapContext
@@ -50,21 +51,8 @@ TW_INLINE void tw_give(T *to, const T (&from)[V], I left) {
     for (int i = 0; i < V; i++) if (i < left) tw::store_global(to + i, from[i]);
   }
 }
-template <class I> TW_INLINE I tw_quotient(I x, int d) { return x / d - (x % d < 0); }
-template <class T> TW_INLINE int tw_entry(const T *place, int below) {
-  const int i = (int)tw::load_global(place);
-  return i < 0 ? 0 : i < below ? i : below - 1;
-}
 """
-"""Vectors whose last elements may not be there, and entries of index tables, bounded so that no
-read is wild."""
-ENTRY_64 = """\
-TW_INLINE int tw_entry(const i64 *place, int below) {
-  const i64 i = tw::load_global(place);
-  return i < 0 ? 0 : i < below ? (int)i : below - 1;
-}
-"""
-"""An entry of a table of 64 bits."""
+"""Vectors whose last elements may not be there."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +80,8 @@ class MapCode:
     def source(self) -> str:
         """The helpers, and the entry."""
         store = "store_stream" if self.context.values["stores"] == "stream" else "store_global"
-        wide = any(o.dtype == "int64" for o in self.context.plane.view.program.operands)
-        helpers = HELPERS + ENTRY_64 * wide
-        return helpers.replace("STORE", store) + "\n".join(self._entry()) + "\n"
+        helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS
+        return helpers + "\n".join(self._entry()) + "\n"
 
     # -- the entry -----------------------------------------------------------------------------
 

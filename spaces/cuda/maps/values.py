@@ -67,7 +67,7 @@ class ScalarValues:
 
     def whole(self, index: Index) -> str:
         """A whole number."""
-        return str(index.at({entry.formula: self._loaded(entry) for entry in index.entries}))
+        return str(index.loaded(self._loaded))
 
     def _loaded(self, entry: Entry) -> Index:
         place = f"{self.tables[entry.table]} + {self.whole(place_of(self.view.program, entry))}"

@@ -2,74 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tilewright.spaces.algebra.atoms import Atom, Entry, Quotient, Variable, names_of
-from tilewright.spaces.algebra.index import Index
-from tilewright.spaces.derivation.products.reach import place_of
+from tilewright.spaces.algebra.atoms import Atom, Entry, Variable, names_of
+from tilewright.spaces.algebra.index import Index, variable
+from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.products.splitting import Part
-from tilewright.spaces.language.program import Program
 
 
-@dataclass(frozen=True)
-class IndexText:
-    """``variables`` are the C variables of parts; ``buffers`` those of integer operands. Numbers
-    are of the C type ``integer``, literals end with ``suffix``; ``entry`` reads an element of a
-    table as such a number. Where ``clamps``, keys that bounds give may be beyond 32 bits."""
+def in_c(index: Index, names: Mapping[str, str], loaded: Callable[[Entry], Index]) -> str:
+    """C text of a whole number, with ``names`` in the place of parts and entries of tables as they
+    are ``loaded``; in parentheses, unless it is one word."""
+    parts = {
+        part.text: variable(names[part.text], part.extent) if part.extent != 1 else Index()
+        for part in index.variables
+    }
+    return str(index.at(parts).loaded(loaded))
 
-    program: Program
-    variables: Mapping[str, str]
-    buffers: Mapping[str, str]
-    integer: str = "long"
-    suffix: str = "L"
-    entry: str = "(long){buffer}[{place}]"
-    clamps: bool = False
 
-    def text(self, index: Index) -> str:
-        """C text of a whole number of any sign, in parentheses."""
-        words = [f"{self._number(c)} * {self._atom(atom)}" for atom, c in index.terms]
-        return f"({' + '.join([*words, self._number(index.constant)])})"
-
-    def knowing(self, variables: Mapping[str, str]) -> IndexText:
-        """Return the same with further variables."""
-        return replace(self, variables={**self.variables, **variables})
-
-    def bounds(self, indices: Iterable[Index], key: Part, low: str, high: str) -> list[str]:
-        """C statements that set ``low`` to the first key for which no index is negative, and
-        ``high`` to one more than the last."""
-        lines = [f"{low} = 0;", f"{high} = {key.extent};"]
-        for index in indices:
-            step, rest = index.coefficient(key.name), index.without([key.name])
-            if step > 0:
-                lines.append(f"{low} = tw_most({low}, -{self._quotient(rest, step)});")
-            elif step < 0:
-                last = self._quotient(rest, -step)
-                lines.append(f"{high} = tw_least({high}, {last} + 1);")
-            else:
-                lines.append(f"if ({self.text(rest)} < 0) {high} = 0;")
-        if self.clamps:
-            lines.append(f"{low} = tw_least({low}, {key.extent});")
-            lines.append(f"{high} = tw_most({high}, 0);")
-        return lines
-
-    def _atom(self, atom: Atom) -> str:
-        match atom:
-            case Quotient(dividend, divisor):
-                return self._quotient(dividend, divisor)
-            case Entry(table, below=int(below)):
-                place = self.text(place_of(self.program, atom))
-                entry = self.entry.format(buffer=self.buffers[table], place=place)
-                return f"tw_entry({entry}, {self._number(below)})"
-            case Variable(name, extent):
-                return self._number(0) if extent == 1 else self.variables[name]
-        raise TypeError(f"{atom} has no text")
-
-    def _quotient(self, dividend: Index, divisor: int) -> str:
-        return f"tw_quotient({self.text(dividend)}, {self._number(divisor)})"
-
-    def _number(self, value: int) -> str:
-        return f"{value}{self.suffix}"
+def key_bounds(
+    chained: Chained, indices: Iterable[Index], low: str, high: str, text: Callable[[Index], str]
+) -> list[str]:
+    """C statements that set ``low`` to the first key for which no index is negative, and
+    ``high`` to one more than the last; ``text`` writes an index."""
+    key = chained.key
+    lines = [f"{low} = 0;", f"{high} = {key.extent};"]
+    for index in indices:
+        step, rest = index.coefficient(key.name), index.without([key.name])
+        if step > 0:
+            lines.append(f"{low} = tw_most({low}, {text(rest // step * -1)});")
+        elif step < 0:
+            lines.append(f"{high} = tw_least({high}, {text(rest // -step + 1)});")
+        else:
+            lines.append(f"if ({text(rest)} < 0) {high} = 0;")
+    if chained.has_far_bounds:
+        lines.append(f"{low} = tw_least({low}, {key.extent});")
+        lines.append(f"{high} = tw_most({high}, 0);")
+    return lines
 
 
 def split(

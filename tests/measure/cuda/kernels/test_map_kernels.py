@@ -114,7 +114,7 @@ BUGS = {
         r"(ahead = .*\n.*store_shared.*)\+ ahead",
         r"\1",
     ),
-    "wild indices": ("gathered", r"\? i : below - 1", "? i + below : below - 1"),
+    "wild indices": ("gathered", r"\? \(int\)i : below - 1", "? (int)i + below : below - 1"),
 }
 
 

@@ -181,8 +181,8 @@ BUGS = [  # name: (form, what is replaced in the source, by what)
     (
         "page_of_another",
         "pages",
-        r"tw_quotient\((\(1L \* \w+ \+ 0L\)), 16L\)",
-        r"tw_quotient(\1, 8L)",
+        r"\[\((\w+) / 16\)",
+        r"[(\1 / 8)",
     ),
     ("documents_mixed", "documents", r"(g\d+|x\w+) == (x\w+|g\d+)", r"\1 >= \2"),
 ]

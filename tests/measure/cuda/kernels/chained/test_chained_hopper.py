@@ -194,10 +194,10 @@ MORE_BUGS = {
     "rows come before the output has left": ("walking", r"tw::tma_wait_read<0>\(\);", ""),
     "the output is not fenced": ("plain", r"tw::fence_async\(\);", ""),
     "a tile is passed over": ("tickets", r"(\(i32\)ticket \+ )", r"\1 1 + "),
-    "a length of another sequence": ("lengths of a call", r"(buffer3 \+ \()1 \* b0", r"\1 0 * b0"),
+    "a length of another sequence": ("lengths of a call", r"buffer3 \+ b0", "buffer3 + 0 * b0"),
     "a document of another row": ("documents", r"p0\[r\] = q0", "p0[r] = q0 / 2"),
     "maxima of one document": ("documents", r"seen\[r\] \|= any\[h\];", ""),
-    "a bias of another key": ("bias", r"1 \* key", "1 * (key ^ 1)"),
+    "a bias of another key": ("bias", r"\+ key", "+ (key ^ 1)"),
 }
 
 

@@ -102,15 +102,15 @@ BUGS = {
     "sums stay raised": ("scales of heads", r"(\[h \* 2 \+ 0\]) \*= 0\.00390625f", r"\1 *= 1.0f"),
     "columns stay apart": ("scales of heads", r"= odd0;", "= sums0[f][j][h * 2 + 1];"),
     "columns of 16 bits": (
-        "scales of heads", r"(1 \* \(column0 \+ )j / 2 \* 16 \+ j % 2 \* 2", r"\1j * 8",
+        "scales of heads", r"(\(column0 \+ )j / 2 \* 16 \+ j % 2 \* 2", r"\1j * 8",
     ),
     "lanes' columns of 16 bits": ("scales of heads", r"lane % 4 \* 4", "lane % 4 * 2"),
     "the scale of keys is ignored": ("scales of heads", r"g1\[r\] = .*;", "g1[r] = 1.0f;"),
     "the scale of a head for all": (
-        "scales of heads", r"buffer0 \+ \(1 \* p0\[r\]", "buffer0 + (0",
+        "scales of heads", r"buffer0 \+ \(p0\[r\]", "buffer0 + (0",
     ),
-    "a team stores the columns of the first": ("teams", r"(1 \* \(column0 \+ \()team", r"\g<1>0"),
-    "the columns of another group": ("merged later", r"(1 \* \(column0 \+ \()group", r"\g<1>0"),
+    "a team stores the columns of the first": ("teams", r"(fer3 .*\(column0 \+ \()team", r"\g<1>0"),
+    "the columns of another group": ("merged later", r"(fer3 .*\(column0 \+ \()group", r"\g<1>0"),
     "a part is left out": (
         "decode", r"for \(int part = 0; part < 3", "for (int part = 1; part < 3",
     ),
