@@ -16,8 +16,10 @@ import numpy as np
 from tilewright.spaces.derivation.rounding.allowance import evaluated
 from tilewright.spaces.derivation.rounding.approximate import Approximate
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays
+from tilewright.spaces.derivation.rounding.ranged_arrays import RangedArrays
 from tilewright.spaces.derivation.rounding.rows import Places, Rows, reads
 from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.ranges import ranges
 from tilewright.spaces.language.tree import Expression, Read, Select
 
 MOST = 1 << 23
@@ -40,7 +42,7 @@ def hidden(
     """
     rows = rows or Rows()
     meanings = evaluated(program, inputs, rows)
-    needed = _Needed(program, rows.places(program), _nothing(program, rows))
+    needed = _Needed(program, rows.places(program), _nothing(program, rows, meanings))
     for output in program.outputs:
         needed.where[output.name][...] = True
     for stage in reversed(program.stages):
@@ -48,9 +50,15 @@ def hidden(
     return {o.name: ~needed.where[o.name] for o in program.operands}
 
 
-def _nothing(program: Program, rows: Rows) -> dict[str, np.ndarray]:
+def _nothing(
+    program: Program, rows: Rows, meanings: Mapping[str, ApproximateArrays]
+) -> dict[str, np.ndarray]:
     shapes = {operand.name: operand.shape for operand in program.operands}
     for stage in program.stages:
+        if stage.name in ranges(program).along:
+            axes = meanings[stage.name].kept(stage).axes
+            shapes[stage.name] = tuple(values.size for values in axes.values())
+            continue
         values = rows.values(program, stage)
         shapes[stage.name] = tuple(values[axis].size for axis in stage.axes)
     return {name: np.zeros(shape, bool) for name, shape in shapes.items()}
@@ -67,7 +75,12 @@ class _Needed:
     def read_by(self, stage: Stage, meaning: ApproximateArrays) -> None:
         """Add what the needed elements of a stage read."""
         own = self.where[stage.name]
-        mask = own.reshape(own.shape + (1,) * len(stage.over))
+        if isinstance(meaning, RangedArrays):
+            assert meaning.walk is not None
+            self.where[meaning.walk.range.table][...] = True
+            mask = meaning.spread(stage, own)
+        else:
+            mask = own.reshape(own.shape + (1,) * len(stage.over))
         for condition in self.program.bounding(stage):
             self._visit(condition, mask, meaning)
             mask = mask & _may_hold(condition.fold(meaning), True)
@@ -87,6 +100,9 @@ class _Needed:
 
     def _mark(self, read: Read, mask: Any, meaning: ApproximateArrays) -> None:
         where = self.where[read.name]
+        if isinstance(meaning, RangedArrays) and read.name in meaning.along:
+            where |= meaning.gathered(read.name, mask)
+            return
         if not read.indices:
             where[...] |= bool(np.any(mask))
             return

@@ -27,7 +27,8 @@ from tilewright.measure.drawing.sampling import points, sample, sizes_of_rows
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, row_axis
 from tilewright.spaces.language.inputs import draw
-from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.ranges import expected_points, ranges
 from tilewright.spaces.loops.programs import program_of
 from tilewright.spaces.numerics.allowance import bounds_dtype
 from tilewright.spaces.workloads.computation import Computation
@@ -171,8 +172,16 @@ def evaluation_bytes(program: Program) -> int:
     themselves."""
     drawing = 2 * 8 * max((operand.size for operand in program.operands), default=0)
     sizes = sizes_of_rows(program, PIECE, row_axes(program), kept=1)
-    stages = sum(prod(sizes[axis] for axis in stage.axes) for stage in program.stages)
+    stages = sum(_elements(program, stage, sizes) for stage in program.stages)
     return BETWEEN + max(drawing, WIDE * stages)
+
+
+def _elements(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
+    """Return the elements of a stage: of one that lies along a range, those at its entries."""
+    along = ranges(program).along.get(stage.name)
+    own = [] if along is None else [along.row, along.entry]
+    points = 1 if along is None else expected_points(program, along, sizes[along.row])
+    return points * prod(sizes[axis] for axis in stage.axes if axis not in own)
 
 
 def _place(program: Program, name: str, rows: Rows) -> tuple[np.ndarray, ...]:

@@ -11,6 +11,7 @@ from tilewright.spaces.derivation.algebra import factors
 from tilewright.spaces.derivation.rounding.rows import Rows, row_axes, row_axis
 from tilewright.spaces.language.evaluation import largest_array
 from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.ranges import expected_points, ranges
 from tilewright.spaces.language.tree import Binary, Comparison, Number, Read
 
 TERMS = 64
@@ -34,6 +35,10 @@ def points(program: Program, sizes: Mapping[str, int] | None = None) -> int:
 
 def _points(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
     whole = {**sizes, **{axis: program.extent[axis] for axis in stage.over}}
+    if (found := ranges(program).of(stage)) is not None:
+        others = {*stage.axes, *stage.over} - {found.row, found.entry}
+        entries = expected_points(program, found, sizes[found.row])
+        return entries * prod(whole[axis] for axis in others)
     every = prod(whole[axis] for axis in (*stage.axes, *stage.over))
     if largest_array(program, stage, whole) == every:
         return every

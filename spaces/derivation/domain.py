@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.spaces.derivation.points import Points
 from tilewright.spaces.language.affine import Affine, differences
 from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.ranges import range_among
 from tilewright.spaces.language.tree import AxisValue, Comparison, Read
 
 MAX_POINTS = 1 << 17
@@ -48,10 +49,14 @@ def _carried(read: Read, stage: Stage, bounds: Iterable[Comparison]) -> Conditio
 def points(program: Program, axes: Iterable[str], conditions: Iterable[Comparison]) -> int:
     """Count the points of ``axes`` at which all ``conditions`` hold that name no other axis.
 
-    Conditions on values of arrays are ignored, and so are those that more than :data:`MAX_POINTS`
-    points would have to be tried for: the number is then an upper bound.
+    Conditions on values of arrays are ignored, but for those of ranges
+    (:mod:`spaces.language.ranges`), which have as many points as entries. So are those that more
+    than :data:`MAX_POINTS` points would have to be tried for: the number is then an upper bound.
     """
     known = dict.fromkeys(axes)
+    reading = [c for c in conditions if c.reads]
+    if reading and (found := range_among(program, reading, known, known)) is not None:
+        del known[found.row]
     bounding = [c for c in conditions if c.axes <= set(known) and not c.reads]
     named = [axis for axis in known if any(axis in c.axes for c in bounding)]
     others = prod(program.extent[axis] for axis in known if axis not in named)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator as operators
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import prod
 from typing import Any
@@ -19,6 +19,7 @@ from tilewright.spaces.dtypes import EXACT_WIDE
 from tilewright.spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
 from tilewright.spaces.language.meaning import Operations
 from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.ranges import Ranges, ranges
 from tilewright.spaces.language.tree import Binary, Expression
 
 CHUNK = 1 << 21
@@ -64,7 +65,7 @@ def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
     clipped to its range, as kernels do. ``inputs`` are arrays by operand, see
     :mod:`spaces.language.inputs`.
     """
-    values = evaluate_stages(program, inputs)
+    values = _stages(program, inputs, ranges(program))
     results = {}
     for output in program.outputs:
         value = values[output.name]
@@ -76,10 +77,21 @@ def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
 
 def evaluate_stages(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
     """Evaluate all stages, by name, in float64 or int64, and convert the operands to the same."""
+    return _stages(program, inputs, replace(ranges(program), along={}))
+
+
+def _stages(program: Program, inputs: Arrays, found: Ranges) -> dict[str, np.ndarray]:
+    """Return the same; stages that ``found`` has along entries are known at these alone."""
+    from tilewright.spaces.language.ranged import RangedStages
+
+    ranged = RangedStages(program, found, CHUNK)
     values = {o.name: _wide(o.plain(inputs[o.name])) for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
-            values[stage.name] = _evaluated(program, stage, values)
+            if (own := found.of(stage)) is not None:
+                values[stage.name] = ranged.value(stage, own, values)
+            else:
+                values[stage.name] = _evaluated(program, stage, values)
     return values
 
 
@@ -117,7 +129,7 @@ def largest_array(program: Program, stage: Stage, sizes: Mapping[str, int]) -> i
 def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, slice]) -> np.ndarray:
     grid = _grid(program, (*stage.axes, *stage.over), part)
     conditions = program.bounding(stage)
-    meaning = _Exact(values, grid, part, bounded=bool(conditions))
+    meaning = Exact(values, grid, part, bounded=bool(conditions))
     factors = factors_of(stage)
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None
@@ -221,7 +233,7 @@ def _reduced(reducer: Reducer, body: np.ndarray, mask: np.ndarray | None, kept: 
     """Reduce over the dimensions from ``kept`` on, where the mask holds."""
     shape = (*body.shape[:kept], -1)
     if mask is not None:
-        body = np.where(mask, body, _identity(reducer, body.dtype))
+        body = np.where(mask, body, neutral(reducer, body.dtype))
     flat = body.reshape(shape)
     result = reducer.combine.reduce(flat, axis=-1)  # type: ignore[attr-defined]
     if not reducer.argument:
@@ -232,7 +244,8 @@ def _reduced(reducer: Reducer, body: np.ndarray, mask: np.ndarray | None, kept: 
     return np.argmax(hits, axis=-1)
 
 
-def _identity(reducer: Reducer, kind: np.dtype) -> float:
+def neutral(reducer: Reducer, kind: np.dtype) -> float:
+    """Return what no values give in a dtype, or its least or greatest number instead."""
     if kind.kind == "i" and not np.isfinite(reducer.identity):
         limits = np.iinfo(kind)
         return limits.min if reducer.identity < 0 else limits.max
@@ -269,17 +282,21 @@ class Elementwise(Operations[Any]):
 
 
 @dataclass(frozen=True)
-class _Exact(Elementwise):
+class Exact(Elementwise):
     """The meaning (:class:`spaces.language.tree.Meaning`) of a tree as arrays that broadcast.
 
     ``part`` says which values of an axis the grid has, if not all. Where reads are ``bounded`` by
-    conditions, those that leave their array are of elements that do not count.
+    conditions, those that leave their array are of elements that do not count. ``flat`` has the
+    values of axes that share the dimension of all entries (:mod:`spaces.language.ranged`), and
+    ``along`` the dimensions of stages that lie along it.
     """
 
     values: Arrays
     grid: Mapping[str, np.ndarray]
     part: Mapping[str, slice]
     bounded: bool
+    flat: Mapping[str, np.ndarray] = field(default_factory=dict)
+    along: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def number(self, value: float) -> Any:
         number = literal(value)
@@ -291,10 +308,12 @@ class _Exact(Elementwise):
         return OPERATIONS[operator](np.asarray(left), right)
 
     def axis(self, name: str) -> np.ndarray:
-        return self.grid[name]
+        return self.flat[name] if name in self.flat else self.grid[name]
 
     def read(self, name: str, indices: Sequence[np.ndarray], outside: float | None) -> np.ndarray:
         array = self.values[name]
+        if name in self.along:
+            return self._plain(array, self.along[name])
         axes = [self._axis(index) for index in indices]
         if None not in axes and len(set(axes)) == len(axes) and outside is None:
             return self._plain(array, [axis for axis in axes if axis is not None])

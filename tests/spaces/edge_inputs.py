@@ -131,7 +131,7 @@ def _filled(operand: Operand, fill: str, generator: np.random.Generator) -> np.n
 
 
 @dataclass(frozen=True)
-class _Single(evaluation._Exact):
+class _Single(evaluation.Exact):
     """The meaning with each operation rounded to float32: infinite and NaN where that is."""
 
     def number(self, value: float) -> Any:
@@ -184,13 +184,13 @@ def _stage_in_single(
     kept = len(stage.axes)
     found = evaluation._reduced(REDUCERS[stage.reducer], body, mask, kept)
     if REDUCERS[stage.reducer].argument and body.dtype.kind == "f":
-        meant = stage.body.fold(evaluation._Exact(exact, grid, {}, bounded=mask is not None))
+        meant = stage.body.fold(evaluation.Exact(exact, grid, {}, bounded=mask is not None))
         other = _kind(np.broadcast_to(meant, body.shape)) != _kind(body)
         return np.where(other.reshape((*body.shape[:kept], -1)).any(axis=-1), NAN, found)
 
     def sizes(part: Expression, nothing: float) -> np.ndarray:
         """Magnitudes of finite elements, along the last axis; ``nothing`` of all others."""
-        terms = part.fold(evaluation._Exact(values, grid, {}, bounded=mask is not None))
+        terms = part.fold(evaluation.Exact(values, grid, {}, bounded=mask is not None))
         size = np.abs(np.broadcast_to(terms, body.shape))
         size = np.where(np.isfinite(size), size, nothing)
         size = size if mask is None else np.where(mask, size, nothing)

@@ -18,12 +18,20 @@ import numpy as np
 
 from tilewright.spaces.derivation.rounding.approximate import Approximate, bounds
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
+from tilewright.spaces.derivation.rounding.ranged_arrays import (
+    RangedArrays,
+    along_of,
+    ranged_piece,
+    walk_in,
+)
 from tilewright.spaces.derivation.rounding.reduced_arrays import reduced, summed, whole_body
 from tilewright.spaces.derivation.rounding.rows import Places, Rows, grid
 from tilewright.spaces.derivation.rounding.signs import with_signs
 from tilewright.spaces.dtypes import DType
 from tilewright.spaces.language.evaluation import largest_array
 from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.ranged import Layout, Parts, parts_of
+from tilewright.spaces.language.ranges import Range, Walk, ranges
 from tilewright.spaces.numerics.interval import Interval, Rules
 from tilewright.spaces.numerics.numbers import Arrays
 
@@ -73,17 +81,14 @@ def computed(
 def evaluated(
     program: Program, inputs: Mapping[str, np.ndarray], rows: Rows
 ) -> dict[str, ApproximateArrays]:
-    """Evaluate each stage's body, and the conditions that bound it, at all points of these rows;
-    the result is a meaning of expressions.
+    """Evaluate each stage's body, and the conditions that bound it, at all points of these rows, or
+    at the entries of its range; the result is a meaning of expressions.
     """
     context, arrays = _begun(program, inputs, rows, lambda: None, None)
     found = {}
     with np.errstate(all="ignore"):
         for stage in program.stages:
-            points = grid(rows.values(program, stage))
-            found[stage.name] = ApproximateArrays(
-                context.rules, arrays, points, program, context.places
-            )
+            found[stage.name] = context.meaning(stage, arrays)
             arrays[stage.name] = context.stage(stage, arrays)
     return found
 
@@ -117,6 +122,8 @@ class _Context:
 
     def stage(self, stage: Stage, arrays: Mapping[str, Approximate]) -> Approximate:
         """Return the stage in pieces along the longest axis that it keeps."""
+        if (found := ranges(self.program).of(stage)) is not None:
+            return self._ranged(stage, found, arrays)
         values = self.rows.values(self.program, stage)
         sizes = [values[axis].size for axis in stage.axes]
         longest = sizes.index(max(sizes)) if sizes else 0
@@ -131,6 +138,69 @@ class _Context:
             meaning = ApproximateArrays(self.rules, arrays, grid(part), self.program, self.places)
             pieces.append(_piece(self.program, stage, meaning))
         return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
+
+    def meaning(self, stage: Stage, arrays: Mapping[str, Approximate]) -> ApproximateArrays:
+        """Return the meaning of expressions at all points of a stage."""
+        if (found := ranges(self.program).of(stage)) is not None:
+            walk = self.walk(found, arrays)
+            return self.ranged_meaning(stage, walk, slice(0, walk.rows.size), {}, arrays)
+        points = grid(self.rows.values(self.program, stage))
+        return ApproximateArrays(self.rules, arrays, points, self.program, self.places)
+
+    def _ranged(
+        self, stage: Stage, found: Range, arrays: Mapping[str, Approximate]
+    ) -> Approximate:
+        """Return a stage over a range of entries, in pieces of some rows."""
+        layout, values = Layout.of(stage, found), self.rows.values(self.program, stage)
+        sizes = {axis: values[axis].size for axis in (*layout.kept, *layout.inner)}
+        walk, along = self.walk(found, arrays), along_of(self.program, ranges(self.program), found)
+        by_rows: dict[tuple[int, int], list[Approximate]] = {}
+        across = 0
+        for rows, parts in parts_of(walk, layout, sizes, CHUNK):
+            self.pause()
+            meaning = self.ranged_meaning(stage, walk, rows, parts, arrays)
+            piece = ranged_piece(self.program, stage, meaning)
+            by_rows.setdefault((rows.start, rows.stop), []).append(piece)
+            across = next((1 + layout.kept.index(axis) for axis in parts), across)
+        pieces = [_joined(own, across) if len(own) > 1 else own[0] for own in by_rows.values()]
+        whole = _joined(pieces, 0) if len(pieces) > 1 else pieces[0]
+        if stage.name in along:
+            return whole
+        place = stage.axes.index(found.row)
+        return over(whole, lambda array: np.moveaxis(array, 0, place))
+
+    def walk(self, found: Range, arrays: Mapping[str, Approximate]) -> Walk:
+        """Return the entries of all rows that are evaluated."""
+        whole = np.arange(self.program.extent[found.row])
+        rows = self.rows.which.get(found.row, whole)
+        return walk_in(self.program, found, rows, arrays, self.places)
+
+    def ranged_meaning(
+        self,
+        stage: Stage,
+        walk: Walk,
+        rows: slice,
+        parts: Parts,
+        arrays: Mapping[str, Approximate],
+    ) -> RangedArrays:
+        """Return the meaning of expressions at the entries of some of the rows."""
+        layout, cut = Layout.of(stage, walk.range), walk.cut(rows)
+        values = self.rows.values(self.program, stage)
+        sizes = {
+            axis: values[axis][parts.get(axis, slice(None))]
+            for axis in (*layout.kept, *layout.inner)
+        }
+        return RangedArrays(
+            self.rules,
+            arrays,
+            layout.grid(sizes, cut.size),
+            self.program,
+            self.places,
+            walk=cut,
+            points=walk.points(rows),
+            along=along_of(self.program, ranges(self.program), walk.range),
+            parts=parts,
+        )
 
 
 def _stored(rules: Rules, found: Approximate, element: DType) -> tuple[np.ndarray, np.ndarray]:

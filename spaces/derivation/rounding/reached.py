@@ -14,6 +14,7 @@ from tilewright.spaces.derivation.rounding.approximate import Approximate
 from tilewright.spaces.derivation.rounding.approximate_arrays import ApproximateArrays
 from tilewright.spaces.derivation.rounding.rows import Rows, grid, union
 from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.ranges import ranges
 from tilewright.spaces.numerics.interval import Interval, Rules
 from tilewright.spaces.numerics.numbers import Arrays
 
@@ -34,7 +35,11 @@ def _reached(program: Program, stage: Stage, rows: Rows) -> dict[str, np.ndarray
     points = grid(rows.values(program, stage))
     meaning = _Possible(Rules(Arrays(), "float64"), {}, points, program)
     holding = np.ones((1,) * len(axes), bool)
+    found = ranges(program).reductions.get(stage.name)
+    ranged = found.conditions if found else ()
     for condition in program.bounding(stage):
+        if condition in ranged:  # any entry may be any row's
+            continue
         held = condition.fold(meaning)
         bounds = held.interval or Interval(held.value, held.value, False)
         holding = holding & (np.asarray(bounds.high, bool) | np.asarray(bounds.free, bool))

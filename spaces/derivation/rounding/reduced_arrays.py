@@ -45,7 +45,7 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
         [added(terms.squares)] if terms.squares else (),
         terms.alike,
         terms.apart,
-        size if np.isfinite(size).all() else added([_finite(part) for part in terms.sizes]),
+        size if np.isfinite(size).all() else added([finite(part) for part in terms.sizes]),
     )
     return sum_of_terms(program, stage, meaning.kept(stage), sums)
 
@@ -61,7 +61,7 @@ def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate
         inside = values if mask is None else np.where(mask, values, outside)
         return inside.reshape((*values.shape[:kept], -1))
 
-    found = flat(body.value, _identity(reducer.identity, body.value.dtype))
+    found = flat(body.value, neutral(reducer.identity, body.value.dtype))
     value = combine.reduce(found, axis=-1)
     if reducer.argument:
         hits = flat(np.ones(body.value.shape, bool), False)
@@ -103,11 +103,13 @@ def _added(
     return np.broadcast_to(product, shape).sum(axis=tuple(range(len(stage.axes), len(shape))))
 
 
-def _finite(sizes: np.ndarray) -> np.ndarray:
+def finite(sizes: np.ndarray) -> np.ndarray:
+    """Return sizes with zeros in the place of those that are not finite."""
     return np.where(sizes < np.inf, sizes, 0.0)
 
 
-def _identity(value: float, kind: np.dtype) -> float:
+def neutral(value: float, kind: np.dtype) -> float:
+    """Return what no values give in a dtype, or its least or greatest number instead."""
     if kind.kind != "i" or np.isfinite(value):
         return value
     return np.iinfo(kind).min if value < 0 else np.iinfo(kind).max
