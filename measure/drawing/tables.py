@@ -25,6 +25,7 @@ from tilewright.spaces.derivation.algebra import factors
 from tilewright.spaces.derivation.rounding.repeats import gathered
 from tilewright.spaces.derivation.rounding.rows import Rows, reads
 from tilewright.spaces.language.program import Entries, Operand, Program
+from tilewright.spaces.language.ranges import pointers_of
 from tilewright.spaces.language.tree import AxisValue
 
 MOST = 12
@@ -86,9 +87,11 @@ def critical_sizes(most: int) -> list[int]:
 
 def _kinds_of_tables(program: Program) -> list[tuple[Operand, list[Kind]]]:
     found = []
-    summed = _choosing_terms(program)
+    summed, pointing = _choosing_terms(program), pointers_of(program)
     for table in program.operands:
-        if table.drawn is not None:
+        if table.name in pointing:
+            found.append((table, _pointing_kinds(table, program.extent[pointing[table.name]])))
+        elif table.drawn is not None:
             of = _sorted_kinds if table.drawn.sorted else _unsorted_kinds
             chooses = table.name in summed and not table.drawn.sorted
             found.append((table, (_steady_kinds if chooses else of)(table, table.drawn)))
@@ -119,6 +122,13 @@ def _sorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
         lambda: np.minimum(1 + row * max(last - 1, 1) // table.size, last),
         *(_segments(lengths, entries.below) for lengths in packed),
     ]
+
+
+def _pointing_kinds(table: Operand, entries: int) -> list[Kind]:
+    """Return where rows begin, of rows as :func:`_sorted_kinds` has them."""
+    rows = replace(table, shape=(entries,), leading=None)
+    kinds = _sorted_kinds(rows, Entries(table.size - 1, sorted=True))
+    return [lambda own=own: np.searchsorted(own(), np.arange(table.size)) for own in kinds]
 
 
 def _packed(rows: int, segments: int) -> list[list[int]]:

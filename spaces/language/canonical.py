@@ -48,7 +48,7 @@ class _Description:
     def _operand_text(self, name: str) -> str:
         operand = self._program.operand[name]
         drawn = operand.drawn
-        entries = f" {'sorted' if drawn.sorted else 'index'} < {drawn.below}" if drawn else ""
+        entries = f" {drawn}" if drawn else ""
         return f"{array_text(operand)}{entries}"
 
     def _all_labels(self) -> list[Labels]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.spaces.errors import InputError
-from tilewright.spaces.language.program import Operand, Program
+from tilewright.spaces.language.program import Entries, Operand, Program
+from tilewright.spaces.language.ranges import pointers_of
 
 SURE = 4
 """Entries of a table that is not sorted, of which one is the least index and one the greatest: a
@@ -44,13 +45,16 @@ def draw(
     generator = np.random.default_rng(seed)
     first = next((o.name for o in program.operands if o.drawn is None), "")
     scaled = spread.operand or first
-    drawn = {}
+    drawn, pointing = {}, pointers_of(program)
     for operand in program.operands:
         scale = spread.scale if operand.name == scaled else 1.0
         wanted = (places or {}).get(operand.name, {})
         part = _part(operand, {dimension: len(at) for dimension, at in wanted.items()})
         if operand.drawn and operand.drawn.sorted:
-            whole = _drawn(generator, operand, spread.normal, scale)
+            if operand.name in pointing:
+                whole = _pointers(generator, operand, program.extent[pointing[operand.name]])
+            else:
+                whole = _drawn(generator, operand, spread.normal, scale)
             for dimension, at in wanted.items():
                 whole = whole.take(at, dimension)
             drawn[operand.name] = part.array(whole)
@@ -76,6 +80,12 @@ def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:
         if operand.name not in inputs:
             raise InputError(f"no array for the operand {operand.name!r}")
         _check(operand, np.asarray(inputs[operand.name]))
+    for name, axis in pointers_of(program).items():
+        last, entries = int(np.asarray(inputs[name])[-1]), program.extent[axis]
+        if last != entries:
+            raise InputError(
+                f"{name} ends at {last}; allowed: {entries}, which is the extent of the axis {axis!r}"
+            )
 
 
 def _check(operand: Operand, array: np.ndarray) -> None:
@@ -108,11 +118,32 @@ def check_entries(operand: Operand, array: np.ndarray) -> None:
         )
 
 
+def indices(generator: np.random.Generator, entries: Entries, count: int) -> np.ndarray:
+    """Draw so many indices, all alike or with weights by their skew."""
+    if not entries.skew:
+        return generator.integers(0, entries.below, count)
+    weights = (1 - generator.random(entries.below)) ** (-1 / (entries.skew - 1))
+    return generator.choice(entries.below, count, p=weights / weights.sum())
+
+
+def _pointers(generator: np.random.Generator, operand: Operand, entries: int) -> np.ndarray:
+    """Draw where the entries of each row begin: at ends that are drawn, or by rows that are where
+    these have a skew."""
+    assert operand.drawn is not None
+    if operand.drawn.skew:
+        rows = replace(operand.drawn, below=operand.size - 1)
+        counts = np.bincount(indices(generator, rows, entries), minlength=rows.below)
+        return np.concatenate([[0], np.cumsum(counts)])
+    ends = np.sort(generator.integers(0, entries + 1, operand.size))
+    ends[[0, -1]] = 0, entries
+    return ends
+
+
 def _drawn(
     generator: np.random.Generator, operand: Operand, normal: bool, scale: float
 ) -> np.ndarray:
     if operand.drawn:
-        entries = generator.integers(0, operand.drawn.below, operand.size)
+        entries = indices(generator, operand.drawn, operand.size)
         if operand.drawn.sorted:
             entries.sort()
         elif operand.size >= SURE:

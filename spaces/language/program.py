@@ -20,11 +20,17 @@ from tilewright.spaces.workloads.array import Array
 class Entries:
     """Values of an operand that are indices: whole numbers from 0 to ``below`` less 1.
 
-    ``sorted`` ones never fall from one entry to the next.
+    ``sorted`` ones never fall from one entry to the next. Drawn with a ``skew`` (0: none), an index
+    has a weight w with the density w ** -skew, as the degrees of most graphs have it.
     """
 
     below: int
     sorted: bool = False
+    skew: float = 0.0
+
+    def __str__(self) -> str:
+        kind = "sorted" if self.sorted else "index"
+        return f"{kind} < {self.below}" + (f", skew={self.skew:g}" if self.skew else "")
 
 
 @dataclass(frozen=True)

@@ -65,14 +65,17 @@ class Layout:
 
 
 def parts_of(
-    walk: Walk, layout: Layout, sizes: Mapping[str, int], most: int
+    walk: Walk, layout: Layout, sizes: Mapping[str, int], most: int, along: bool
 ) -> Iterator[tuple[slice, Parts]]:
-    """Yield rows and values of the longest other kept axis, in pieces of about ``most`` points."""
+    """Yield rows and values of the longest other kept axis, in pieces of about ``most`` points. Of
+    a stage ``along`` entries, rows without any are left out."""
     inner = prod(sizes[axis] for axis in layout.inner)
     across = prod(sizes[axis] for axis in layout.kept)
     longest = max(layout.kept, key=lambda axis: sizes[axis], default=None)
     for rows in walk.parts(most // (inner * across)):
         points = max(1, int(walk.counts[rows].sum())) * inner * across
+        if along and not walk.is_empty and walk.cut(rows).is_empty:
+            continue
         if longest is None or points <= most:
             yield rows, {}
             continue
@@ -113,12 +116,8 @@ class RangedStages:
         walk, layout = self._walks[range_], Layout.of(stage, range_)
         sizes = {axis: self.program.extent[axis] for axis in (*layout.kept, *layout.inner)}
         along = stage.name in self.found.along
-        if along and not walk.size:
-            return np.empty((0, *(sizes[axis] for axis in layout.kept)))
         out: np.ndarray | None = None
-        for rows, parts in parts_of(walk, layout, sizes, self.most):
-            if along and not walk.counts[rows].any():
-                continue
+        for rows, parts in parts_of(walk, layout, sizes, self.most, along):
             piece = self._piece(stage, walk, rows, parts, values)
             if out is None:
                 first = walk.size if along else walk.rows.size

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import ceil
+from math import ceil, prod
 
 import numpy as np
 
@@ -172,7 +172,10 @@ def _is_along(stage: Stage, own: Range, readers: Sequence[tuple[Stage, Read]]) -
 
 @dataclass(frozen=True)
 class Walk:
-    """The entries of some ``rows``, row by row: each row has ``counts`` entries from ``low`` on."""
+    """The entries of some ``rows``, row by row: each row has ``counts`` entries from ``low`` on.
+
+    A walk without entries has one point, the first entry for the first row, which counts for none.
+    """
 
     range: Range
     rows: np.ndarray
@@ -194,11 +197,18 @@ class Walk:
     @property
     def size(self) -> int:
         """All points."""
-        return int(self.starts[-1])
+        return max(1, int(self.starts[-1]))
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether no row has an entry."""
+        return not self.starts[-1]
 
     @property
     def values(self) -> dict[str, np.ndarray]:
         """The row and the entry of each point."""
+        if self.is_empty:
+            return {self.range.row: self.rows[:1], self.range.entry: np.zeros(1, np.int64)}
         shift = np.repeat(self.low - self.starts[:-1], self.counts)
         rows = np.repeat(self.rows, self.counts)
         return {self.range.row: rows, self.range.entry: shift + np.arange(self.size)}
@@ -209,10 +219,14 @@ class Walk:
 
     def points(self, part: slice) -> slice:
         """Return the numbers of the points of some of the rows."""
-        return slice(int(self.starts[part.start]), int(self.starts[part.stop]))
+        first, end = int(self.starts[part.start]), int(self.starts[part.stop])
+        if first == end:
+            first = min(first, self.size - 1)
+            end = first + 1
+        return slice(first, end)
 
     def parts(self, most: int) -> Iterator[slice]:
-        """Yield the rows in parts of ``most`` points, or of one row."""
+        """Yield the rows in parts of about ``most`` points, or of one row."""
         first = 0
         while first < self.rows.size:
             end = int(np.searchsorted(self.starts, self.starts[first] + most, "right")) - 1
@@ -222,7 +236,7 @@ class Walk:
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Return what each point has of ``values``, one for each row."""
-        return np.repeat(values, self.counts, axis=0)
+        return values[:1] if self.is_empty else np.repeat(values, self.counts, axis=0)
 
     def reduced(self, combine: np.ufunc, values: np.ndarray, identity: float) -> np.ndarray:
         """Combine ``values``, one for each point, into one for each row."""
@@ -237,3 +251,10 @@ def expected_points(program: Program, range_: Range, rows: int) -> int:
     """Return how many points so many rows have, on average over all rows."""
     whole = program.extent[range_.row]
     return max(1, ceil(program.extent[range_.entry] * rows / whole))
+
+
+def points_of(program: Program, stage: Stage) -> int:
+    """Count the points of a stage: those of its axes, or of its range and the other axes."""
+    found = ranges(program).of(stage)
+    axes = [a for a in (*stage.axes, *stage.over) if found is None or a != found.row]
+    return prod(program.shape(tuple(axes)))

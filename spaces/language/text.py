@@ -119,10 +119,7 @@ def program_text(program: Program) -> str:
 
 def operand_text(operand: Operand) -> str:
     """Return the line that declares an operand."""
-    drawn = []
-    if operand.drawn:
-        kind = "sorted" if operand.drawn.sorted else "index"
-        drawn.append(f"{kind} < {operand.drawn.below}")
+    drawn = [str(operand.drawn)] if operand.drawn else []
     packed = ["packed"] if operand.packed else []
     return _declaration(operand, [*drawn, *packed, *_layout(operand)])
 

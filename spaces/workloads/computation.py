@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from tilewright.spaces.derivation.work import Work, work
 from tilewright.spaces.language.inputs import draw
 from tilewright.spaces.language.program import Operand, Output, Program
+from tilewright.spaces.language.ranges import points_of
 from tilewright.spaces.workloads.workload import Parameter, Workload
 
 PROGRAM = "program"
@@ -131,7 +131,7 @@ class Computation(Workload):
         """All operations, including calls of functions; for a program that only moves elements, its
         moves, stage by stage.
         """
-        points = (prod(self.program.shape((*s.axes, *s.over))) for s in self.program.stages)
+        points = (points_of(self.program, stage) for stage in self.program.stages)
         return max(1, self._work.flops + self._work.arithmetic + self._work.special, *points)
 
     @property

@@ -153,10 +153,10 @@ class _Context:
         """Return a stage over a range of entries, in pieces of some rows."""
         layout, values = Layout.of(stage, found), self.rows.values(self.program, stage)
         sizes = {axis: values[axis].size for axis in (*layout.kept, *layout.inner)}
-        walk, along = self.walk(found, arrays), along_of(self.program, ranges(self.program), found)
+        walk, along = self.walk(found, arrays), stage.name in ranges(self.program).along
         by_rows: dict[tuple[int, int], list[Approximate]] = {}
         across = 0
-        for rows, parts in parts_of(walk, layout, sizes, CHUNK):
+        for rows, parts in parts_of(walk, layout, sizes, CHUNK, along):
             self.pause()
             meaning = self.ranged_meaning(stage, walk, rows, parts, arrays)
             piece = ranged_piece(self.program, stage, meaning)
@@ -164,7 +164,7 @@ class _Context:
             across = next((1 + layout.kept.index(axis) for axis in parts), across)
         pieces = [_joined(own, across) if len(own) > 1 else own[0] for own in by_rows.values()]
         whole = _joined(pieces, 0) if len(pieces) > 1 else pieces[0]
-        if stage.name in along:
+        if along:
             return whole
         place = stage.axes.index(found.row)
         return over(whole, lambda array: np.moveaxis(array, 0, place))

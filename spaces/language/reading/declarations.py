@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NoReturn
 
@@ -19,6 +19,8 @@ from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Negat
 MAX_DIMENSION = 2**31
 MAX_SIZE = 2**48
 """Elements of an array."""
+LEAST_SKEW, MOST_SKEW = 1.1, 10.0
+"""Exponents of weights of drawn indices. Below, one index has nearly all entries of a table."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,14 @@ class _Reader:
             found["drawn"] = self._drawn(argument)
         known: Mapping[str | None, Callable[[ast.expr], object]]
         known = {"order": self._order, "leading": self._extent}
+        if "drawn" in found:
+            known = {**known, "skew": self._skew}
         for keyword in node.keywords:
             if keyword.arg not in known:
-                self._fail(node, f"unknown property {keyword.arg!r}; known: order, leading")
+                self._fail(node, f"unknown property {keyword.arg!r}; known: {', '.join(map(str, known))}")
             found[str(keyword.arg)] = known[keyword.arg](keyword.value)
+        if "skew" in found:
+            found["drawn"] = replace(found["drawn"], skew=found.pop("skew"))
         return found
 
     def _drawn(self, node: ast.expr) -> Entries:
@@ -104,6 +110,13 @@ class _Reader:
             ):
                 return Entries(self._extent(below), kind == "sorted")
         self._fail(node, "unknown way to draw values; allowed: index < N, sorted < N, packed")
+
+    def _skew(self, node: ast.expr) -> float:
+        value = node.value if isinstance(node, ast.Constant) else None
+        if type(value) not in (int, float) or not LEAST_SKEW <= value <= MOST_SKEW:  # type: ignore[operator]
+            written = ast.unparse(node)
+            self._fail(node, f"skew={shown(written)}; allowed: {LEAST_SKEW} to {MOST_SKEW}")
+        return float(value)  # type: ignore[arg-type]
 
     def _order(self, node: ast.expr) -> tuple[int, ...]:
         match node:
