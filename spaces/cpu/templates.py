@@ -14,6 +14,7 @@ TEMPLATES = TemplateList(
         "rows": "rows:RowsTemplate",
         "kept": "kept:KeptTemplate",
         "map": "maps:MapTemplate",
+        "ragged": "ragged:RaggedTemplate",
         "chained": "chained:ChainedTemplate",
         "phased": "staged:PhasedTemplate",
         "staged": "staged:StagedTemplate",

@@ -1,0 +1,257 @@
+"""The C of kernels over ranges: workers share rows by their entries, or entries themselves.
+
+The starts of all rows are pointers that are given, or are found in a sorted table first. Where
+entries are shared, a row at the end of a worker's share is in parts: each worker leaves the partial
+results of its first and its last row, and one of them joins these (merge-path, as Merrill and
+Garland, Merge-based parallel sparse matrix-vector multiplication, SC 2016, have it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilewright.spaces.algebra.integers import round_up
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import ARRAY_TYPES, PAGE, buffer_variables, entry_function
+from tilewright.spaces.cpu.ragged.row import RowCode, Tuning, state_size
+from tilewright.spaces.derivation.ragged.view import RaggedView
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.workloads.array import Array
+
+START_BYTES = 8
+"""Bytes of a row's start that is found in a table: an int64."""
+
+
+@dataclass(frozen=True)
+class RaggedCode:
+    """The kernel called ``entry``, whose arguments are ``operands``. If it ``splits`` rows, workers
+    have equal numbers of entries."""
+
+    view: RaggedView
+    operands: Sequence[Array]
+    tuning: Tuning
+    workers: int
+    splits: bool
+    entry: str
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        passes: dict[str, int] = {}
+        lines: list[str] = []
+        if not self.view.range.pointers:
+            lines += self._function("starts", self._starts())
+            passes[f"{self.entry}_starts"] = self.workers
+        lines += self._row_function()
+        lines += self._function("rows", self._rows())
+        passes[f"{self.entry}_rows"] = self.workers
+        if self.splits:
+            lines += self._function("merge", self._merge())
+            passes[f"{self.entry}_merge"] = 1
+        return "\n".join([*lines, *entry_function(self.entry, passes)]) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The starts, values of entries, results of rows, and parts of rows."""
+        return self._layout["end"]
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _layout(self) -> Mapping[str, int]:
+        """Bytes from the start of the workspace to each of its arrays."""
+        end, found = 0, dict[str, int]()
+        element = dtype(self.tuning.element).bytes
+        if not self.view.range.pointers:
+            found["starts"] = end
+            end += round_up(START_BYTES * (self.view.rows + 1), PAGE)
+        for step in self.view.steps:
+            if step.along:
+                found[step.name] = end
+                end += round_up(element * self.view.entries * self.view.elements(step), PAGE)
+            elif step.name in self.view.kept_steps:
+                found[step.name] = end
+                end += self.workers * self._own_bytes(step.name)
+        if self.splits:
+            found["parts"] = end
+            end += 2 * self.workers * self._part * element
+        return {**found, "end": end}
+
+    def _own_bytes(self, name: str) -> int:
+        """Bytes of what a step leaves of the row of one worker."""
+        step = self.view.step[name]
+        return round_up(dtype(self.tuning.element).bytes * self.view.elements(step), PAGE)
+
+    @property
+    def _part(self) -> int:
+        """Elements of the partial result of a row."""
+        step = self.view.splittable
+        assert step is not None
+        return state_size(self.view, step, self.tuning.lanes)
+
+    @cached_property
+    def _arrays(self) -> Mapping[str, str]:
+        return {array.name: f"x{number}" for number, array in enumerate(self.operands)}
+
+    @cached_property
+    def _left(self) -> Mapping[str, str]:
+        names = (step.name for step in self.view.steps if step.name in self._layout)
+        return {name: f"r{number}" for number, name in enumerate(names)}
+
+    @cached_property
+    def _row(self) -> RowCode:
+        return RowCode(self.view, self.tuning, self._arrays, self._left, self.splits)
+
+    @property
+    def _buffers(self) -> list[str]:
+        """C variables of all arrays, and of the workspace's."""
+        written = {output.output.name for output in self.view.outputs}
+        lines = buffer_variables(self.operands, self._arrays, written, "restrict ")
+        kind = ARRAY_TYPES[self.tuning.element]
+        for name, variable in self._left.items():
+            own = "" if self.view.step[name].along else f" + worker * {self._own_bytes(name)}L"
+            place = f"(char *)call->workspace + {self._layout[name]}L{own}"
+            lines.append(f"{kind} *restrict {variable} = (void *)({place});")
+        if self.splits:
+            place = f"(char *)call->workspace + {self._layout['parts']}L"
+            lines.append(f"{kind} *restrict parts = (void *)({place});")
+        lines += [self._starts_variable, "(void)starts;"]
+        return lines
+
+    @property
+    def _starts_variable(self) -> str:
+        if self.view.range.pointers:
+            operand = self.view.program.operand[self.view.range.table]
+            kind, source = ARRAY_TYPES[operand.dtype], self._arrays[self.view.range.table]
+            return f"const {kind} *const starts = {source};"
+        place = f"(char *)call->workspace + {self._layout['starts']}L"
+        return f"const long *const starts = (const void *)({place});"
+
+    @property
+    def _row_of(self) -> str:
+        """The C function that finds the row of an entry."""
+        table = self.view.program.operand[self.view.range.table]
+        return f"tw_row_of_{table.dtype if self.view.range.pointers else 'int64'}"
+
+    # -- functions -------------------------------------------------------------------------------
+
+    def _function(self, name: str, body: Sequence[str]) -> list[str]:
+        return [
+            f"static void {self.entry}_{name}(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            *indented(body),
+            "}",
+        ]
+
+    def _starts(self) -> list[str]:
+        """Where rows begin: rows up to that of an entry, from behind that of the one before."""
+        table = self.view.program.operand[self.view.range.table]
+        source, rows, entries = self._arrays[table.name], self.view.rows, self.view.entries
+        place = f"(char *)call->workspace + {self._layout['starts']}L"
+        kind = ARRAY_TYPES[table.dtype]
+        number = [array.name for array in self.operands].index(table.name)
+        return [
+            f"const {kind} *restrict {source} = call->buffers[{number}];",
+            f"long *restrict starts = (void *)({place});",
+            f"const long first = {entries}L * worker / {self.workers};",
+            f"const long last = {entries}L * (worker + 1) / {self.workers};",
+            f"long r = first ? tw_within({source}[first - 1], -1, {rows}) + 1 : 0;",
+            "for (long e = first; e < last; e++) {",
+            f"  const long row = tw_within({source}[e], -1, {rows});",
+            "  for (; r <= row; r++) starts[r] = e;",
+            "}",
+            f"if (last == {entries}) for (; r <= {rows}; r++) starts[r] = {entries};",
+        ]
+
+    def _row_function(self) -> list[str]:
+        """The function of one row, of its entries from ``begin`` to before ``end``."""
+        row, kind = self._row.axis(self.view.range.row), ARRAY_TYPES[self.tuning.element]
+        part = f", {kind} *part" if self.splits else ""
+        return [
+            f"static inline void {self.entry}_row(",
+            f"    const tw_call *call, int worker, long {row}, long begin, long end{part}) {{",
+            *indented([*self._buffers, *self._row.body()]),
+            "}",
+        ]
+
+    def _rows(self) -> list[str]:
+        """A worker's rows: those that begin among its entries, all that are left of the last."""
+        rows, entries, workers = self.view.rows, self.view.entries, self.workers
+        lines = [
+            self._starts_source,
+            f"const long low = {entries}L * worker / {workers};",
+            f"const long high = {entries}L * (worker + 1) / {workers};",
+            f"const long first = worker ? {self._row_of}(starts, {rows}, low) : 0;",
+            f"const long last = worker < {workers - 1} ? "
+            f"{self._row_of}(starts, {rows}, high) : {rows};",
+        ]
+        call = f"{self.entry}_row(call, worker, r, begin, "
+        if not self.splits:
+            return [
+                *lines,
+                "for (long r = first; r < last; r++) {",
+                *indented([*self._ends("r"), f"{call}end);"]),
+                "}",
+            ]
+        own = f"parts + 2 * worker * {self._part}L"
+        return [
+            *lines,
+            *self._parts_variable,
+            "if (first > 0) {",
+            "  const long r = first - 1;",
+            *indented(self._ends("r")),
+            "  if (end > low) {",
+            f"    {self.entry}_row(call, worker, r, low, tw_least(end, high), {own});",
+            "  }",
+            "}",
+            "for (long r = first; r < last; r++) {",
+            *indented(self._ends("r")),
+            f"  if (end <= high) {call}end, (void *)0);",
+            f"  else {call}high, {own} + {self._part}L);",
+            "}",
+        ]
+
+    def _ends(self, row: str) -> list[str]:
+        """Where a row begins and ends, whatever its table holds."""
+        entries = self.view.entries
+        return [
+            f"const long begin = tw_within(starts[{row}], 0, {entries});",
+            f"const long end = tw_within(starts[{row} + 1], begin, {entries});",
+        ]
+
+    @property
+    def _starts_source(self) -> str:
+        if not self.view.range.pointers:
+            return self._starts_variable
+        table = self.view.range.table
+        number = [array.name for array in self.operands].index(table)
+        kind = ARRAY_TYPES[self.view.program.operand[table].dtype]
+        return f"const {kind} *const starts = call->buffers[{number}];"
+
+    @property
+    def _parts_variable(self) -> list[str]:
+        kind = ARRAY_TYPES[self.tuning.element]
+        place = f"(char *)call->workspace + {self._layout['parts']}L"
+        return [f"{kind} *const parts = (void *)({place});"]
+
+    def _merge(self) -> list[str]:
+        """The rows that several workers have parts of."""
+        rows, entries, workers, part = self.view.rows, self.view.entries, self.workers, self._part
+        row = self._row.axis(self.view.range.row)
+        return [
+            *self._buffers,
+            f"for (int w = 0; w < {workers - 1}; w++) {{",
+            f"  const long low = {entries}L * w / {workers}, high = {entries}L * (w + 1) / {workers};",
+            f"  const long {row} = {self._row_of}(starts, {rows}, high) - 1;",
+            f"  if ({row} < (w ? {self._row_of}(starts, {rows}, low) : 0)) continue;",
+            *indented(self._ends(row)),
+            "  if (end <= high) continue;",
+            f"  {ARRAY_TYPES[self.tuning.element]} *state = parts + (2 * w + 1) * {part}L;",
+            f"  for (int v = w + 1; v < {workers} && {entries}L * v / {workers} < end; v++) {{",
+            *indented(indented(self._row.joined_parts("state", f"(parts + 2 * v * {part}L)"))),
+            "  }",
+            *indented(self._row.finish("state")),
+            "}",
+        ]

@@ -1,0 +1,524 @@
+"""The C of one row: its steps, each over all entries of the row, and the outputs.
+
+Lanes lie along a kept axis where operands have neighbours there side by side: every entry then adds
+to the same vectors, which stay in registers, and what it gathers is prefetched some entries ahead.
+Otherwise lanes lie along the entries, or along what a step reduces within an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from types import MappingProxyType
+
+from tilewright.spaces.algebra.index import Index, variable
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES
+from tilewright.spaces.cpu.ragged.places import Places
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.cpu.vectors import long_sums
+from tilewright.spaces.cpu.vectors.reducers import factors, identity, joined
+from tilewright.spaces.derivation.ragged.view import RaggedView, RowOutput, Step
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.tree import Expression, Read
+
+IN_ONE = 256
+"""Entries that one accumulator takes in before it is added to the blocks before."""
+DOT_VECTORS = 4
+"""Vectors that are added up side by side within an entry."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The decisions about a row's code."""
+
+    vectors: int
+    unroll: int
+    ahead: int
+    lanes: int
+    element: str
+
+
+@dataclass
+class RowCode:
+    """Writes the steps of the row ``r`` from the entry ``begin`` to before ``end``. ``arrays`` are
+    the C variables of operands and outputs, ``left`` those of what steps leave. If rows are
+    ``split``, the partial result of a row goes to ``part`` unless that is NULL."""
+
+    view: RaggedView
+    tuning: Tuning
+    arrays: Mapping[str, str]
+    left: Mapping[str, str]
+    split: bool
+    _scopes: int = field(default=0)
+
+    # -- names ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _axes(self) -> Mapping[str, Index]:
+        return {
+            axis: variable(f"a{number}", extent)
+            for number, (axis, extent) in enumerate(self.view.program.extents)
+        }
+
+    def axis(self, name: str) -> str:
+        """The C variable of an axis."""
+        return self._axes[name].text
+
+    def _places(self, prefix: str = "t", **at: Index) -> Places:
+        """Places at the variables of all axes, but ``at`` other indices along some."""
+        return Places(self.view.program, {**self._axes, **at}, self.arrays, prefix)
+
+    def _dtype(self, read: Read) -> str:
+        operand = self.view.program.operand.get(read.name)
+        return operand.dtype if operand else self.tuning.element
+
+    def _pointer(self, read: Read) -> str:
+        return self.left.get(read.name) or self.arrays[read.name]
+
+    # -- the row -------------------------------------------------------------------------------
+
+    def body(self) -> list[str]:
+        """All steps, each followed by the outputs that are known then."""
+        lines: list[str] = []
+        for step in self.view.steps:
+            lines += ["{", *indented(self._step(step)), "}"]
+            for output in self._after(step):
+                if not self.view.is_direct(output):
+                    lines += ["{", *indented(self._apart(output)), "}"]
+        return lines
+
+    def finish(self, state: str) -> list[str]:
+        """The outputs of a row whose one result is in memory at ``state``."""
+        step = self.view.splittable
+        assert step is not None
+        counts = [
+            line for other in self.view.steps if other is not step for line in self._step(other)
+        ]
+
+        def block(count: int, most: int) -> list[str]:
+            loads = []
+            for number in range(count):
+                place = f"{state} + {self._state_place(step, number)}"
+                loads.append(f"vf s0_{number} = tw_load_{self.tuning.element}({place});")
+            return [*loads, *self._direct(step, count, most)]
+
+        return [*counts, *self._in_loops(step.outer, self._blocks(step.lane, block))]
+
+    def joined_parts(self, state: str, part: str) -> list[str]:
+        """Lines that join two parts of a row, of which the first gets both."""
+        step, element = self.view.splittable, self.tuning.element
+        assert step is not None
+        both = (f"tw_load_{element}({place} + i)" for place in (state, part))
+        value = joined(step.reducer or "", *both)
+        head = f"for (long i = 0; i < {state_size(self.view, step, self.tuning.lanes)}; i += {self.tuning.lanes})"
+        return [f"{head} tw_store_{element}({state} + i, {value});"]
+
+    def _state_place(self, step: Step, vector: int) -> str:
+        """Where a vector of a part of a row is, at the variables of axes."""
+        extents = self.view.program.extent
+        place, size = self._axes[step.lane], round_up(extents[step.lane], self.tuning.lanes)
+        for axis in reversed(step.outer):
+            place = place + self._axes[axis] * size
+            size *= extents[axis]
+        return (place + vector * self.tuning.lanes).text
+
+    def _after(self, step: Step) -> list[RowOutput]:
+        return [output for output in self.view.outputs if output.after == step.name]
+
+    # -- loops ---------------------------------------------------------------------------------
+
+    def _in_loops(self, axes: Sequence[str], inner: Sequence[str]) -> list[str]:
+        lines = list(inner)
+        for axis in reversed(axes):
+            name, extent = self.axis(axis), self.view.program.extent[axis]
+            head = f"for (long {name} = 0; {name} < {extent}; {name}++) {{"
+            lines = [head, *indented(lines), "}"]
+        return lines
+
+    def _blocks(self, axis: str, block: Callable[[int, int], list[str]]) -> list[str]:
+        """Blocks of vectors along an axis: ``block`` takes the number of vectors, and of lanes that
+        count in the last one."""
+        lanes, extent, name = self.tuning.lanes, self.view.program.extent[axis], self.axis(axis)
+        whole = self.tuning.vectors * lanes
+        count, rest = divmod(extent, whole)
+        lines = []
+        if count:
+            inner = block(self.tuning.vectors, lanes)
+            head = f"for (long {name} = 0; {name} < {count * whole}; {name} += {whole}) {{"
+            lines += [head, *indented(inner), "}"]
+        if rest:
+            vectors = ceil_div(rest, lanes)
+            inner = block(vectors, rest - (vectors - 1) * lanes)
+            lines += ["{", f"  const long {name} = {count * whole};", *indented(inner), "}"]
+        return lines
+
+    # -- steps ---------------------------------------------------------------------------------
+
+    def _step(self, step: Step) -> list[str]:
+        if step.counts is not None:
+            number = f"({ARRAY_TYPES[self.tuning.element]})(end - begin)"
+            value = f"TW_NUMBER({step.counts!r}) * tw_set({number})"
+            return self._left(step, value, 1) if step.name in self.view.kept_steps else []
+        if step.lane == self.view.range.entry:
+            inner = self._along_entries(step)
+            return self._in_loops(step.outer, inner)
+        if step.along:
+            return self._in_loops(step.kept, self._within_entries(step))
+        return self._in_loops(step.outer, self._blocks(step.lane, self._lane_block(step)))
+
+    def _left(self, step: Step, value: str, used: int | None = None) -> list[str]:
+        """The line that leaves the value of a step at the variables of axes."""
+        own = self._own_place(step)
+        where = f"{self.left[step.name]} + {own.text}"
+        element = self.tuning.element
+        if used is None:
+            return [f"tw_store_{element}({where}, {value});"]
+        return [f"tw_store_most_{element}({where}, {value}, {used});"]
+
+    def _own_place(self, step: Step) -> Index:
+        """Where a step leaves its values: the order of ``RaggedView.places``."""
+        place, size = Index(), 1
+        if step.along:
+            place, size = self._axes[self.view.range.entry], self.view.entries
+        for axis in reversed(step.kept):
+            place = place + self._axes[axis] * size
+            size *= self.view.program.extent[axis]
+        return place
+
+    # -- lanes along a kept axis -----------------------------------------------------------------
+
+    def _lane_block(self, step: Step) -> Callable[[int, int], list[str]]:
+        def block(vectors: int, most: int) -> list[str]:
+            groups = range(self.tuning.unroll)
+            states = [f"s{g}_{v}" for g in groups for v in range(vectors)]
+            lines = [f"vf {state} = {identity(step.reducer or '')};" for state in states]
+
+            def turn(group: int) -> list[str]:
+                return self._lane_turn(step, group, vectors, most)
+
+            lines += self._entry_loops(step, states, turn)
+            for group in groups[1:]:
+                for v in range(vectors):
+                    both = joined(step.reducer or "", f"s0_{v}", f"s{group}_{v}")
+                    lines.append(f"s0_{v} = {both};")
+            if self.split and step is self.view.splittable:
+                stores = [
+                    f"tw_store_{self.tuning.element}(part + {self._state_place(step, v)}, s0_{v});"
+                    for v in range(vectors)
+                ]
+                direct = self._direct(step, vectors, most)
+                return [
+                    *lines,
+                    "if (part) {",
+                    *indented(stores),
+                    "} else {",
+                    *indented(direct),
+                    "}",
+                ]
+            return [*lines, *self._direct(step, vectors, most)]
+
+        return block
+
+    def _entry_loops(
+        self, step: Step, states: Sequence[str], turn: Callable[[int], list[str]]
+    ) -> list[str]:
+        """The loops over a row's entries, several at a time, in blocks where sums may be long."""
+        unroll, name = self.tuning.unroll, self.axis(self.view.range.entry)
+        several = [line for g in range(unroll) for line in self._at(name, f"e + {g}", turn(g))]
+        loops = ["for (; e < stop; e++) {", *indented(self._at(name, "e", turn(0))), "}"]
+        if unroll > 1:
+            head = f"for (; e + {unroll} <= stop; e += {unroll}) {{"
+            loops = [head, *indented(several), "}", *loops]
+        return self._in_parts(step, states, loops, IN_ONE)
+
+    def _in_parts(
+        self, step: Step, states: Sequence[str], loops: Sequence[str], most: int
+    ) -> list[str]:
+        """Loops from ``e`` to ``stop``, for all entries of a row; sums of many in blocks."""
+        if step.reducer != "sum" or self.view.entries <= most:
+            return ["{", "  long e = begin;", "  const long stop = end;", *indented(loops), "}"]
+        sums = [name for state in states for name in long_sums.parts(state)]
+        ends = [
+            line
+            for state in states
+            for line in (
+                f"tw_add_block(&{state}_sum, &{state}_excess, {state});",
+                f"{state} = tw_set(0);",
+            )
+        ]
+        total = [f"{state} = {state}_sum;" for state in states]
+        return [
+            *(f"vf {name} = tw_set(0);" for name in sums),
+            "for (long e = begin; e < end;) {",
+            f"  const long stop = tw_least(end, e + {most});",
+            *indented(loops),
+            f"  if (end - begin > {most}) {{",
+            *indented(indented(ends)),
+            "  }",
+            "}",
+            f"if (end - begin > {most}) {{",
+            *indented(total),
+            "}",
+        ]
+
+    def _at(self, name: str, value: str, lines: Sequence[str]) -> list[str]:
+        return ["{", f"  const long {name} = {value};", *indented(lines), "}"]
+
+    def _lane_turn(self, step: Step, group: int, vectors: int, most: int) -> list[str]:
+        lines = self._prefetched(step, step.lane, (vectors - 1) * self.tuning.lanes + most)
+        inner = self._accumulated(step, [f"s{group}_{v}" for v in range(vectors)], most)
+        return [*lines, *self._in_loops(step.inner, inner)]
+
+    def _accumulated(self, step: Step, states: Sequence[str], most: int) -> list[str]:
+        """The terms of neighbouring vectors, added to their states."""
+        places = self._places()
+        terms: list[str] = []
+        loaded: dict[str, str] = {}
+        for number, state in enumerate(states):
+            used = most if number == len(states) - 1 and most < self.tuning.lanes else None
+            scope = self._scope(step.lane, number, used, places, terms, loaded)
+            terms.append(f"{state} = {self._joined(step, state, scope)};")
+        return [*places.lines, *terms]
+
+    def _joined(self, step: Step, state: str, scope: VectorScope, used: str | None = None) -> str:
+        found = factors(step.reducer or "", step.body)
+        if found and used is None:
+            left, right = map(scope.text, found)
+            return f"tw_fma({left}, {right}, {state})"
+        value = scope.text(step.body)
+        if used is not None:
+            value = f"tw_select(tw_first({used}), {value}, {identity(step.reducer or '')})"
+        return joined(step.reducer or "", state, value)
+
+    def _prefetched(self, step: Step, lane: str, width: int) -> list[str]:
+        """The lines of what a later entry gathers, asked for ahead."""
+        entry, ahead = self.view.range.entry, self.tuning.ahead
+        if not ahead:
+            return []
+        further = self._axes[entry] + ahead
+        places = self._places("f", **{entry: further, **dict.fromkeys(step.inner, Index())})
+        asked = []
+        for read in dict.fromkeys(step.body.value_reads):
+            place = self.view.places[read]
+            gathered = any(entry in index.names for e in place.entries for index in e.indices)
+            if gathered and place.step(lane) == 1:
+                where = f"{self._pointer(read)} + {places.index(place).text}"
+                size = dtype(self._dtype(read)).bytes
+                apart = LINE_BYTES // size
+                for line in range(ceil_div(width, apart)):
+                    asked.append(f"__builtin_prefetch({where} + {line * apart});")
+        if not asked:
+            return []
+        test = f"if ({self.axis(entry)} + {ahead} < {self.view.entries}) {{"
+        return [test, *indented([*places.lines, *asked]), "}"]
+
+    def _direct(self, step: Step, vectors: int, most: int) -> list[str]:
+        """What follows from vectors of results: what later steps read, and outputs."""
+        lines: list[str] = []
+        places = self._places("p")
+        loaded: dict[str, str] = {}
+        for number in range(vectors):
+            used = most if number == vectors - 1 and most < self.tuning.lanes else None
+            state = f"s0_{number}"
+            if step.name in self.view.kept_steps:
+                place = self._own_place(step) + number * self.tuning.lanes
+                where = f"{self.left[step.name]} + {place.text}"
+                lines.append(
+                    f"tw_store_most_{self.tuning.element}({where}, {state}, "
+                    f"{used or self.tuning.lanes});"
+                )
+            for output in self._after(step):
+                if self.view.is_direct(output):
+                    own = {step.name: state}
+                    scope = self._scope(step.lane, number, used, places, lines, loaded, own)
+                    lines.append(self._stored(output, scope.text(output.value), number, used))
+        return [*places.lines, *lines]
+
+    def _stored(self, output: RowOutput, value: str, vector: int, used: int | None) -> str:
+        kind = output.output.dtype
+        place = self._places().index(output.place) + vector * self.tuning.lanes
+        where = f"{self.arrays[output.output.name]} + {place.text}"
+        if used is None:
+            return f"tw_store_{kind}({where}, {value});"
+        return f"tw_store_most_{kind}({where}, {value}, {used});"
+
+    def _apart(self, output: RowOutput) -> list[str]:
+        """An output of results that are in memory."""
+        if output.lane is None:
+            lines: list[str] = []
+            places = self._places("p")
+            scope = self._scope(self.view.range.entry, 0, 1, places, lines, {}, alone=True)
+            stored = self._stored(output, scope.text(output.value), 0, 1)
+            return [*places.lines, *lines, stored]
+        lane = output.lane
+
+        def block(vectors: int, most: int) -> list[str]:
+            lines: list[str] = []
+            places = self._places("p")
+            loaded: dict[str, str] = {}
+            for number in range(vectors):
+                used = most if number == vectors - 1 and most < self.tuning.lanes else None
+                scope = self._scope(lane, number, used, places, lines, loaded)
+                lines.append(self._stored(output, scope.text(output.value), number, used))
+            return [*places.lines, *lines]
+
+        return self._in_loops(output.axes[:-1], self._blocks(lane, block))
+
+    # -- lanes along entries -----------------------------------------------------------------------
+
+    def _along_entries(self, step: Step) -> list[str]:
+        """A step with an entry in each lane, which leaves a value of each or reduces all."""
+        name, lanes = self.axis(self.view.range.entry), self.tuning.lanes
+
+        def turn(used: str | None) -> list[str]:
+            places, terms = self._places(), list[str]()
+            scope = self._scope(self.view.range.entry, 0, used, places, terms, {})
+            if step.reducer is None:
+                value = scope.text(step.body)
+                return [*places.lines, *terms, *self._left_some(step, value, used)]
+            value = self._joined(step, "s", scope, used)
+            return [*places.lines, *terms, f"s = {value};"]
+
+        loops = [
+            f"for (; e + {lanes} <= stop; e += {lanes}) {{",
+            *indented(self._in_loops(step.inner, self._at(name, "e", turn(None)))),
+            "}",
+            "if (e < stop) {",
+            "  const long left = stop - e;",
+            *indented(self._in_loops(step.inner, self._at(name, "e", turn("left")))),
+            "  e = stop;",
+            "}",
+        ]
+        if step.reducer is None:
+            return ["long e = begin;", "const long stop = end;", *loops]
+        across = f"tw_across_{step.reducer}(s)"
+        return [
+            f"vf s = {identity(step.reducer)};",
+            *self._in_parts(step, ["s"], loops, IN_ONE * lanes),
+            *self._left(step, f"tw_set({across})", 1),
+        ]
+
+    def _left_some(self, step: Step, value: str, used: str | None) -> list[str]:
+        where = f"{self.left[step.name]} + {self._own_place(step).text}"
+        if used is None:
+            return [f"tw_store_{self.tuning.element}({where}, {value});"]
+        return [f"tw_store_most_{self.tuning.element}({where}, {value}, {used});"]
+
+    # -- lanes within an entry -----------------------------------------------------------------------
+
+    def _within_entries(self, step: Step) -> list[str]:
+        """A step that reduces within each entry."""
+        extent, lanes = self.view.program.extent[step.lane], self.tuning.lanes
+        vectors = min(DOT_VECTORS, max(1, extent // lanes))
+        whole = vectors * lanes
+        count, rest = divmod(extent, whole)
+        name, states = self.axis(step.lane), [f"s{v}" for v in range(vectors)]
+        lines = [f"vf {state} = {identity(step.reducer or '')};" for state in states]
+        inner: list[str] = []
+        if count:
+            head = f"for (long {name} = 0; {name} < {count * whole}; {name} += {whole}) {{"
+            inner += [head, *indented(self._dot_terms(step, states, lanes)), "}"]
+        if rest:
+            parts = ceil_div(rest, lanes)
+            last = rest - (parts - 1) * lanes
+            body = self._dot_terms(step, states[:parts], last)
+            inner += ["{", f"  const long {name} = {count * whole};", *indented(body), "}"]
+        lines += self._in_loops(step.inner[:-1], inner)
+        total = states[0]
+        for state in states[1:]:
+            total = joined(step.reducer or "", total, state)
+        value = f"tw_set(tw_across_{step.reducer}({total}))"
+        entry = self.axis(self.view.range.entry)
+        return [
+            f"for (long {entry} = begin; {entry} < end; {entry}++) {{",
+            *indented([*self._prefetched(step, step.lane, extent), *lines, *self._left(step, value, 1)]),
+            "}",
+        ]
+
+    def _dot_terms(self, step: Step, states: Sequence[str], most: int) -> list[str]:
+        places, terms = self._places(), list[str]()
+        loaded: dict[str, str] = {}
+        for number, state in enumerate(states):
+            is_short = number == len(states) - 1 and most < self.tuning.lanes
+            used = str(most) if is_short else None
+            scope = self._scope(step.lane, number, used, places, terms, loaded)
+            terms.append(f"{state} = {self._joined(step, state, scope, used)};")
+        return [*places.lines, *terms]
+
+    # -- reads ---------------------------------------------------------------------------------
+
+    def _scope(
+        self,
+        lane: str,
+        vector: int,
+        used: int | str | None,
+        places: Places,
+        lines: list[str],
+        loaded: dict[str, str],
+        known: Mapping[str, str] = MappingProxyType({}),
+        alone: bool = False,
+    ) -> VectorScope:
+        """Where expressions are written of one vector, ``used`` lanes of which count; what steps
+        have in registers is ``known``. Of one value ``alone``, no lane differs."""
+
+        def leaf(node: Expression) -> str | None:
+            if not isinstance(node, Read):
+                return None
+            if node.name in known:
+                return known[node.name]
+            text = self._load(node, lane, vector, used, places, lines, alone)
+            if text not in loaded:
+                loaded[text] = f"v{self._scopes}_{len(loaded)}"
+                lines.append(f"const vf {loaded[text]} = {text};")
+            return loaded[text]
+
+        self._scopes += 1
+        return VectorScope(f"y{self._scopes}_", leaf, lines)
+
+    def _load(
+        self,
+        read: Read,
+        lane: str,
+        vector: int,
+        used: int | str | None,
+        places: Places,
+        lines: list[str],
+        alone: bool,
+    ) -> str:
+        place, kind = self.view.places[read], self._dtype(read)
+        step = 0 if alone else place.step(lane)
+        if step is None:
+            return self._gathered(read, used, lines)
+        index = places.index(place) + vector * self.tuning.lanes * step
+        where = f"{self._pointer(read)} + {index.text}"
+        if step == 0:
+            return f"tw_splat_{kind}({where})"
+        if step != 1:
+            return f"tw_gather_{kind}({where}, {step}, {used or 'TW_LANES'})"
+        return f"tw_load_most_{kind}({where}, {used})" if used else f"tw_load_{kind}({where})"
+
+    def _gathered(self, read: Read, used: int | str | None, lines: list[str]) -> str:
+        """A vector of what tables choose for each entry."""
+        kind = self._dtype(read)
+        self._scopes += 1
+        name, lane = f"g{self._scopes}", f"l{self._scopes}"
+        shifted = {self.view.range.entry: self._axes[self.view.range.entry] + variable(lane)}
+        places = self._places(f"{name}_", **shifted)
+        where = f"{self._pointer(read)}[{places.index(self.view.places[read]).text}]"
+        lines += [
+            f"{ARRAY_TYPES[kind]} {name}[TW_LANES] = {{0}};",
+            f"for (long {lane} = 0; {lane} < {used or 'TW_LANES'}; {lane}++) {{",
+            *indented([*places.lines, f"{name}[{lane}] = {where};"]),
+            "}",
+        ]
+        return f"tw_load_{kind}({name})"
+
+
+def state_size(view: RaggedView, step: Step, lanes: int) -> int:
+    """Elements of the partial result of a row: whole vectors along its lanes."""
+    extents = view.program.extent
+    return prod(extents[axis] for axis in step.outer) * round_up(extents[step.lane], lanes)

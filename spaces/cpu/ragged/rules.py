@@ -1,0 +1,65 @@
+"""What rules out a schedule over ranges, and the sentence that says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.template import Rule
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cpu.ragged.template import RaggedTemplate
+
+LEAST_BYTES = 1 << 17
+"""Bytes that are worth waking a thread for."""
+ROWS, ENTRIES = "rows", "entries"
+"""What workers share, by the decision ``share``: whole rows, or entries."""
+
+
+def registers(c: Any) -> Any:
+    """Vector registers of one turn: accumulators, what is read of an entry, and a factor."""
+    return c["vectors"] * c["unroll"] + c["vectors"] + 1
+
+
+def ragged_rules(template: RaggedTemplate) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    cpu, lanes = template.cpu, template.lanes
+    most = max((ceil_div(extent, lanes) for extent in template.lane_extents), default=1)
+    work = template.workload.least_bytes
+    least = cpu.threads if work >= cpu.threads * LEAST_BYTES else 1
+    splittable = template.view.splittable is not None
+    entries = template.view.entries
+    return (
+        Rule(
+            "vector_count",
+            ("vectors",),
+            lambda c: c["vectors"] <= most,
+            lambda c: f"there are no {c['vectors']} vectors of {lanes} lanes; at most {most}",
+        ),
+        Rule(
+            "registers",
+            ("vectors", "unroll"),
+            lambda c: registers(c) <= cpu.vector_registers,
+            lambda c: (
+                f"{c['unroll']} entries of {c['vectors']} vectors take {registers(c)} registers; "
+                f"there are {cpu.vector_registers}"
+            ),
+        ),
+        idle_threads(cpu.threads, least),
+        Rule(
+            "idle_workers",
+            ("workers",),
+            lambda c: c["workers"] <= entries,
+            lambda c: f"{c['workers']} workers share {entries} entries; some would have none",
+        ),
+        Rule(
+            "split_rows",
+            ("share", "workers"),
+            lambda c: (c["share"] == ROWS) | ((c["workers"] > 1) & splittable),
+            lambda c: (
+                f"{c['workers']} workers cannot share entries: "
+                + ("there is one worker" if splittable else "steps of a row need all of it")
+            ),
+        ),
+    )

@@ -1,0 +1,74 @@
+"""Which programs have kernels over ranges on a CPU, and why others have none."""
+
+from __future__ import annotations
+
+from tilewright.spaces.cpu.ragged.prelude import STARTS, prelude
+from tilewright.spaces.cpu.rows.served import ELEMENTS
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import doubles
+from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
+from tilewright.spaces.derivation.ragged.view import RaggedView, cached_ragged
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.tree import AxisValue, Binary, Expression
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
+
+
+def why_not_ragged(workload: Workload, target: CpuTarget) -> str | None:
+    """The reason in words; None if there are kernels."""
+    if not isinstance(workload, Computation):
+        return "it is a product of matrices; ranges are of programs"
+    try:
+        view = cached_ragged(workload.program)
+        prelude(frozenset(workload.functions), target, workload.accumulator)
+    except InputError as reason:
+        return str(reason)
+    if workload.accumulator == "float64":
+        for name in doubles.unknown(workload.functions):
+            return f"{name} is no function of float64 kernels"
+    return _why_no_array(view, ELEMENTS[workload.accumulator]) or _why_no_lane(view)
+
+
+def _why_no_array(view: RaggedView, floats: tuple[str, ...]) -> str | None:
+    """The reason of an array's dtype, or of a value that is a whole number."""
+    program = view.program
+    for name, allowed in (
+        *((table, tuple(TABLE_TYPES)) for table in _tables(view)),
+        *(((view.range.table, STARTS),) if view.range.pointers else ()),
+        *((read.name, floats) for read in view.places if read.name in program.operand),
+        *((output.name, floats) for output in program.outputs),
+    ):
+        array = program.operand.get(name) or next(o for o in program.outputs if o.name == name)
+        if array.dtype not in allowed:
+            return f"{name} is {array.dtype}; allowed: {', '.join(allowed)}"
+    for expression in (*(s.body for s in view.steps), *(o.value for o in view.outputs)):
+        if found := _whole(expression):
+            return f"{found} is a number made of axes; values of axes do not count"
+    return None
+
+
+def _tables(view: RaggedView) -> list[str]:
+    return [entry.table for place in view.places.values() for entry in place.entries]
+
+
+def _whole(expression: Expression) -> Expression | None:
+    """The part of an expression that is a whole number."""
+    for node in expression.values():
+        whole = isinstance(node, Binary) and node.operator in ("//", "%")
+        if whole or isinstance(node, AxisValue):
+            return node
+    return None
+
+
+def _why_no_lane(view: RaggedView) -> str | None:
+    """The reason of a read that no lane is beside."""
+    entry = view.range.entry
+    for step in view.steps:
+        for read in step.body.value_reads:
+            if step.lane != entry and view.places[read].step(step.lane) is None:
+                return f"{read} is not equally far apart along {step.lane}"
+    for output in view.outputs:
+        for read in output.value.value_reads:
+            if output.lane and view.places[read].step(output.lane) is None:
+                return f"{read} is not equally far apart along {output.lane}"
+    return None

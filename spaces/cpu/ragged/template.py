@@ -1,0 +1,112 @@
+"""Kernels over ranges of entries on a CPU: what can be decided, and what rules it.
+
+Rows of sparse matrices and of graphs are as long as their data say, and what their entries gather
+lies anywhere. The space is about vectors that stay in registers for a row, entries that are
+fetched ahead, and workers with equal numbers of entries. See ``spaces.cpu.ragged.code``.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from tilewright.spaces.cpu.abi import c_kernel
+from tilewright.spaces.cpu.ragged.prelude import prelude
+from tilewright.spaces.cpu.ragged.rules import ENTRIES, ROWS, ragged_rules
+from tilewright.spaces.cpu.ragged.served import why_not_ragged
+from tilewright.spaces.cpu.ragged.traffic import ragged_quantities
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.derivation.ragged.view import cached_ragged
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
+
+
+class RaggedTemplate(Template):
+    """Sparse matrices, graphs, packed sequences: reductions over a range of entries for each
+    row."""
+
+    name: ClassVar[str] = "ragged"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cpu = target
+        self.view = cached_ragged(workload.program)
+        self.element = dtype(workload.accumulator)
+        self.lanes = target.lanes(self.element.bytes)
+        self.decisions = self._decisions()
+        self.rules = ragged_rules(self)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: nothing that is reduced over a range, or a step that depends on other rows."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_not_ragged(workload, target)
+
+    @cached_property
+    def lane_extents(self) -> tuple[int, ...]:
+        """The extents of the kept axes along which lanes lie."""
+        view = self.view
+        lanes = {s.lane for s in view.steps if not s.along and s.lane != view.range.entry}
+        lanes |= {output.lane for output in view.outputs if output.lane is not None}
+        return tuple(view.program.extent[axis] for axis in sorted(lanes))
+
+    @property
+    def longest_row(self) -> float:
+        """Entries of the longest row, as draws have it."""
+        view = self.view
+        drawn = view.program.operand[view.range.table].drawn
+        mean = view.entries / view.rows
+        if drawn is None or not drawn.skew:
+            return min(float(view.entries), 4.0 * mean + 4.0)
+        return min(float(view.entries), mean * view.rows ** (1.0 / (drawn.skew - 1.0)) + 1.0)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.ragged.traffic``."""
+        return ragged_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.ragged.code import RaggedCode
+        from tilewright.spaces.cpu.ragged.row import Tuning
+
+        values = schedule.values
+        code = RaggedCode(
+            view=self.view,
+            operands=self.workload.operands,
+            tuning=Tuning(
+                vectors=int(values["vectors"]),
+                unroll=int(values["unroll"]),
+                ahead=int(values["ahead"]),
+                lanes=self.lanes,
+                element=self.element.name,
+            ),
+            workers=int(values["workers"]),
+            splits=values["share"] == ENTRIES,
+            entry=self.entry(schedule),
+        )
+        return c_kernel(self.workload, prelude(self.functions, self.cpu, self.element.name), code)
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        threads, view = self.cpu.threads, self.view
+        by_lanes = bool(self.lane_extents)
+        gathers = any(place.entries for place in view.places.values())
+        splits = threads > 1 and view.splittable is not None
+        reduces = any(not s.along and s.lane != view.range.entry for s in view.steps)
+        return (
+            Decision("vectors", (1, 2, 3, 4, 6, 8, 12, 16) if by_lanes else (1,)),
+            Decision("unroll", (1, 2, 4) if reduces else (1,)),
+            Decision("ahead", (0, 4, 8, 16, 32) if gathers else (0,)),
+            Decision("share", (ROWS, ENTRIES) if splits else (ROWS,)),
+            Decision("workers", tuple(range(1, threads + 1))),
+        )

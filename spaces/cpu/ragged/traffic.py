@@ -1,0 +1,132 @@
+"""Work and memory traffic over ranges; names and units are those of ``spaces.quantities``.
+
+How many entries a row has is not known before a call. Rows are taken to be as long as on average,
+or, where a table's draw has a skew, the longest one as that skew has it.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import LINE_BYTES
+from tilewright.spaces.cpu.ragged.rules import ENTRIES, registers
+from tilewright.spaces.cpu.traffic import footprints, shares, stays_far
+from tilewright.spaces.derivation.ragged.view import RaggedView, Step
+from tilewright.spaces.derivation.work import work
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cpu.ragged.template import RaggedTemplate
+
+CALL = 20.0
+"""Instructions of a function such as ``exp``, more or less."""
+ROW = 12.0
+"""Instructions to find a row, and to begin and end a step."""
+ENTRY = 4.0
+"""Instructions of an entry beside its vectors: its index, and the loop."""
+
+
+def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, np.ndarray]:
+    """Every quantity, one float64 array each."""
+    c = widened(columns)
+    view, cpu, lanes = template.view, template.cpu, template.lanes
+    element, workers = template.element.bytes, c["workers"]
+    counted = work(view.program)
+    useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
+    least = float(template.workload.least_bytes)
+    loaded, turns, useful_lanes, all_lanes = _vectors(template, c)
+    gathered = _gathered(view) * element
+    left = _left(view) * element * view.entries
+    starts = 0.0 if view.range.pointers else 8.0 * (view.rows + 1)
+    split = c["share"] == ENTRIES
+    merged = 2.0 * workers * element * max(template.lane_extents, default=1) * split
+    asked = turns * np.where(c["ahead"] > 0, 1.0, 0.0) * ceil_div(element * lanes, LINE_BYTES)
+    main = gathered * np.where(stays_far(cpu, least), 0.0, 1.0)
+    longest = template.longest_row
+    uneven = np.where(split, 1.0, np.maximum(1.0, workers * longest / view.entries))
+    used = registers(c)
+    quantities: dict[str, Any] = {
+        "flops": useful * all_lanes / useful_lanes,
+        "useful_flops": useful,
+        "instructions": 2.0 * loaded
+        + asked
+        + ENTRY * turns / c["unroll"]
+        + ROW * view.rows * len(view.steps)
+        + CALL * counted.special / lanes,
+        "register_bytes": element * lanes * loaded,
+        "near_bytes": least + gathered + 2 * left + starts + merged,
+        "middle_bytes": least + gathered + starts + merged,
+        "main_bytes": least + main,
+        "packing_bytes": 2 * starts,
+        "epilogue_elements": float(sum(o.output.size for o in view.outputs)),
+        "registers": used,
+        "register_fraction": used / cpu.vector_registers,
+        **footprints(cpu, _row_bytes(view) * element, _row_bytes(view) * element * longest),
+        "far_fraction": least / cpu.l3_bytes,
+        "independent_chains": c["vectors"] * c["unroll"] * 1.0,
+        "vector_fraction": useful_lanes / all_lanes,
+        "intensity": useful / lanes / np.maximum(1.0, loaded),
+        "main_loop_trips": np.maximum(1.0, view.entries / view.rows / c["unroll"]),
+        "tile_visits": float(view.rows * len(view.steps)),
+        "synchronisations": (1.0 + (not view.range.pointers)) * (workers > 1) + split,
+        **shares(cpu, workers, uneven),
+    }
+    return filled(quantities, c["vectors"].shape)
+
+
+def _vectors(template: RaggedTemplate, c: Any) -> tuple[Any, Any, float, Any]:
+    """Loads of vectors, turns of the loops over entries, and the lanes of all steps: those that
+    count, and all."""
+    view, lanes = template.view, template.lanes
+    loads: Any = 0.0
+    turns: Any = 0.0
+    counting, every = 0.0, 0.0
+    for step in view.steps:
+        if step.counts is not None:
+            continue
+        points = float(view.entries) * _inner(view, step)
+        if step.lane == view.range.entry:
+            vectors: Any = points / lanes + view.rows / 2
+            blocks: Any = 1.0 / lanes
+        else:
+            extent = view.program.extent[step.lane]
+            vectors = points / extent * ceil_div(extent, lanes)
+            whole = ceil_div(extent, c["vectors"] * lanes)
+            blocks = whole * _inner(view, step) / extent
+        loads = loads + vectors * max(1, len(step.body.value_reads))
+        turns = turns + view.entries * blocks
+        counting += points
+        every += float(np.max(vectors)) * lanes
+    return np.maximum(1.0, loads), np.maximum(1.0, turns), max(1.0, counting), max(1.0, every)
+
+
+def _inner(view: RaggedView, step: Step) -> int:
+    """Points of a step at each entry."""
+    return prod(view.program.shape((*step.kept, *step.inner)))
+
+
+def _gathered(view: RaggedView) -> float:
+    """Elements that entries of tables choose."""
+    total = 0.0
+    for step in view.steps:
+        for read in dict.fromkeys(step.body.value_reads):
+            place = view.places[read]
+            if place.entries:
+                axes = [a for a in (*step.kept, *step.inner) if a in place.names]
+                total += view.entries * prod(view.program.shape(tuple(axes)))
+    return total
+
+
+def _left(view: RaggedView) -> float:
+    """Elements that steps leave at each entry."""
+    return float(sum(view.elements(step) for step in view.steps if step.along))
+
+
+def _row_bytes(view: RaggedView) -> float:
+    """Elements of one entry that all steps of a row read."""
+    return sum(float(_inner(view, step)) for step in view.steps) + 1.0

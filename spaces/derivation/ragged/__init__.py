@@ -1,0 +1,1 @@
+"""Programs whose reductions are over ranges of entries, row by row."""

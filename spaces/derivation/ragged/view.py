@@ -1,0 +1,327 @@
+"""View a program as steps of a row: reductions over the row's entries, and what these read.
+
+    row: int32[e](sorted < r); where row[e] == r; y[r,c] = sum[e](softmax[e](s[e]) * v[col[e],c])
+
+A row has a range of entries (:mod:`spaces.language.ranges`). Each step takes all of the row's
+entries: it reduces them, or it leaves a value of each for later steps. So a row stays in caches
+from step to step, and no step has more work than there are entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from math import prod
+
+from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.products.addresses import address_of
+from tilewright.spaces.derivation.products.splitting import Indexing, whole_axes
+from tilewright.spaces.derivation.work import PLAIN
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.functions import REDUCERS
+from tilewright.spaces.language.program import Output, Program, Stage
+from tilewright.spaces.language.ranges import Range, ranges
+from tilewright.spaces.language.tree import AxisValue, Binary, Call, Expression, Number, Read
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pass over a row's entries: ``body`` at each, reduced by ``reducer`` if there is one.
+
+    A step ``along`` entries leaves a value for each of them; it may reduce ``inner`` axes at an
+    entry. Another one reduces all entries to one value for each point of ``kept``. Neighbours
+    along the axis ``lane`` are computed at the same time; it is the fastest of ``kept`` or
+    ``inner``, or that of entries.
+    """
+
+    name: str
+    body: Expression
+    reducer: str | None
+    along: bool
+    kept: tuple[str, ...]
+    inner: tuple[str, ...]
+    lane: str
+
+    @property
+    def counts(self) -> float | None:
+        """What each entry counts for, if it counts alike whatever it is; else None."""
+        match self.body:
+            case Number(value) if self.reducer == "sum" and not self.along and not self.inner:
+                return value
+        return None
+
+    @property
+    def outer(self) -> tuple[str, ...]:
+        """The kept axes that have loops of their own."""
+        return tuple(axis for axis in self.kept if axis != self.lane)
+
+
+@dataclass(frozen=True)
+class RowOutput:
+    """An output: ``value`` at each point of its axes beside the row, of which ``lane`` is the
+    fastest if there is one. It is known ``after`` a step."""
+
+    output: Output
+    axes: tuple[str, ...]
+    value: Expression
+    after: str
+    place: Index
+
+    @property
+    def lane(self) -> str | None:
+        """The axis along which elements lie side by side."""
+        return self.axes[-1] if self.axes else None
+
+
+@dataclass(frozen=True)
+class RaggedView:
+    """The steps of each row in order, and the outputs. ``places`` says where reads find their
+    elements: in operands, or in what earlier steps have left."""
+
+    program: Program
+    range: Range
+    steps: tuple[Step, ...]
+    outputs: tuple[RowOutput, ...]
+    places: Mapping[Read, Index] = field(hash=False)
+
+    @cached_property
+    def step(self) -> Mapping[str, Step]:
+        """Steps by name."""
+        return {step.name: step for step in self.steps}
+
+    @property
+    def rows(self) -> int:
+        """Rows of a call."""
+        return self.program.extent[self.range.row]
+
+    @property
+    def entries(self) -> int:
+        """Entries of a call."""
+        return self.program.extent[self.range.entry]
+
+    @cached_property
+    def kept_steps(self) -> frozenset[str]:
+        """Reductions whose results later code reads from memory."""
+        read = {r.name for step in self.steps for r in step.body.value_reads}
+        for output in self.outputs:
+            names = {r.name for r in output.value.value_reads}
+            read |= names if not self.is_direct(output) else names - {output.after}
+        return frozenset(step.name for step in self.steps if not step.along and step.name in read)
+
+    def is_direct(self, output: RowOutput) -> bool:
+        """Tell whether an output is computed from what its last step has in registers."""
+        step = self.step[output.after]
+        return not step.along and step.kept == output.axes and step.lane == output.lane
+
+    @property
+    def splittable(self) -> Step | None:
+        """The one step whose partial results make up a row's, so that rows can be split."""
+        (*others, last) = sorted(self.steps, key=lambda step: step.counts is None)
+        alone = all(step.counts is not None for step in others) and last.counts is None
+        plain = not last.along and last.lane != self.range.entry
+        reads = {read.name for read in last.body.value_reads}
+        direct = all(o.after == last.name and self.is_direct(o) for o in self.outputs)
+        return last if alone and plain and direct and not reads & {s.name for s in others} else None
+
+    def elements(self, step: Step) -> int:
+        """Elements that a step leaves for one row, or for each entry."""
+        return prod(self.program.shape(step.kept))
+
+
+def ragged_of(program: Program) -> RaggedView:
+    """Return the program seen so; :class:`InputError` says why it cannot be."""
+    return _Reading(program, _one_range(program)).view()
+
+
+cached_ragged = lru_cache(maxsize=64)(ragged_of)
+
+
+def _one_range(program: Program) -> Range:
+    found = ranges(program)
+    every = {*found.reductions.values()}
+    if not every:
+        raise InputError("no sorted table and no pointers make a range of what is reduced")
+    if len(every) > 1:
+        names = ", ".join(sorted(own.table for own in every))
+        raise InputError(f"ranges of {len(every)} axes are reduced, by {names}; allowed: one")
+    (own,) = every
+    for stage in program.stages:
+        others = [c for c in program.bounding(stage) if c not in own.conditions]
+        if others:
+            raise InputError(f"'where {others[0]}' bounds what a range does not end")
+    return own
+
+
+@dataclass
+class _Reading:
+    """Makes the view of a program of one range."""
+
+    program: Program
+    range: Range
+
+    def view(self) -> RaggedView:
+        steps = self._ordered([step for stage in self.program.stages for step in self._steps(stage)])
+        known = {step.name: step for step in steps}
+        outputs = tuple(self._output(output, steps) for output in self.program.outputs)
+        reads = dict.fromkeys(
+            read
+            for expression in (*(s.body for s in steps), *(o.value for o in outputs))
+            for read in expression.value_reads
+        )
+        places = {read: self._place(read, known) for read in reads}
+        return RaggedView(self.program, self.range, tuple(steps), outputs, places)
+
+    # -- steps ---------------------------------------------------------------------------------
+
+    def _steps(self, stage: Stage) -> Iterator[Step]:
+        """Yield the steps of a stage: what its terms need for each entry alone first."""
+        row, entry = self.range.row, self.range.entry
+        along = stage.name in ranges(self.program).along
+        if not along and stage.name not in ranges(self.program).reductions:
+            if stage.reducer is not None or not set(stage.axes) >= {row} or entry in stage.axes:
+                raise InputError(f"{stage.name} is not of the entries of a row")
+            return
+        if stage.reducer and REDUCERS[stage.reducer].argument:
+            raise InputError(f"{stage.name} is a place that {stage.reducer} finds")
+        kept = tuple(axis for axis in stage.axes if axis not in (row, entry))
+        inner = tuple(axis for axis in stage.over if axis != entry)
+        if along and stage.reducer is None and self._is_inlined(stage):
+            return
+        lane = entry
+        if along and inner:
+            lane = inner[-1]
+        elif not along and kept and self._is_beside(stage.body, kept[-1]):
+            lane = kept[-1]
+        body = inlined(self.program, stage.body, self._is_plain)
+        if lane != entry:
+            found = self._alone(body, lane)
+            for number, node in enumerate(found):
+                name = f"{stage.name}.{number}"
+                axes = tuple(a for a in self.program.extent if a in node.axes - {row, entry})
+                yield Step(name, node, None, True, axes, (), entry)
+                own = Read(name, tuple(map(AxisValue, (*axes, entry))))
+                body = _with(body, node, own)
+        yield Step(stage.name, body, stage.reducer, along, kept, inner, lane)
+
+    def _is_beside(self, body: Expression, axis: str) -> bool:
+        """Tell whether an operand has neighbours along an axis side by side."""
+        body = inlined(self.program, body, lambda _: True)
+        return any(
+            self.program.operand[read.name].strides[dimension] == 1
+            for read in body.value_reads
+            for dimension, index in enumerate(read.indices)
+            if read.name in self.program.operand and index == AxisValue(axis)
+        )
+
+    def _is_inlined(self, stage: Stage) -> bool:
+        """Tell whether a map along entries is computed where it is read: it has the lanes of all
+        its readers, so that it would be an array of more than the entries."""
+        readers = [s for s in self.program.stages if any(r.name == stage.name for r in s.body.reads)]
+        return all(
+            (r.reducer is None and self._is_inlined(r))
+            or (r.name in ranges(self.program).reductions and r.axes[-1] in stage.axes and
+                r.axes[-1] != self.range.row)
+            for r in readers
+        )
+
+    def _is_plain(self, stage: Stage) -> bool:
+        """Tell whether a map leaves nothing behind."""
+        return stage.name not in ranges(self.program).along or self._is_inlined(stage)
+
+    def _alone(self, body: Expression, lane: str) -> list[Expression]:
+        """List the largest parts of a body that take long to compute, and are alike in all
+        lanes."""
+        found: dict[Expression, None] = {}
+        waiting = [body]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, Read):
+                continue
+            alike = lane not in node.axes and self.range.entry in node.axes
+            if alike and any(map(_is_long, node.values())):
+                found[node] = None
+            else:
+                waiting += reversed(node.children)
+        return list(found)
+
+    def _ordered(self, steps: list[Step]) -> list[Step]:
+        """Return steps in an order in which each reads earlier ones, those with few results
+        first."""
+        left, done = list(steps), list[Step]()
+        while left:
+            names = {step.name for step in left}
+            ready = [s for s in left if not names & {read.name for read in s.body.value_reads}]
+            chosen = min(ready, key=lambda step: (bool(step.kept) and not step.along))
+            left.remove(chosen)
+            done.append(chosen)
+        return done
+
+    # -- outputs -------------------------------------------------------------------------------
+
+    def _output(self, output: Output, steps: list[Step]) -> RowOutput:
+        stage = self.program.stage[output.name]
+        own = Read(stage.name, tuple(map(AxisValue, stage.axes)))
+        if self.range.row not in stage.axes or self.range.entry in stage.axes:
+            raise InputError(f"{output.name} has no element for each row")
+        value = own if stage.reducer else inlined(self.program, stage.body, lambda _: True)
+        read = {r.name for r in value.value_reads}
+        last = [step.name for step in steps if step.name in read]
+        if not last:
+            raise InputError(f"{output.name} reads nothing that rows reduce")
+        axes = tuple(axis for axis in stage.axes if axis != self.range.row)
+        steps_of = dict(zip(stage.axes, output.strides, strict=True))
+        axes = tuple(sorted(axes, key=lambda axis: -steps_of[axis]))
+        if axes and steps_of[axes[-1]] != 1:
+            raise InputError(f"{output.name} is not written side by side along an axis but the row")
+        place = self._indexing.place(map(AxisValue, stage.axes), output.strides)
+        return RowOutput(output, axes, value, last[-1], place)
+
+    # -- places --------------------------------------------------------------------------------
+
+    @cached_property
+    def _indexing(self) -> Indexing:
+        tables = {o.name: o.drawn.below for o in self.program.operands if o.drawn}
+        return Indexing(whole_axes(self.program), tables)
+
+    def _place(self, read: Read, steps: Mapping[str, Step]) -> Index:
+        if read.name in steps:
+            return self._left(read, steps[read.name])
+        if read.name not in self.program.operand:
+            raise InputError(f"{read.name} is read, which no step of a row leaves")
+        found = address_of(self.program, self._indexing, read)
+        if found.bounds:
+            raise InputError(f"{read} leaves {read.name}; entries of a row are read where they are")
+        return found.offset
+
+    def _left(self, read: Read, step: Step) -> Index:
+        """Return the place of what a step has left: for each point of its kept axes, one value for
+        each entry if it is along them."""
+        stage = self.program.stage.get(step.name)
+        axes = stage.axes if stage else (*step.kept, self.range.entry)
+        for axis, index in zip(axes, read.indices, strict=True):
+            if axis in (self.range.row, self.range.entry) and index != AxisValue(axis):
+                raise InputError(f"{read} is of another row or entry")
+        strides, size = {self.range.row: 0}, 1
+        if step.along:
+            strides[self.range.entry], size = 1, self.program.extent[self.range.entry]
+        for axis in reversed(step.kept):
+            strides[axis] = size
+            size *= self.program.extent[axis]
+        return self._indexing.place(read.indices, [strides[axis] for axis in axes])
+
+
+def _is_long(node: Expression) -> bool:
+    if isinstance(node, Call):
+        return node.function not in PLAIN
+    return isinstance(node, Binary) and node.operator == "/"
+
+
+def _with(node: Expression, old: Expression, new: Expression) -> Expression:
+    if node == old:
+        return new
+    children = tuple(_with(child, old, new) for child in node.children)
+    return node if children == node.children else node.with_children(children)
+
+
