@@ -127,8 +127,12 @@ def _sorted_kinds(table: Operand, entries: Entries) -> list[Kind]:
 def _pointing_kinds(table: Operand, entries: int) -> list[Kind]:
     """Return where rows begin, of rows as :func:`_sorted_kinds` has them."""
     rows = replace(table, shape=(entries,), leading=None)
-    kinds = _sorted_kinds(rows, Entries(table.size - 1, sorted=True))
-    return [lambda own=own: np.searchsorted(own(), np.arange(table.size)) for own in kinds]
+    starts = np.arange(table.size)
+
+    def begun(kind: Kind) -> Kind:
+        return lambda: np.searchsorted(kind(), starts)
+
+    return [begun(kind) for kind in _sorted_kinds(rows, Entries(table.size - 1, sorted=True))]
 
 
 def _packed(rows: int, segments: int) -> list[list[int]]:

@@ -299,18 +299,22 @@ class Exact(Elementwise):
     along: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def number(self, value: float) -> Any:
+        """Give a whole number as an integer."""
         number = literal(value)
         return number if isinstance(number, int) else np.float64(number)
 
     def binary(self, operator: str, left: Any, right: Any) -> Any:
+        """Fold literals exactly; element by element elsewhere."""
         if is_literal(operator, left, right):
             return self.number(OPERATIONS[operator](left, right))
         return OPERATIONS[operator](np.asarray(left), right)
 
     def axis(self, name: str) -> np.ndarray:
+        """Give the grid's values, or those at each entry."""
         return self.flat[name] if name in self.flat else self.grid[name]
 
     def read(self, name: str, indices: Sequence[np.ndarray], outside: float | None) -> np.ndarray:
+        """Give the elements at the indices: by a view where these are axes."""
         array = self.values[name]
         if name in self.along:
             return self._plain(array, self.along[name])

@@ -84,7 +84,7 @@ def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:
         last, entries = int(np.asarray(inputs[name])[-1]), program.extent[axis]
         if last != entries:
             raise InputError(
-                f"{name} ends at {last}; allowed: {entries}, which is the extent of the axis {axis!r}"
+                f"{name} ends at {last}; allowed: {entries}, the extent of the axis {axis!r}"
             )
 
 

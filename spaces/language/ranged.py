@@ -94,7 +94,7 @@ def ends(range_: Range, rows: np.ndarray, table: np.ndarray) -> tuple[np.ndarray
     """Return where the entries of each row begin and end."""
     if range_.pointers:
         return table[rows], table[rows + 1]
-    low, high = (np.searchsorted(table, rows, side) for side in ("left", "right"))  # type: ignore[call-overload]
+    low, high = (np.searchsorted(table, rows, side) for side in ("left", "right"))
     return low, high
 
 

@@ -126,9 +126,9 @@ def _place(program: Program, condition: Comparison, entry: str) -> _Place | None
             case "<=", Read(table, (AxisValue(row),), None), AxisValue(at) if at == entry != row:
                 return _sorted_place(program, _Place("first", table, row))
             case "<", AxisValue(at), Read(table, (index,), None) if at == entry:
-                row = _before(index)
-                if row is not None and row != entry:
-                    return _sorted_place(program, _Place("last", table, row))
+                before = _before(index)
+                if before is not None and before != entry:
+                    return _sorted_place(program, _Place("last", table, before))
     return None
 
 

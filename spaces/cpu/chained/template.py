@@ -34,6 +34,7 @@ from tilewright.spaces.cpu.chained.prelude import prelude
 from tilewright.spaces.cpu.chained.rules import chained_rules
 from tilewright.spaces.cpu.chained.served import why_not_chained
 from tilewright.spaces.cpu.chained.traffic import chained_quantities
+from tilewright.spaces.cpu.ragged.served import why_not_ragged
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chained.scaling import with_scaled_scores
@@ -82,7 +83,10 @@ class ChainedTemplate(CorrectedTemplate):
         """Why not: no product with such a chain, or arrays that are read otherwise."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
-        return why_not_chained(workload)
+        reason = why_not_chained(workload)
+        if reason is None and why_not_ragged(workload, target) is None:
+            return "rows have ranges of entries, which other kernels walk alone"
+        return reason
 
     def blocks(self, values: Columns) -> Blocks:
         """The sizes of a schedule, or of columns of many."""

@@ -243,7 +243,8 @@ class RaggedCode:
         return [
             *self._buffers,
             f"for (int w = 0; w < {workers - 1}; w++) {{",
-            f"  const long low = {entries}L * w / {workers}, high = {entries}L * (w + 1) / {workers};",
+            f"  const long low = {entries}L * w / {workers};",
+            f"  const long high = {entries}L * (w + 1) / {workers};",
             f"  const long {row} = {self._row_of}(starts, {rows}, high) - 1;",
             f"  if ({row} < (w ? {self._row_of}(starts, {rows}, low) : 0)) continue;",
             *indented(self._ends(row)),

@@ -20,7 +20,7 @@ from tilewright.spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES
 from tilewright.spaces.cpu.ragged.places import Places
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors import long_sums
-from tilewright.spaces.cpu.vectors.reducers import factors, identity, joined
+from tilewright.spaces.cpu.vectors.reducers import EXTREMES, factors, identity, joined
 from tilewright.spaces.derivation.ragged.view import RaggedView, RowOutput, Step
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.tree import Expression, Read
@@ -87,7 +87,7 @@ class RowCode:
         for step in self.view.steps:
             lines += ["{", *indented(self._step(step)), "}"]
             for output in self._after(step):
-                if not self.view.is_direct(output):
+                if not self.view.is_direct(output) and not step.finds_places:
                     lines += ["{", *indented(self._apart(output)), "}"]
         return lines
 
@@ -114,7 +114,8 @@ class RowCode:
         assert step is not None
         both = (f"tw_load_{element}({place} + i)" for place in (state, part))
         value = joined(step.reducer or "", *both)
-        head = f"for (long i = 0; i < {state_size(self.view, step, self.tuning.lanes)}; i += {self.tuning.lanes})"
+        size, lanes = state_size(self.view, step, self.tuning.lanes), self.tuning.lanes
+        head = f"for (long i = 0; i < {size}; i += {lanes})"
         return [f"{head} tw_store_{element}({state} + i, {value});"]
 
     def _state_place(self, step: Step, vector: int) -> str:
@@ -163,6 +164,8 @@ class RowCode:
             number = f"({ARRAY_TYPES[self.tuning.element]})(end - begin)"
             value = f"TW_NUMBER({step.counts!r}) * tw_set({number})"
             return self._left(step, value, 1) if step.name in self.view.kept_steps else []
+        if step.finds_places:
+            return self._best(step)
         if step.lane == self.view.range.entry:
             inner = self._along_entries(step)
             return self._in_loops(step.outer, inner)
@@ -339,9 +342,12 @@ class RowCode:
         return [*places.lines, *lines]
 
     def _stored(self, output: RowOutput, value: str, vector: int, used: int | None) -> str:
-        kind = output.output.dtype
-        place = self._places().index(output.place) + vector * self.tuning.lanes
+        kind, step = output.output.dtype, output.place.step(output.lane) if output.lane else 1
+        assert step is not None
+        place = self._places().index(output.place) + vector * self.tuning.lanes * step
         where = f"{self.arrays[output.output.name]} + {place.text}"
+        if step != 1:
+            return f"tw_spread_{kind}({where}, {step}, {value}, {used or 'TW_LANES'});"
         if used is None:
             return f"tw_store_{kind}({where}, {value});"
         return f"tw_store_most_{kind}({where}, {value}, {used});"
@@ -408,7 +414,81 @@ class RowCode:
             return [f"tw_store_{self.tuning.element}({where}, {value});"]
         return [f"tw_store_most_{self.tuning.element}({where}, {value}, {used});"]
 
-    # -- lanes within an entry -----------------------------------------------------------------------
+    # -- places ------------------------------------------------------------------------------------
+
+    def _best(self, step: Step) -> list[str]:
+        """A step that finds the first best entry of each point; it writes its output itself."""
+        if step.lane == self.view.range.entry:
+            return self._in_loops(step.kept, self._best_of_lanes(step))
+        return self._in_loops(step.outer, self._blocks(step.lane, self._best_block(step)))
+
+    def _best_block(self, step: Step) -> Callable[[int, int], list[str]]:
+        def block(vectors: int, most: int) -> list[str]:
+            lines, ends = list[str](), list[str]()
+            for v in range(vectors):
+                lines.append(f"vf s0_{v} = {identity(step.reducer or '')};")
+                lines.append(f"vi p0_{v} = tw_ramp(first) - tw_ramp(0);")
+                ends += self._stored_places(step, v, most if v == vectors - 1 else None)
+            places, terms = self._places(), list[str]()
+            loaded: dict[str, str] = {}
+            for v in range(vectors):
+                short = v == vectors - 1 and most < self.tuning.lanes
+                scope = self._scope(step.lane, v, most if short else None, places, terms, loaded)
+                terms += self._better(
+                    step, scope.text(step.body), f"0_{v}", "tw_ramp(e) - tw_ramp(0)"
+                )
+            inner = [*self._prefetched(step, step.lane, vectors * self.tuning.lanes)]
+            inner += [*places.lines, *terms]
+            loop = ["for (long e = begin; e < end; e++) {"]
+            loop += [*indented(self._at(self.axis(self.view.range.entry), "e", inner)), "}"]
+            return ["const long first = begin < end ? begin : 0;", *lines, *loop, *ends]
+
+        return block
+
+    def _best_of_lanes(self, step: Step) -> list[str]:
+        lanes, name = self.tuning.lanes, self.axis(self.view.range.entry)
+        places, terms = self._places(), list[str]()
+        scope = self._scope(self.view.range.entry, 0, "left", places, terms, {})
+        value = (
+            f"tw_select(tw_first(left), {scope.text(step.body)}, {identity(step.reducer or '')})"
+        )
+        terms += self._better(step, value, "", "tw_ramp(e)")
+        turn = ["const long left = tw_least(end - e, TW_LANES);", *places.lines, *terms]
+        extreme = EXTREMES[step.reducer or ""]
+        (output,) = self._after(step)
+        place = self._places().index(output.place)
+        where = f"{self.arrays[output.output.name]}[{place.text}]"
+        return [
+            f"vf s = {identity(step.reducer or '')};",
+            "vi p = tw_ramp(begin);",
+            f"for (long e = begin; e < end; e += {lanes}) {{",
+            *indented(self._at(name, "e", turn)),
+            "}",
+            f"{where} = begin < end ? tw_where(s, tw_across_{extreme}(s), p) : 0;",
+        ]
+
+    def _better(self, step: Step, value: str, state: str, place: str) -> list[str]:
+        """The lines that take a value and its place where it is better than the best so far."""
+        before = "tw_above" if step.reducer == "argmax" else "tw_below"
+        self._scopes += 1
+        now = f"n{self._scopes}"
+        return [
+            f"const vf {now} = {value};",
+            f"const vi {now}_better = {before}({now}, s{state});",
+            f"s{state} = tw_select({now}_better, {now}, s{state});",
+            f"p{state} = tw_pick({now}_better, {place}, p{state});",
+        ]
+
+    def _stored_places(self, step: Step, vector: int, used: int | None) -> list[str]:
+        (output,) = self._after(step)
+        assert output.lane is not None
+        apart = output.place.step(output.lane) or 0
+        place = self._places().index(output.place) + vector * self.tuning.lanes * apart
+        where = f"{self.arrays[output.output.name]} + {place.text}"
+        head = f"for (long l = 0; l < {used or self.tuning.lanes}; l++)"
+        return [f"{head} ({where})[{apart} * l] = p0_{vector}[l];"]
+
+    # -- lanes within an entry ---------------------------------------------------------------------
 
     def _within_entries(self, step: Step) -> list[str]:
         """A step that reduces within each entry."""
@@ -435,7 +515,9 @@ class RowCode:
         entry = self.axis(self.view.range.entry)
         return [
             f"for (long {entry} = begin; {entry} < end; {entry}++) {{",
-            *indented([*self._prefetched(step, step.lane, extent), *lines, *self._left(step, value, 1)]),
+            *indented(
+                [*self._prefetched(step, step.lane, extent), *lines, *self._left(step, value, 1)]
+            ),
             "}",
         ]
 

@@ -7,7 +7,7 @@ from tilewright.spaces.cpu.rows.served import ELEMENTS
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import doubles
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
-from tilewright.spaces.derivation.ragged.view import RaggedView, cached_ragged
+from tilewright.spaces.derivation.ragged.view import RaggedView, RowOutput, cached_ragged
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression
 from tilewright.spaces.workloads.computation import Computation
@@ -36,7 +36,7 @@ def _why_no_array(view: RaggedView, floats: tuple[str, ...]) -> str | None:
         *((table, tuple(TABLE_TYPES)) for table in _tables(view)),
         *(((view.range.table, STARTS),) if view.range.pointers else ()),
         *((read.name, floats) for read in view.places if read.name in program.operand),
-        *((output.name, floats) for output in program.outputs),
+        *((output.output.name, _written(view, output, floats)) for output in view.outputs),
     ):
         array = program.operand.get(name) or next(o for o in program.outputs if o.name == name)
         if array.dtype not in allowed:
@@ -45,6 +45,10 @@ def _why_no_array(view: RaggedView, floats: tuple[str, ...]) -> str | None:
         if found := _whole(expression):
             return f"{found} is a number made of axes; values of axes do not count"
     return None
+
+
+def _written(view: RaggedView, output: RowOutput, floats: tuple[str, ...]) -> tuple[str, ...]:
+    return STARTS if view.step[output.after].finds_places else floats
 
 
 def _tables(view: RaggedView) -> list[str]:

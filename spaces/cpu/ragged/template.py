@@ -102,7 +102,9 @@ class RaggedTemplate(Template):
         by_lanes = bool(self.lane_extents)
         gathers = any(place.entries for place in view.places.values())
         splits = threads > 1 and view.splittable is not None
-        reduces = any(not s.along and s.lane != view.range.entry for s in view.steps)
+        reduces = any(
+            not (s.along or s.finds_places) and s.lane != view.range.entry for s in view.steps
+        )
         return (
             Decision("vectors", (1, 2, 3, 4, 6, 8, 12, 16) if by_lanes else (1,)),
             Decision("unroll", (1, 2, 4) if reduces else (1,)),

@@ -53,6 +53,11 @@ class Step:
         return None
 
     @property
+    def finds_places(self) -> bool:
+        """Tell whether the step finds which entry is the best one."""
+        return self.reducer is not None and REDUCERS[self.reducer].argument
+
+    @property
     def outer(self) -> tuple[str, ...]:
         """The kept axes that have loops of their own."""
         return tuple(axis for axis in self.kept if axis != self.lane)
@@ -106,6 +111,8 @@ class RaggedView:
         """Reductions whose results later code reads from memory."""
         read = {r.name for step in self.steps for r in step.body.value_reads}
         for output in self.outputs:
+            if self.step[output.after].finds_places:
+                continue
             names = {r.name for r in output.value.value_reads}
             read |= names if not self.is_direct(output) else names - {output.after}
         return frozenset(step.name for step in self.steps if not step.along and step.name in read)
@@ -120,7 +127,7 @@ class RaggedView:
         """The one step whose partial results make up a row's, so that rows can be split."""
         (*others, last) = sorted(self.steps, key=lambda step: step.counts is None)
         alone = all(step.counts is not None for step in others) and last.counts is None
-        plain = not last.along and last.lane != self.range.entry
+        plain = not last.along and not last.finds_places and last.lane != self.range.entry
         reads = {read.name for read in last.body.value_reads}
         direct = all(o.after == last.name and self.is_direct(o) for o in self.outputs)
         return last if alone and plain and direct and not reads & {s.name for s in others} else None
@@ -162,7 +169,9 @@ class _Reading:
     range: Range
 
     def view(self) -> RaggedView:
-        steps = self._ordered([step for stage in self.program.stages for step in self._steps(stage)])
+        steps = self._ordered(
+            [step for stage in self.program.stages for step in self._steps(stage)]
+        )
         known = {step.name: step for step in steps}
         outputs = tuple(self._output(output, steps) for output in self.program.outputs)
         reads = dict.fromkeys(
@@ -183,8 +192,8 @@ class _Reading:
             if stage.reducer is not None or not set(stage.axes) >= {row} or entry in stage.axes:
                 raise InputError(f"{stage.name} is not of the entries of a row")
             return
-        if stage.reducer and REDUCERS[stage.reducer].argument:
-            raise InputError(f"{stage.name} is a place that {stage.reducer} finds")
+        if stage.reducer and REDUCERS[stage.reducer].argument and self._is_read(stage):
+            raise InputError(f"{stage.name} is a place that later stages read")
         kept = tuple(axis for axis in stage.axes if axis not in (row, entry))
         inner = tuple(axis for axis in stage.over if axis != entry)
         if along and stage.reducer is None and self._is_inlined(stage):
@@ -205,6 +214,9 @@ class _Reading:
                 body = _with(body, node, own)
         yield Step(stage.name, body, stage.reducer, along, kept, inner, lane)
 
+    def _is_read(self, stage: Stage) -> bool:
+        return any(r.name == stage.name for s in self.program.stages for r in s.body.reads)
+
     def _is_beside(self, body: Expression, axis: str) -> bool:
         """Tell whether an operand has neighbours along an axis side by side."""
         body = inlined(self.program, body, lambda _: True)
@@ -218,11 +230,16 @@ class _Reading:
     def _is_inlined(self, stage: Stage) -> bool:
         """Tell whether a map along entries is computed where it is read: it has the lanes of all
         its readers, so that it would be an array of more than the entries."""
-        readers = [s for s in self.program.stages if any(r.name == stage.name for r in s.body.reads)]
+        readers = [
+            s for s in self.program.stages if any(r.name == stage.name for r in s.body.reads)
+        ]
         return all(
             (r.reducer is None and self._is_inlined(r))
-            or (r.name in ranges(self.program).reductions and r.axes[-1] in stage.axes and
-                r.axes[-1] != self.range.row)
+            or (
+                r.name in ranges(self.program).reductions
+                and r.axes[-1] in stage.axes
+                and r.axes[-1] != self.range.row
+            )
             for r in readers
         )
 
@@ -253,7 +270,7 @@ class _Reading:
         while left:
             names = {step.name for step in left}
             ready = [s for s in left if not names & {read.name for read in s.body.value_reads}]
-            chosen = min(ready, key=lambda step: (bool(step.kept) and not step.along))
+            chosen = min(ready, key=lambda step: bool(step.kept) and not step.along)
             left.remove(chosen)
             done.append(chosen)
         return done
@@ -272,9 +289,11 @@ class _Reading:
             raise InputError(f"{output.name} reads nothing that rows reduce")
         axes = tuple(axis for axis in stage.axes if axis != self.range.row)
         steps_of = dict(zip(stage.axes, output.strides, strict=True))
-        axes = tuple(sorted(axes, key=lambda axis: -steps_of[axis]))
-        if axes and steps_of[axes[-1]] != 1:
-            raise InputError(f"{output.name} is not written side by side along an axis but the row")
+        last_step = next(step for step in steps if step.name == last[-1])
+        if set(last_step.kept) == set(axes):
+            axes = last_step.kept
+        else:
+            axes = tuple(sorted(axes, key=lambda axis: -steps_of[axis]))
         place = self._indexing.place(map(AxisValue, stage.axes), output.strides)
         return RowOutput(output, axes, value, last[-1], place)
 
@@ -323,5 +342,3 @@ def _with(node: Expression, old: Expression, new: Expression) -> Expression:
         return new
     children = tuple(_with(child, old, new) for child in node.children)
     return node if children == node.children else node.with_children(children)
-
-

@@ -147,9 +147,7 @@ class _Context:
         points = grid(self.rows.values(self.program, stage))
         return ApproximateArrays(self.rules, arrays, points, self.program, self.places)
 
-    def _ranged(
-        self, stage: Stage, found: Range, arrays: Mapping[str, Approximate]
-    ) -> Approximate:
+    def _ranged(self, stage: Stage, found: Range, arrays: Mapping[str, Approximate]) -> Approximate:
         """Return a stage over a range of entries, in pieces of some rows."""
         layout, values = Layout.of(stage, found), self.rows.values(self.program, stage)
         sizes = {axis: values[axis].size for axis in (*layout.kept, *layout.inner)}

@@ -37,8 +37,8 @@ NONE = np.iinfo(np.int64).max
 class RangedArrays(ApproximateArrays):
     """Evaluates at the entries of a ``walk``, which share the first dimension of ``axes``.
 
-    Stages of ``along`` have an element for each entry of all rows, of which the ``points`` are those
-    of the walk; the dimensions beside that one are there.
+    Stages of ``along`` have an element for each entry of all rows, and the dimensions there beside
+    it; the ``points`` are those of the walk.
     """
 
     walk: Walk | None = None
@@ -73,9 +73,9 @@ class RangedArrays(ApproximateArrays):
         axes = {a: v.reshape(v.shape[:rank]) for a, v in self.axes.items() if a not in layout.inner}
         if stage.name in self.along:
             return replace(self, axes=axes)
-        rows = self.walk.rows.reshape((-1, *[1] * (rank - 1)))
-        axes = {self.walk.range.row: rows, **{a: axes[a] for a in layout.kept}}
-        return ApproximateArrays(self.rules, self.arrays, axes, self.program, self.partial)
+        rows: np.ndarray = self.walk.rows.reshape((-1, *[1] * (rank - 1)))
+        own = {self.walk.range.row: rows} | {a: axes[a] for a in layout.kept}
+        return ApproximateArrays(self.rules, self.arrays, own, self.program, self.partial)
 
     def spread(self, stage: Stage, values: np.ndarray) -> np.ndarray:
         """Return ``values`` of a whole stage at the points: for its axes, or along entries."""
@@ -89,7 +89,7 @@ class RangedArrays(ApproximateArrays):
         names, dimensions = list(self.axes), (ENTRIES, *self.along[name])
         shape = tuple(axis.size for axis in self.axes.values())
         others = tuple(d for d, axis in enumerate(names) if axis not in dimensions)
-        found = np.broadcast_to(mask, shape).any(axis=others)
+        found = np.asarray(np.broadcast_to(mask, shape).any(axis=others))
         left = [axis for axis in names if axis in dimensions]
         return found.transpose([left.index(axis) for axis in dimensions])
 
@@ -182,9 +182,7 @@ def _summed(program: Program, stage: Stage, meaning: RangedArrays, mask: Mask) -
     return sum_of_terms(program, stage, meaning.kept(stage), sums)
 
 
-def _reduced(
-    program: Program, stage: Stage, meaning: RangedArrays, mask: Mask
-) -> Approximate:
+def _reduced(program: Program, stage: Stage, meaning: RangedArrays, mask: Mask) -> Approximate:
     assert meaning.walk is not None
     reducer = REDUCERS[stage.reducer or ""]
     combine: np.ufunc = reducer.combine  # type: ignore[assignment]
@@ -232,5 +230,5 @@ def _contest(
     last = walk.reduced(np.maximum, np.where(near, entries, -1), -1)
     unequal = walk.reduced(np.logical_or, near & (low < high), False)
     contested = anything | (number > 1) & unequal
-    end = int(walk.low.max(initial=0) + walk.counts.max(initial=0))
+    end = int((walk.low + walk.counts).max(initial=1)) - 1
     return contested, np.where(two, first, 0), np.where(two, last, end)

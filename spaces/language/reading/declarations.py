@@ -97,7 +97,9 @@ class _Reader:
             known = {**known, "skew": self._skew}
         for keyword in node.keywords:
             if keyword.arg not in known:
-                self._fail(node, f"unknown property {keyword.arg!r}; known: {', '.join(map(str, known))}")
+                self._fail(
+                    node, f"unknown property {keyword.arg!r}; known: {', '.join(map(str, known))}"
+                )
             found[str(keyword.arg)] = known[keyword.arg](keyword.value)
         if "skew" in found:
             found["drawn"] = replace(found["drawn"], skew=found.pop("skew"))

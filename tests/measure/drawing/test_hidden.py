@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.spaces.language.ragged_programs import inputs_of, ragged_program
 from tilewright.measure.drawing.hidden import hidden, hides
 from tilewright.spaces.derivation.rounding.rows import Rows
 from tilewright.spaces.language import program
@@ -27,6 +28,20 @@ def test_rows_that_no_table_names_are_hidden():
     made = program("t: int32[i](index < 6); w: float32[6,d]; y[i,d] = w[t[i],d]", i=3, d=4)
     inputs = {**draw(made, 0), "t": np.array([5, 0, 5], np.int32)}
     assert hidden(made, inputs, None)["w"].all(axis=1).tolist() == [False, *4 * [True], False]
+
+
+@pytest.mark.parametrize("table", ["row", "ptr"])
+def test_entries_of_other_rows_are_hidden_and_what_they_gather(table):
+    made = ragged_program("attention", table == "ptr")
+    inputs = inputs_of(made, np.repeat(np.arange(8), 3))
+    inputs["col"][:] = np.arange(24) % 9
+    found = hidden(made, inputs, Rows({"r": np.array([1, 2])}))
+    named = np.unique(inputs["col"][3:9])
+    for name in ("k", "v"):
+        assert np.flatnonzero(~found[name].all(axis=1)).tolist() == named.tolist()
+        assert not found[name][named].any()
+    assert not found[table].any()
+    assert found["col"].tolist() == [not 3 <= e < 9 for e in range(24)]
 
 
 def test_the_side_that_is_not_chosen_is_hidden():

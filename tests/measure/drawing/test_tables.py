@@ -141,3 +141,18 @@ def test_weights_that_repeat_with_their_pages_may_be_rounded(pages):
         assert np.all((low <= found) & (found <= high))
         half = by_pages({**draw.inputs, "v": draw.inputs["v"] * np.arange(16)[:, None] // 8 * 2})
         assert not np.all((low <= half) & (half <= high))
+
+
+@pytest.mark.parametrize(("rows", "entries"), [(5, 37), (40, 9), (1, 20)])
+def test_pointers_are_of_every_kind_and_valid(rows, entries):
+    text = "ptr: int32[r+1](sorted < e+1); y[r, c] = sum[e: ptr[r] <= e < ptr[r + 1]](x[e, c])"
+    made = workload(text, r=rows, e=entries, c=3)
+    counts = []
+    for draw in with_other_tables(one_draw(made, 0)):
+        check_inputs(made.program, draw.inputs)
+        counts.append(np.diff(draw.inputs["ptr"]).tolist())
+        assert draw.allowed().keys() == {"y"}
+    assert [entries, *[0] * (rows - 1)] in counts
+    assert [*[0] * (rows - 1), entries] in counts
+    if rows > 2:
+        assert any(own[0] == own[-1] == 0 for own in counts)
