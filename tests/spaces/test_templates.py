@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.spaces.language.ragged_programs import extents_of, text_of
 from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.operators import workload
@@ -32,6 +33,8 @@ WORKLOADS = [
     workload("y[i] = argmax[j](sum[d](x[i,d] * u[j,d]))", i=40, j=90, d=704, dtype="bfloat16"),
     workload("gated_matmul m=40 n=64 k=24"),
     workload("gated_matmul m=40 n=64 k=24 dtype=bfloat16"),
+    workload(text_of("mean"), **extents_of("mean", 40, 300, c=70)),
+    workload(text_of("heads", pointers=True), **extents_of("heads", 40, 300, c=40, d=19)),
     workload_of(gradient("attention b=1 h=2 i=24 j=24 d=16", "q,k,v", saved="y,lse")),
 ]
 

@@ -46,7 +46,7 @@ class Step:
 
     @property
     def counts(self) -> float | None:
-        """What each entry counts for, if it counts alike whatever it is; else None."""
+        """The number that each entry adds, if it is the same for all; None otherwise."""
         match self.body:
             case Number(value) if self.reducer == "sum" and not self.along and not self.inner:
                 return value
@@ -133,7 +133,7 @@ class RaggedView:
         return last if alone and plain and direct and not reads & {s.name for s in others} else None
 
     def elements(self, step: Step) -> int:
-        """Elements that a step leaves for one row, or for each entry."""
+        """Count the elements that a step leaves for one row, or for each entry."""
         return prod(self.program.shape(step.kept))
 
 
