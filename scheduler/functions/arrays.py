@@ -14,6 +14,7 @@ from tilewright.spaces.workloads.array import Array
 
 if TYPE_CHECKING:
     from tilewright.spaces.language.program import Entries
+    from tilewright.spaces.workloads.workload import Workload
 
 _address_at = ctypes.c_void_p.from_address
 _PROBE = np.zeros(1)
@@ -31,6 +32,7 @@ class Port:
     """
 
     entries: Entries | None = None
+    last: int | None = None
 
     def __init__(self, operand: Array, output: bool = False) -> None:
         self.name = operand.name
@@ -135,16 +137,18 @@ class Port:
 
 
 class IndexPort(Port):
-    """Checks an array of indices: each element must be within its limits, too."""
+    """Checks an array of indices: each element must be within its limits, too, and the ``last`` one
+    be that number, if there is one."""
 
-    def __init__(self, operand: Array) -> None:
+    def __init__(self, operand: Array, last: int | None = None) -> None:
         super().__init__(operand)
         self.entries = getattr(operand, "drawn", None)
+        self.last = last
 
     def address(self, array: Any) -> int:
         """Return the address of the first element; :class:`InputError` if the array will not do."""
         address = super().address(array)
-        check_indices(self.operand, np.asarray(array))
+        check_indices(self.operand, np.asarray(array), self.last)
         return address
 
 
@@ -153,13 +157,27 @@ def holds_indices(operand: Array) -> bool:
     return getattr(operand, "drawn", None) is not None
 
 
-def check_indices(operand: Array, array: np.ndarray) -> None:
-    """Raise :class:`InputError` for an index beyond its limit, or out of order."""
-    from tilewright.spaces.language.inputs import check_entries
+def ends_of(workload: Workload) -> Mapping[str, int]:
+    """Map each operand that points to where rows begin to the number of all entries."""
+    from tilewright.spaces.language.ranges import pointers_of
+    from tilewright.spaces.workloads.computation import Computation
+
+    if not isinstance(workload, Computation):
+        return {}
+    extent = workload.program.extent
+    return {name: extent[axis] for name, axis in pointers_of(workload.program).items()}
+
+
+def check_indices(operand: Array, array: np.ndarray, last: int | None = None) -> None:
+    """Raise :class:`InputError` for an index beyond its limit, or out of order, or for another
+    ``last`` one than is wanted."""
+    from tilewright.spaces.language.inputs import check_end, check_entries
     from tilewright.spaces.language.program import Operand
 
     assert isinstance(operand, Operand)
     check_entries(operand, array)
+    if last is not None:
+        check_end(operand.name, array, last)
 
 
 def outputs_of(ports: Sequence[Port], out: Any) -> tuple[Any, ...]:

@@ -83,11 +83,13 @@ def packed_demands(ports: Sequence[Port]) -> bytes | None:
 
 
 def _in_sequence(port: Port) -> bool:
-    """Return True if ``caller.h`` can check this array's indices: dense, and row-major if
-    sorted."""
+    """Return True if ``caller.h`` can check this array's indices: dense, row-major if sorted, and
+    with no number for the last one."""
     operand, entries = port.operand, port.entries
     if entries is None:
         return True
+    if port.last is not None:
+        return False
     straight = operand.order == tuple(range(len(operand.shape))) or not entries.sorted
     return straight and operand.span_bytes == operand.bytes
 

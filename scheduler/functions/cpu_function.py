@@ -16,6 +16,7 @@ from tilewright.scheduler.functions.arrays import (
     Port,
     address_of,
     check_apart,
+    ends_of,
     holds_indices,
     in_order,
     is_tensor,
@@ -56,8 +57,11 @@ class CpuFunction(KernelFunction):
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._entry = prototype((call.entry, library))
         calling = calling_of(self.workload)
+        ends = ends_of(self.workload)
         self._given = tuple(
-            IndexPort(operand) if self.check_indices and holds_indices(operand) else Port(operand)
+            IndexPort(operand, ends.get(operand.name))
+            if self.check_indices and holds_indices(operand)
+            else Port(operand)
             for operand in calling.inputs
         )
         self._order = calling.order

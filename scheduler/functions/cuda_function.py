@@ -17,6 +17,7 @@ from tilewright.measure.registry import builder_for
 from tilewright.scheduler.functions.arrays import (
     check_apart,
     check_indices,
+    ends_of,
     holds_indices,
     in_order,
     is_tensor,
@@ -77,6 +78,7 @@ class CudaFunction(KernelFunction):
         self._count = len(self._given)
         self._several = len(self._outputs) > 1
         indices = [n for n, o in enumerate(self.workload.inputs) if holds_indices(o)]
+        self._ends = ends_of(self.workload)
         self._checked = indices if self.check_indices else []
         self._has_workspace = self._kernel.call.workspace_bytes > 0
         self._driver = bindings()
@@ -122,7 +124,7 @@ class CudaFunction(KernelFunction):
                     f"{port.name} holds indices, which no capture of a graph can check; "
                     "best(check_indices=False) makes a function that does not"
                 )
-        check_indices(port.operand, port.on_host(array))
+        check_indices(port.operand, port.on_host(array), self._ends.get(port.name))
 
     def _new_outputs(self, arrays: tuple[Any, ...]) -> Any:
         if not arrays or not is_tensor(arrays[0]):

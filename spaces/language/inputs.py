@@ -76,16 +76,22 @@ def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:
     if unknown:
         known = ", ".join(program.operand)
         raise InputError(f"the program has no operand {unknown[0]!r}; operands: {known}")
+    pointing = pointers_of(program)
     for operand in program.operands:
         if operand.name not in inputs:
             raise InputError(f"no array for the operand {operand.name!r}")
         _check(operand, np.asarray(inputs[operand.name]))
-    for name, axis in pointers_of(program).items():
-        last, entries = int(np.asarray(inputs[name])[-1]), program.extent[axis]
-        if last != entries:
-            raise InputError(
-                f"{name} ends at {last}; allowed: {entries}, the extent of the axis {axis!r}"
-            )
+        if operand.name in pointing:
+            entries = program.extent[pointing[operand.name]]
+            check_end(operand.name, np.asarray(inputs[operand.name]), entries)
+
+
+def check_end(name: str, pointers: np.ndarray, entries: int) -> None:
+    """Raise :class:`InputError` for pointers to where rows begin that do not end at the number of
+    entries."""
+    last = int(pointers[-1])
+    if last != entries:
+        raise InputError(f"{name} ends at {last}; allowed: {entries}, the number of entries")
 
 
 def _check(operand: Operand, array: np.ndarray) -> None:

@@ -200,6 +200,20 @@ def test_what_holds_no_indices_for_a_gpu_is_refused_in_a_line():
             call(token, table)
 
 
+def test_pointers_that_do_not_end_at_the_number_of_entries_are_refused():
+    text = "ptr: int32[r+1](sorted < e+1); y[r] = sum[e: ptr[r] <= e < ptr[r + 1]](x[e])"
+    rows = workload(text, r=4, e=6)
+    call, x = best(rows, "cpu", None), np.arange(6, dtype=np.float32)
+    pointers = np.array([0, 2, 2, 3, 6], np.int32)
+    np.testing.assert_allclose(call(pointers, x), [1, 0, 2, 12])
+    for wrong, words in (
+        ([0, 2, 2, 3, 5], "ptr ends at 5; allowed: 6"),
+        ([0, 2, 1, 3, 6], "falls"),
+    ):
+        with pytest.raises(InputError, match=words):
+            call(np.array(wrong, np.int32), x)
+
+
 def test_a_sorted_table_for_a_gpu_that_falls_is_refused_if_that_is_asked_for():
     experts = workload("grouped_matmul t=64 n=64 k=64 experts=4 dtype=bfloat16")
     call = best(experts, "cuda:sm_90a", None, check_indices=True)

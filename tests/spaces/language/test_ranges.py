@@ -165,7 +165,7 @@ def test_a_skew_out_of_range_is_refused_in_one_line(skew):
     ("given", "words"),
     [
         ([0, 2, 1, 3, 4], "ptr is not sorted: it falls after entry 1"),
-        ([0, 1, 2, 3, 3], "ptr ends at 3; allowed: 4, the extent of the axis 'e'"),
+        ([0, 1, 2, 3, 3], "ptr ends at 3; allowed: 4, the number of entries"),
         ([0, 1, 2, 3, 5], "ptr holds the index 5; allowed: 0 to 4"),
     ],
 )
