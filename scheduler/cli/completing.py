@@ -60,8 +60,9 @@ def targets(context: typer.Context, arguments: list[str], incomplete: str) -> li
 def figures(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:
     """Return the names of the figures of a report."""
     from tilewright.scheduler.report.figures import FIGURES
+    from tilewright.scheduler.report.jobs import WHOLE
 
-    return list(FIGURES)
+    return [*FIGURES, *WHOLE]
 
 
 def searches(context: typer.Context, arguments: list[str], incomplete: str) -> list[str]:

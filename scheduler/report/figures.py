@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from statistics import median
 
 import numpy as np
@@ -14,6 +14,7 @@ from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.output import percent, seconds
 from tilewright.scheduler.cli.text import counted
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, Picture, Series, series
+from tilewright.scheduler.report.jobs import WHOLE
 from tilewright.scheduler.report.levels import mapping
 from tilewright.scheduler.report.material import KINDS_OF_ORIGINS, Material, origin_of
 from tilewright.scheduler.report.parallel import Parallel, parallel_of
@@ -309,13 +310,11 @@ FIGURES: dict[str, Callable[[Material], Picture]] = {
 """The figures of a workload, by name, in the order of the page."""
 
 
-def figure_called(name: str) -> Callable[[Material], Picture]:
-    """Return the function that makes the figure called ``name``; :class:`InputError` if there is
-    none."""
-    if name not in FIGURES:
-        near, allowed = suggestion(name, FIGURES), ", ".join(FIGURES)
+def check_figure(name: str, known: Collection[str] = (*FIGURES, *WHOLE)) -> None:
+    """Raise :class:`InputError` if none of the ``known`` figures has this name."""
+    if name not in known:
+        near, allowed = suggestion(name, known), ", ".join(known)
         raise InputError(f"figure {shown(name)} is unknown; {near}allowed: {allowed}")
-    return FIGURES[name]
 
 
 def _bars(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -50,13 +50,15 @@ KINDS_OF_ORIGINS = {
 @dataclass(frozen=True)
 class Material:
     """The records of one workload on one target, as they came, with their runs by key, and the
-    ``best`` few, the best first, each schedule once."""
+    ``best`` few, the best first, each schedule once. ``torch`` is the run of the last comparison
+    with torch's compiled code, if there was one."""
 
     workload: Workload
     target: Target
     records: Sequence[Record]
     runs: dict[str, Run]
     best: Sequence[Record]
+    torch: Run | None = None
 
     @cached_property
     def name(self) -> str:
@@ -116,6 +118,14 @@ class Material:
             return None
         ours = self.latency
         return Estimate(theirs / ours.value, theirs / ours.high, theirs / ours.low)
+
+    @property
+    def over_torch(self) -> float | None:
+        """Speed-up over torch's compiled code, where :func:`torch.compile` compared them."""
+        if self.torch is None:
+            return None
+        ours, theirs = self.torch.configuration.get("ours_seconds"), self.torch.library_seconds
+        return theirs / ours if isinstance(ours, float) and ours > 0 and theirs else None
 
     @cached_property
     def rival(self) -> float | None:
@@ -220,8 +230,9 @@ def read_materials(
         raise InputError("the database has no trials to report; tilewright tune makes some")
     wanted = _wanted([known for known, _ in pairs], words)
     runs: dict[str, Run] = {run.key: run for run in database.runs()}
+    torch = _compared_with_torch(runs.values())
     found = [
-        material_of(database, known, target, runs)
+        _material(database, known, target, runs, torch)
         for known, target in pairs
         if wanted is None or known.key in wanted
     ]
@@ -277,7 +288,27 @@ def material_of(
 ) -> Material:
     """Read what a database knows of one workload on one target; ``runs`` are all that it has, by
     key, if they were read."""
-    records = list(database.records(known, target))
     runs = {run.key: run for run in database.runs()} if runs is None else runs
+    return _material(database, known, target, runs, _compared_with_torch(runs.values()))
+
+
+def _material(
+    database: Database,
+    known: Workload,
+    target: Target,
+    runs: Mapping[str, Run],
+    torch: Mapping[tuple[str, str], Run],
+) -> Material:
+    records = list(database.records(known, target))
     own = {r.run: runs[r.run] for r in records if r.run in runs}
-    return Material(known, target, records, own, database.best_few(known, target, LEADERS))
+    best = database.best_few(known, target, LEADERS)
+    return Material(known, target, records, own, best, torch.get((known.key, target.fingerprint)))
+
+
+def _compared_with_torch(runs: Iterable[Run]) -> dict[tuple[str, str], Run]:
+    """Return the last comparison with torch of each workload and target."""
+    return {
+        (run.workload.key, run.target.fingerprint): run
+        for run in runs
+        if run.configuration.get("rival") == "torch"
+    }

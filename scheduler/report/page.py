@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,11 +18,13 @@ from tilewright.measure.estimates import Estimate
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.output import clock, estimated, moment, percent, seconds, times
 from tilewright.scheduler.cli.pasting import best_call
-from tilewright.scheduler.cli.text import plain, without_passwords
+from tilewright.scheduler.cli.text import counted, plain, without_passwords
 from tilewright.scheduler.extras import extra
 from tilewright.scheduler.report.comparing import Comparison
 from tilewright.scheduler.report.elements import COLOURS
+from tilewright.scheduler.report.figure import Picture
 from tilewright.scheduler.report.figures import FIGURES
+from tilewright.scheduler.report.jobs import WHOLE, Job, Layer, jobs_of
 from tilewright.scheduler.report.live import Live
 from tilewright.scheduler.report.material import Material
 from tilewright.scheduler.report.source import plain_lines, source_of
@@ -31,6 +33,8 @@ from tilewright.scheduler.report.template import FOLDER, template, trusted
 from tilewright.spaces.version import VERSION
 
 SCRIPTS = ("report.js", "brush.js", "source.js")
+MOST_JOBS = 20  # the latest, of which a page has a table
+MOST_LAYERS = 50  # of a job, those that save most
 MOST_SECTIONS = 100
 """Workloads that a page has a section of; the overview has all."""
 EXAMPLES = 3  # failures of each kind whose text is shown
@@ -86,6 +90,8 @@ def report_page(
         sections=sections,
         left_out=len(materials) - len(sections),
         comparison=comparison,
+        jobs=[_job(each) for each in jobs_of(materials)[:MOST_JOBS]],
+        whole=list(_pictures("whole", [make(materials) for make in WHOLE.values()])),
         live=live and replace(live, part=trusted(live.part)),
         seconds=seconds,
         times=times,
@@ -142,11 +148,7 @@ def _section(place: int, material: Material, db: str) -> dict[str, Any]:
         "facts": [(name, plain(value)) for name, value in _facts(material)],
         "paste": [plain(line) for line in _paste(material, db)],
         "leaders": list(_leaders(material)),
-        "figures": [
-            (figure, trusted(drawn(figure, f"w{place}-{figure.name}")))
-            for figure in figures
-            if not figure.is_empty
-        ],
+        "figures": list(_pictures(f"w{place}", figures)),
         "decisions": [
             (
                 plain(f"{each.decision}={each.value}"),
@@ -161,6 +163,50 @@ def _section(place: int, material: Material, db: str) -> dict[str, Any]:
         "failures": list(_failures(material)),
         "runs": list(_runs(material)),
         **source_of(material),
+    }
+
+
+def _pictures(place: str, figures: Iterable[Picture]) -> Iterator[tuple[Picture, Any]]:
+    """Yield each figure that shows something, with its picture."""
+    for figure in figures:
+        if not figure.is_empty:
+            yield figure, trusted(drawn(figure, f"{place}-{figure.name}"))
+
+
+def _job(job: Job) -> dict[str, Any]:
+    """Return what a page tells of a job, and of each of its layers."""
+    facts = [("gain of the whole", times(job.gain) if job.gain else "no kernel was right")]
+    if job.measured is not None:
+        gain, count = job.measured
+        facts.append(("over torch", f"{times(gain)}, by {counted(count, 'layer')} timed in turns"))
+    facts += [("began", moment(job.began)), ("lasted", clock(job.seconds))]
+    return {
+        "name": plain(job.name),
+        "kind": "Suite" if job.is_suite else "Job",
+        "target": plain(job.target),
+        "facts": facts,
+        "layers": [_layer(job, layer) for layer in job.layers[:MOST_LAYERS]],
+        "left_out": max(0, len(job.layers) - MOST_LAYERS),
+    }
+
+
+def _layer(job: Job, layer: Layer) -> dict[str, Any]:
+    who, why = layer.computed_by
+    share = job.share(layer)
+    cells = (
+        f"{layer.weight:g}",
+        seconds(layer.first) if layer.first else "-",
+        seconds(layer.best) if layer.best else "-",
+        times(layer.gain) if layer.gain else "-",
+        percent(share) if share is not None else "-",
+        f"{layer.seconds:.3g} s",
+        who,
+        why,
+    )
+    return {
+        "name": plain(layer.name),
+        "anchor": f"w{layer.place}" if layer.place < MOST_SECTIONS else "",
+        "cells": tuple(map(plain, cells)),
     }
 
 

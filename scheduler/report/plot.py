@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from tilewright.scheduler.opening import opened
 from tilewright.scheduler.report.figure import Picture
-from tilewright.scheduler.report.figures import figure_called
-from tilewright.scheduler.report.material import Material, material_of
+from tilewright.scheduler.report.figures import FIGURES, check_figure
+from tilewright.scheduler.report.jobs import course as course_of
+from tilewright.scheduler.report.jobs import pareto as pareto_of
+from tilewright.scheduler.report.material import Material, material_of, read_materials
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import as_workload
 from tilewright.spaces.settings import Default
@@ -36,7 +38,8 @@ def figure(
     A notebook shows it. Raises :class:`InputError` for bad input, and for a workload that the
     database has no attempt of.
     """
-    return figure_called(name)(_material(workload, target, database))
+    check_figure(name, FIGURES)
+    return FIGURES[name](_material(workload, target, database))
 
 
 def history(
@@ -82,6 +85,18 @@ def mapping(
 ) -> Picture:
     """Return how the best kernel divides its work, level by level."""
     return figure("mapping", workload, target, database)
+
+
+def pareto(database: Database | str | Path = Default.DATABASE) -> Picture:
+    """Return the gain of each layer of each job over the seconds that were spent on it."""
+    with opened(database, create=False) as known:
+        return pareto_of(read_materials(known))
+
+
+def course(database: Database | str | Path = Default.DATABASE) -> Picture:
+    """Return the gain of the latest jobs, each as a whole, over the seconds since it began."""
+    with opened(database, create=False) as known:
+        return course_of(read_materials(known))
 
 
 def _material(

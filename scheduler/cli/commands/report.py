@@ -15,6 +15,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.files import STANDARD_OUTPUT, is_stream, output_file
 
 if TYPE_CHECKING:
+    from tilewright.scheduler.report.figure import Picture
     from tilewright.scheduler.report.material import Material
 
 PAGE = Path("report.html")
@@ -70,11 +71,11 @@ def report_command(
       tilewright report --db new.db --compare old.db
     """
     from tilewright.measure.database import Database
-    from tilewright.scheduler.report.figures import figure_called
+    from tilewright.scheduler.report.figures import check_figure
     from tilewright.scheduler.report.material import read_materials
 
     if only is not None:
-        figure_called(only)
+        check_figure(only)
     if format is not ReportFormat.HTML:
         if compare is not None:
             raise InputError(f"--compare is for a page; allowed: --format html, not {format}")
@@ -106,17 +107,15 @@ def _page(materials: list[Material], db: str, compare: str | None, words: list[s
 
 def _figures(materials: list[Material], format: ReportFormat, only: str | None) -> str:
     """Return one picture, or figures as JSON."""
-    from tilewright.scheduler.report.figures import FIGURES, figure_called
+    from tilewright.scheduler.report.figures import FIGURES
+    from tilewright.scheduler.report.jobs import WHOLE
 
     if format is ReportFormat.SVG:
-        if len(materials) > 1:
-            raise InputError(
-                f"a picture is of one workload and target, and {len(materials)} are there; "
-                "allowed: name one"
-            )
         assert only is not None
-        return figure_called(only)(materials[0]).svg()
-    made = FIGURES if only is None else {only: figure_called(only)}
+        return _picture(materials, only).svg()
+    if only in WHOLE:
+        return json.dumps([{"figures": [WHOLE[only](materials).to_json()]}])
+    made = FIGURES if only is None else {only: FIGURES[only]}
     return json.dumps(
         [
             {
@@ -127,6 +126,20 @@ def _figures(materials: list[Material], format: ReportFormat, only: str | None) 
             for material in materials
         ]
     )
+
+
+def _picture(materials: list[Material], name: str) -> Picture:
+    from tilewright.scheduler.report.figures import FIGURES
+    from tilewright.scheduler.report.jobs import WHOLE
+
+    if name in WHOLE:
+        return WHOLE[name](materials)
+    if len(materials) > 1:
+        raise InputError(
+            f"a picture is of one workload and target, and {len(materials)} are there; "
+            "allowed: name one"
+        )
+    return FIGURES[name](materials[0])
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,5 +1,23 @@
 """Figures of what a database knows: ``from tilewright import plot``, then ``plot.history(...)``."""
 
-from tilewright.scheduler.report.plot import decisions, figure, history, mapping, parallel, roofline
+from tilewright.scheduler.report.plot import (
+    course,
+    decisions,
+    figure,
+    history,
+    mapping,
+    parallel,
+    pareto,
+    roofline,
+)
 
-__all__ = ["decisions", "figure", "history", "mapping", "parallel", "roofline"]
+__all__ = [
+    "course",
+    "decisions",
+    "figure",
+    "history",
+    "mapping",
+    "parallel",
+    "pareto",
+    "roofline",
+]

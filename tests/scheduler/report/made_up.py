@@ -125,3 +125,25 @@ def sampled(folder: Path, work: Workload, target: Target, count: int = 6) -> Pat
     ]
     records = [replace(each, template_version=space.version_of(each.schedule)) for each in records]
     return of_records(folder, records)
+
+
+def suite(folder: Path, title: str = "two layers") -> Path:
+    """A database of a suite: softmax, of weight 4, became 3 times as fast, and twice as fast as
+    torch; layernorm as fast as 1.25 of before, and slower than torch; logsumexp never was right."""
+    works = [workload(name, r=8, c=64) for name in ("softmax", "layernorm", "logsumexp")]
+    weights, scores = (4.0, 1.0, 2.0), ((6e-3, 3e-3, 2e-3), (5e-3, None, 4e-3), (None, None, None))
+    records, runs = [], []
+    for place, (work, weight, own) in enumerate(zip(works, weights, scores, strict=True)):
+        told = {"suite": title, "name": f"{title} {place}", "weight": weight}
+        run = Run(
+            f"run{place}", work, TARGET, session="s", configuration=told, started_at=1.7e9,
+            heartbeat=1.7e9 + 40,
+        )  # fmt: skip
+        runs.append(run)
+        for turn, score in enumerate(own):
+            records.append(record(10 * turn + place, score, work, run=run.key))
+    for run, ours, theirs in zip(runs[:2], (2e-3, 4e-3), (4e-3, 3e-3), strict=True):
+        told = {"rival": "torch", "ours_seconds": ours}
+        again = replace(run, key=f"torch {run.key}", session="torch", configuration=told)
+        runs.append(replace(again, ended_at=run.started_at, library_seconds=theirs))
+    return of_records(folder, records, runs)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browsing import Visit, chromium, opened
-from tests.scheduler.report.made_up import hostile, many, of_records, record, sampled, tuned
+from tests.scheduler.report.made_up import hostile, many, of_records, record, sampled, suite, tuned
 from tests.scheduler.report.test_dashboard import Server
 from tests.spaces.frozen import TARGETS
 from tilewright.measure.database import Database
@@ -177,6 +177,18 @@ def test_the_statement_of_a_source_is_named(browser, tmp_path, width):
             assert said.inner_text().endswith(lines[place].words)
         source.hover(position={"x": 20, "y": 15})
         assert said.inner_text() == "Line 1: function work"
+        assert visit.overflow == 0
+        assert visit.faults() == []
+        assert keeps_quiet(visit)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1600, "light")])
+def test_the_layers_of_a_suite_fit_and_lead_to_their_sections(browser, tmp_path, width, scheme):
+    with opened(browser, report_of(suite(tmp_path / "suite")), width, scheme) as visit:
+        figure = visit.page.locator("figure[data-figure=pareto] svg")
+        assert figure.get_attribute("data-points") == "2"
+        visit.page.get_by_role("link", name="two layers 0").click()
+        assert visit.page.url.endswith("#w2")
         assert visit.overflow == 0
         assert visit.faults() == []
         assert keeps_quiet(visit)
