@@ -275,8 +275,10 @@ class Database:
         self, workload: Workload | None = None, target: Target | None = None
     ) -> Iterator[Record]:
         """Yield all attempts of one workload or target, or of all; the oldest row comes first."""
-        query = records_query(workload, target)
-        return self._reader.records(self._reader.pages(query, measurements.c.id))
+        rows = self._reader.pages(records_query(workload, target), measurements.c.id)
+        if workload is not None and target is not None:  # known, they are not read again
+            return self._reader.records_of(workload, target, rows)
+        return self._reader.records(rows)
 
     def runs(self, session: str | None = None) -> Iterator[Run]:
         """Yield all runs, or those of a session, oldest row first; a run's key counts as a session,

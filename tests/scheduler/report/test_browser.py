@@ -17,6 +17,7 @@ from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.report.outline import outline
+from tilewright.scheduler.report.page import MOST_SECTIONS
 from tilewright.spaces.operators import workload
 
 pytest.importorskip("jinja2", reason="needs the extra report")
@@ -191,6 +192,20 @@ def test_the_layers_of_a_suite_fit_and_lead_to_their_sections(browser, tmp_path,
         assert visit.page.url.endswith("#w2")
         assert visit.overflow == 0
         assert visit.faults() == []
+        assert keeps_quiet(visit)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_ten_thousand_workloads_are_searched(browser, tmp_path):
+    with opened(browser, report_of(many(tmp_path / "many", 10_000, 1)), 360) as visit:
+        assert visit.page.locator("section.workload").count() == MOST_SECTIONS
+        assert len(numbers(visit, 5)) == 10_000
+        visit.page.fill("#search", "c=777")
+        assert visit.page.inner_text("#shown") == "11 shown"
+        visit.page.fill("#search", "c=7777")
+        assert visit.page.inner_text("#shown") == "1 shown"
+        assert visit.overflow == 0
         assert keeps_quiet(visit)
 
 
