@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tilewright.measure.database import Database
     from tilewright.measure.records.record import Record
 
+PARTS = ("train", "test")
 TEST_SHARE = 0.2  # share of the workloads that are held out
 
 Chunk = Mapping[str, Sequence[Any]]
@@ -67,9 +68,12 @@ class Table:
         self._with_groups = features
         self.columns = self._find_columns()
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the rows, workload by workload and target by target, oldest first."""
+    def chunks(self, part: str | None = None) -> Iterator[Chunk]:
+        """Yield the rows, workload by workload and target by target, oldest first; of workloads of
+        one ``part`` only, ``train`` or ``test``, if it is named."""
         for workload, target in self._pairs:
+            if part not in (None, self._part(workload)):
+                continue
             records = [r for r in self._records(workload, target) if (r.id or 0) <= self._last]
             if records:
                 yield self._chunk(workload, target, records)
@@ -130,10 +134,13 @@ class Table:
                 ]
         return found
 
+    def _part(self, workload: Workload) -> str:
+        return "test" if workload.key in self._tested else "train"
+
     def _of_group(
         self, workload: Workload, target: Target, records: Sequence[Record]
     ) -> dict[str, Sequence[Any]]:
-        part = "test" if workload.key in self._tested else "train"
+        part = self._part(workload)
         found: dict[str, Sequence[Any]] = {
             "group": [f"{workload.digest}:{target.fingerprint[:16]}"] * len(records),
             "score": _scores(records),

@@ -26,13 +26,19 @@ if TYPE_CHECKING:
 
 
 class ExportFormat(StrEnum):
-    """The format of exported records: lossless, or a table."""
+    """The format of exported records: lossless, a table, a data set, or that of another tuner."""
 
     JSONL = "jsonl"
     CSV = "csv"
     PARQUET = "parquet"
+    DATASET = "dataset"
+    KERNEL_TUNER = "kernel-tuner"
+    T4 = "t4"
 
 
+FOLDERS = (ExportFormat.DATASET, ExportFormat.KERNEL_TUNER, ExportFormat.T4)
+ENDINGS = ("jsonl", "csv", "parquet")
+"""Endings of files that choose a format."""
 TABLES = ("xlsx", "xls", "ods", "tsv", "feather", "arrow", "h5", "html", "pkl")
 """Endings of other formats, which JSON lines must not have."""
 
@@ -41,7 +47,8 @@ ExportedFile = Annotated[Path, typer.Argument(help="The file to write, or - for 
 FormatOption = Annotated[
     ExportFormat | None,
     typer.Option(
-        help="jsonl: lossless, for import; or a table.",
+        help="jsonl: lossless, for import; csv, parquet: a table; dataset: a folder as the Hugging "
+        "Face hub has it; kernel-tuner, t4: files of other tuners.",
         show_default="by the ending of FILE, or jsonl",
     ),
 ]
@@ -83,11 +90,14 @@ def export_command(
 
     csv and parquet are tables with a typed column for each decision. A data card in Markdown is
     written beside them, as FILE.md: it describes the columns and the origin of the rows. A pipe or
-    standard output gets the records only.
+    standard output gets the records only. dataset makes a folder of a card and Parquet files.
+    kernel-tuner and t4 make a file for each workload, target and template in a folder, or one file
+    whose name ends in .json.
 
     \b
     Examples:
       tilewright export log.jsonl
+      tilewright export spaces --format kernel-tuner --operator matmul
       tilewright export fastest.csv --operator matmul --sort latency_s --limit 100
       tilewright export - --format csv --failed --since 3d
     """
@@ -95,13 +105,30 @@ def export_command(
     from tilewright.scheduler.data.selection import Selection, moment_of
 
     format = format or _by_ending(file)
-    for option, given in (("--features", features), ("--sort", sort is not None)):
-        if given and format is ExportFormat.JSONL:
-            raise InputError(f"{option} is for tables: --format csv or parquet, not jsonl")
+    tables = (ExportFormat.CSV, ExportFormat.PARQUET)
+    if features and format not in (*tables, ExportFormat.DATASET):
+        allowed = "csv or parquet or dataset"
+        raise InputError(f"--features is for tables: --format {allowed}, not {format}")
+    if sort is not None and format not in tables:
+        raise InputError(f"--sort is for tables: --format csv or parquet, not {format}")
+    if limit is not None and format not in (*tables, ExportFormat.JSONL):
+        raise InputError(f"--limit is for records: --format jsonl, csv or parquet, not {format}")
+    if format in FOLDERS and is_stream(file):
+        raise InputError(f"--format {format} writes files; allowed: a folder, not {file}")
     selection = Selection(operator, on_target, moment_of(since), failed)
     with Database(db, create=False) as database:
         if format is ExportFormat.JSONL:
             _export_lines(database, file, selection, limit)
+        elif format is ExportFormat.DATASET:
+            from tilewright.scheduler.data.dataset import export_dataset
+
+            count = export_dataset(database, file, _source(db), features, selection)
+            print(f"{counted(count, 'record')} and a card written to {file}")
+        elif format in FOLDERS:
+            from tilewright.scheduler.data.tuners import export_kernels
+
+            known, count = export_kernels(database, file, str(format), selection)
+            print(f"{counted(count, 'schedule')} of {counted(known, 'kernel')} written to {file}")
         else:
             about = (_source(db), features, selection, sort, limit)
             _export_table(database, file, format, *about)
@@ -109,10 +136,10 @@ def export_command(
 
 def _by_ending(file: Path) -> ExportFormat:
     ending = file.suffix.removeprefix(".").lower()
-    if ending in set(ExportFormat):
+    if ending in ENDINGS:
         return ExportFormat(ending)
     if ending in TABLES:
-        allowed = ", ".join(f".{each}" for each in ExportFormat)
+        allowed = ", ".join(f".{each}" for each in ENDINGS)
         raise InputError(f"{file.name} is of a format that is not written; allowed: {allowed}")
     return ExportFormat.JSONL
 
