@@ -85,7 +85,7 @@ def cache_file(kernel: Measured) -> dict[str, Any]:
     entries = {}
     for measurement in kernel.measurements:
         values = measurement.schedule.values
-        entry = {name: values[name] for name in names if name in values}
+        entry: dict[str, Any] = {name: values[name] for name in names}
         entry |= {"time": _time(measurement), **_costs(measurement)}
         if measurement.score is not None:
             entry["times"] = [MILLISECONDS * sample for sample in measurement.samples]
