@@ -83,7 +83,7 @@ def rate_of_run(study: Study, pool: Pool, units: int, seconds: float) -> float:
 
 @contextmanager
 def dashboard(db: Path) -> Iterator[psutil.Process]:
-    """A dashboard that somebody looks at, as long as the block lasts."""
+    """Serve a dashboard that somebody looks at, as long as the block lasts."""
     command = [sys.executable, "-m", "tilewright", "dashboard", "--db", str(db)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None

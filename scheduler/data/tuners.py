@@ -140,7 +140,7 @@ FILES: dict[str, Callable[[Measured], dict[str, Any]]] = {
     "kernel-tuner": cache_file,
     "t4": t4_file,
 }
-"""What makes the content of a file of each format."""
+"""Functions that make the content of a file of each format."""
 
 
 def export_kernels(
