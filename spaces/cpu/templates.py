@@ -16,6 +16,7 @@ TEMPLATES = TemplateList(
         "map": "maps:MapTemplate",
         "ragged": "ragged:RaggedTemplate",
         "chained": "chained:ChainedTemplate",
+        "pairwise": "pairwise:PairwiseTemplate",
         "phased": "staged:PhasedTemplate",
         "staged": "staged:StagedTemplate",
         "divided": "staged:DividedTemplate",

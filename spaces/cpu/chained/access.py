@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from tilewright.spaces.algebra.atoms import Entry
 from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.cpu.rows.scopes import VectorScope
 from tilewright.spaces.cpu.vectors.moves import TABLE_TYPES
-from tilewright.spaces.derivation.chained.text import in_c
-from tilewright.spaces.derivation.chained.view import Chained, ChainedOutput
+from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
+from tilewright.spaces.derivation.chained.text import extreme, in_c, key_bounds, spans
+from tilewright.spaces.derivation.chained.view import ChainedOutput
 from tilewright.spaces.derivation.products.reach import place_of
 from tilewright.spaces.derivation.products.splitting import Part
 from tilewright.spaces.derivation.scopes import Integer
@@ -21,11 +23,14 @@ MOST_STEP = 1 << 24
 """Elements of a table from one lane to the next that 32 bits hold for all lanes."""
 
 
+V = TypeVar("V", bound=RowsAndKeys)
+
+
 @dataclass(frozen=True)
-class Access:
+class Access(Generic[V]):
     """``buffers`` is the C variable of each array, ``names`` of each part of batch and rows."""
 
-    chained: Chained
+    chained: V
     buffers: Mapping[str, str]
     names: Mapping[str, str]
 
@@ -38,7 +43,7 @@ class Access:
         found = f"tw_entry({self.buffers[entry.table]}[{place.text}], {entry.below})"
         return variable(found, entry.below)
 
-    def knowing(self, names: Mapping[str, str]) -> Access:
+    def knowing(self, names: Mapping[str, str]) -> Access[V]:
         """Return the same with further variables."""
         return replace(self, names={**self.names, **names})
 
@@ -126,15 +131,32 @@ class Access:
         place, kept = self._place(read), {part.name for part in self.chained.batch}
         return f"{self.buffers[read.name]} + {self.text(place.without(place.names - kept))}"
 
-    def at_key(self, variable: str) -> Access:
+    def at_key(self, variable: str) -> Access[V]:
         """What the key of a C variable has, no row known."""
         batch = {part.name: self.names[part.name] for part in self.chained.batch}
         return replace(self, names={**batch, self.chained.key.name: variable})
 
-    def store(self, output: ChainedOutput, value: str, column: str) -> str:
-        """The line that stores a vector of an output from the C variable ``column`` on, or the one
-        value of a row, which may be a place."""
-        width = self.chained.width
+    def row_bounds(self, low: str, high: str) -> list[str]:
+        """The lines that set two variables to the keys that a row sees: the first one, and one more
+        than the last."""
+        return key_bounds(self.chained, self.chained.bounds, low, high, self.text)
+
+    def block_bounds(self, low: str, high: str) -> list[str]:
+        """The lines that declare two variables for the keys that any of ``rows`` rows from
+        ``first_row`` on sees, as far as intervals tell."""
+        chained = self.chained
+        rows = {part.name: self.names[part.name] for part in chained.rows}
+        found = (extreme(index, rows, most=True) for index in chained.bounds)
+        lines = spans("first_row", "(first_row + rows - 1)", chained.rows, self.names)
+        ends = [f"{end}_{name}" for name in rows.values() for end in ("low", "high")]
+        access = self.knowing({end: end for end in ends})
+        known = [index for index in found if index is not None]
+        lines.append(f"long {low}, {high};")
+        return [*lines, *key_bounds(chained, known, low, high, access.text)]
+
+    def store(self, output: ChainedOutput, value: str, column: str, width: Part) -> str:
+        """The line that stores a vector of an output along ``width``, from the C variable
+        ``column`` on, or the one value of a row, which may be a place."""
         dtype = output.array.dtype
         where = f"{self.buffers[output.array.name]} + {self._offset(output.offset, (width,))}"
         if output.array.element.is_integer:
@@ -156,7 +178,7 @@ class Access:
         return self.chained.program.operand[read.name].dtype
 
 
-def copied_row(access: Access, value: Expression, part: Part, to: str, lanes: int) -> list[str]:
+def copied_row(access: Access[V], value: Expression, part: Part, to: str, lanes: int) -> list[str]:
     """The lines that compute ``value`` for all points of ``part`` and store them from ``to`` on,
     whole vectors; ``access`` knows where the row is."""
     lines: list[str] = []

@@ -119,3 +119,16 @@ class Blocks:
         for number, _ in enumerate(chained.weighings):
             yield f"sums{number}", self.rows * self.sum_stride
             yield f"values{number}", self.copied * self.keys * self.sum_stride
+
+
+def multiples(extent: int, first: tuple[int, ...], most: int, unit: int = 1) -> tuple[int, ...]:
+    """The numbers ``first`` times powers of two, in units, up to the first that holds ``extent``,
+    or ``most``."""
+    found: set[int] = set()
+    for number in first:
+        while number * unit <= most:
+            found.add(number * unit)
+            if number * unit >= extent:
+                break
+            number *= 2
+    return tuple(sorted(found)) or (unit,)

@@ -29,7 +29,7 @@ from tilewright.spaces.cpu.chained.merging import Merging
 from tilewright.spaces.cpu.chained.places import NOWHERE
 from tilewright.spaces.cpu.chained.values import Values
 from tilewright.spaces.cpu.vectors.reducers import EXTREMES, IDENTITIES
-from tilewright.spaces.derivation.chained.text import extreme, key_bounds, spans, split
+from tilewright.spaces.derivation.chained.text import split
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.derivation.scopes import Leaf
 from tilewright.spaces.workloads.array import Array
@@ -105,7 +105,7 @@ class ChainedCode:
         return {part.name: f"p{i}" for i, part in enumerate((*chained.batch, *chained.rows))}
 
     @cached_property
-    def _access(self) -> Access:
+    def _access(self) -> Access[Chained]:
         buffers = {operand.name: f"b{i}" for i, operand in enumerate(self.operands)}
         return Access(self.chained, buffers, self._names)
 
@@ -223,28 +223,16 @@ class ChainedCode:
         for k, s in enumerate(chained.scalars):
             inner.append(f"state{k}[r] = {IDENTITIES[EXTREMES.get(s.reducer, s.reducer)]};")
             inner += [f"place{k}[r] = {NOWHERE};"] * (s.reducer in EXTREMES)
-        inner += ["seen[r] = 0;", *self._row_bounds()]
+        inner += ["seen[r] = 0;", *self._access.row_bounds("low[r]", "high[r]")]
         lines = self._rows(inner)
         whole = f"for (long r = rows; r < {b.rows}; r++)"
         clear = f"left[r * {b.left_stride} + d] = 0.0f;"
         lines += [whole, f"  for (long d = 0; d < {b.whole_depth}; d++) {clear}"]
         return lines
 
-    def _row_bounds(self) -> list[str]:
-        """The keys that row ``r`` sees, from ``low[r]`` to before ``high[r]``."""
-        return key_bounds(self.chained, self.chained.bounds, "low[r]", "high[r]", self._access.text)
-
     def _block_span(self) -> list[str]:
         """The keys that any row of the block sees, as far as intervals tell."""
-        chained = self.chained
-        rows = {part.name: self._names[part.name] for part in chained.rows}
-        found = (extreme(index, rows, most=True) for index in chained.bounds)
-        lines = spans("first_row", "(first_row + rows - 1)", chained.rows, self._names)
-        ends = [f"{end}_{name}" for name in rows.values() for end in ("low", "high")]
-        access = self._access.knowing({end: end for end in ends})
-        known = [index for index in found if index is not None]
-        lines.append("long first_key, last_key;")
-        lines += key_bounds(chained, known, "first_key", "last_key", access.text)
+        lines = self._access.block_bounds("first_key", "last_key")
         if self.splits > 1:
             start, end = self._part()
             lines.append(f"first_key = tw_most(first_key, {start});")

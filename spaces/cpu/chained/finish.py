@@ -11,7 +11,7 @@ from tilewright.spaces.language.magnitude import magnitudes
 from tilewright.spaces.language.tree import Expression, Read
 
 
-def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
+def outputs_of_row(chained: Chained, access: Access[Chained], lanes: int) -> list[str]:
     """The lines that compute and store all outputs of row ``r``. A reduction over no key is what
     its reducer begins with, whatever the program makes of that."""
     lines: list[str] = []
@@ -28,7 +28,7 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
     wide = [output for output in chained.outputs if output.wide]
     for output in chained.outputs:
         if not output.wide:
-            lines.append(access.store(output, row.text(output.value), "0"))
+            lines.append(access.store(output, row.text(output.value), "0", chained.width))
     if wide:
         body: list[str] = []
         raw = VectorScope("w", _sums(chained), body, states)
@@ -43,7 +43,9 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
         scope = VectorScope(
             "x", lambda n: own(n) or access.along(n, chained.width, "e", bounded), body, row
         )
-        body += [access.store(output, scope.text(output.value), "e") for output in wide]
+        body += [
+            access.store(output, scope.text(output.value), "e", chained.width) for output in wide
+        ]
         lines.append(f"for (long e = 0; e < {chained.width.extent}; e += {lanes}) {{")
         lines += [*(f"  {line}" for line in body), "}"]
     return lines

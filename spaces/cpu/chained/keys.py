@@ -19,6 +19,7 @@ from tilewright.spaces.cpu.chained.blocks import DEPTH_STEP, Blocks
 from tilewright.spaces.cpu.tiles.dot_tile import DotTile
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
 from tilewright.spaces.cpu.tiles.steps import Stream
+from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.language.tree import Read
 
 
@@ -26,7 +27,7 @@ from tilewright.spaces.language.tree import Read
 class Keys:
     """The right operand of scores. ``entry`` begins the names of all functions."""
 
-    access: Access
+    access: Access[Chained]
     blocks: Blocks
     entry: str
 

@@ -29,6 +29,7 @@ from tilewright.spaces.cpu.chained.blocks import (
     PANELS,
     STEPS,
     Blocks,
+    multiples,
 )
 from tilewright.spaces.cpu.chained.prelude import prelude
 from tilewright.spaces.cpu.chained.rules import chained_rules
@@ -125,10 +126,10 @@ class ChainedTemplate(CorrectedTemplate):
 
     def _decisions(self) -> tuple[Decision, ...]:
         threads = self.cpu.threads
-        splits = _multiples(self.chained.key.extent, (1,), MOST_SPLITS * threads)
+        splits = multiples(self.chained.key.extent, (1,), MOST_SPLITS * threads)
         return (
-            Decision("rows", _multiples(self.chained.row_count, (1, 2, 3), MOST_ROWS)),
-            Decision("keys", _multiples(self.chained.key.extent, (4, 6), 1024, self.lanes)),
+            Decision("rows", multiples(self.chained.row_count, (1, 2, 3), MOST_ROWS)),
+            Decision("keys", multiples(self.chained.key.extent, (4, 6), 1024, self.lanes)),
             Decision("key_layout", tuple(self._forms_of_keys())),
             Decision("value_layout", tuple(self._forms_of_matrices())),
             Decision("score_rows", TILE_ROWS),
@@ -156,16 +157,3 @@ class ChainedTemplate(CorrectedTemplate):
             yield IN_PLACE
         if reads:
             yield COPIED
-
-
-def _multiples(extent: int, first: tuple[int, ...], most: int, unit: int = 1) -> tuple[int, ...]:
-    """The numbers ``first`` times powers of two, in units, up to the first that holds ``extent``,
-    or ``most``."""
-    found: set[int] = set()
-    for number in first:
-        while number * unit <= most:
-            found.add(number * unit)
-            if number * unit >= extent:
-                break
-            number *= 2
-    return tuple(sorted(found)) or (unit,)

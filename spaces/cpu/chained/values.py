@@ -11,14 +11,14 @@ from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.blocks import Blocks
 from tilewright.spaces.cpu.chained.chain import weight_tiles
 from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
-from tilewright.spaces.derivation.chained.view import Weighing
+from tilewright.spaces.derivation.chained.view import Chained, Weighing
 
 
 @dataclass(frozen=True)
 class Values:
     """The matrix of a weighing, the ``number``-th. ``entry`` begins the names of all functions."""
 
-    access: Access
+    access: Access[Chained]
     blocks: Blocks
     weighing: Weighing
     number: int

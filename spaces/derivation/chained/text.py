@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tilewright.spaces.algebra.atoms import Atom, Entry, Variable, names_of
 from tilewright.spaces.algebra.index import Index, variable
-from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
 from tilewright.spaces.derivation.products.splitting import Part
 
 
@@ -21,7 +21,11 @@ def in_c(index: Index, names: Mapping[str, str], loaded: Callable[[Entry], Index
 
 
 def key_bounds(
-    chained: Chained, indices: Iterable[Index], low: str, high: str, text: Callable[[Index], str]
+    chained: RowsAndKeys,
+    indices: Iterable[Index],
+    low: str,
+    high: str,
+    text: Callable[[Index], str],
 ) -> list[str]:
     """C statements that set ``low`` to the first key for which no index is negative, and
     ``high`` to one more than the last; ``text`` writes an index."""

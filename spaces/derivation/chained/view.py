@@ -15,22 +15,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from math import prod
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.algebra import ONE, factors, product
 from tilewright.spaces.derivation.chained.bounds import bounding_indices
 from tilewright.spaces.derivation.chained.gathered_scores import with_gathered_scores
+from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
 from tilewright.spaces.derivation.chains.chain import chain
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from tilewright.spaces.derivation.products.addresses import Address, address_of
-from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.derivation.products.roles import Roles, roles_of
 from tilewright.spaces.derivation.products.splitting import Indexing, Part, whole_axes
 from tilewright.spaces.derivation.rows.passes import Expander, counting, online_passes
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Output, Program, Stage
-from tilewright.spaces.language.tree import AxisValue, Comparison, Expression, Read
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,13 @@ class ChainedOutput:
 
 
 @dataclass(frozen=True)
-class Chained:
+class Chained(RowsAndKeys):
     """A program so.
 
     Expressions read ``score``, operands at ``places``, and reductions by name: their states in
-    ``scalars`` and weights, their results in outputs. A key counts where no form of ``bounds`` is
-    negative and all ``conditions`` hold.
+    ``scalars`` and weights, their results in outputs.
     """
 
-    program: Program
-    indexing: Indexing
-    batch: tuple[Part, ...]
-    rows: tuple[Part, ...]
-    key: Part
     depth: Part
     width: Part
     score: Read
@@ -76,10 +69,7 @@ class Chained:
     factor: Expression
     scalars: tuple[ChainReduction, ...]
     weighings: tuple[Weighing, ...]
-    bounds: tuple[Index, ...]
-    conditions: tuple[Comparison, ...]
     outputs: tuple[ChainedOutput, ...]
-    places: Mapping[Read, Address]
 
     @property
     def scaled_left(self) -> Expression:
@@ -101,28 +91,10 @@ class Chained:
         weighings = (replace(w, weight=scaled(w.weight)) for w in self.weighings)
         return replace(self, scalars=tuple(scalars), weighings=tuple(weighings), factor=ONE)
 
-    @property
-    def batches(self) -> int:
-        """The number of products."""
-        return prod(part.extent for part in self.batch)
-
-    @property
-    def row_count(self) -> int:
-        """Rows of each product, those of all heads that share its keys."""
-        return prod(part.extent for part in self.rows)
-
     @cached_property
     def reductions(self) -> tuple[ChainReduction, ...]:
         """All reductions over the keys."""
         return (*self.scalars, *(weighing.reduction for weighing in self.weighings))
-
-    @cached_property
-    def has_far_bounds(self) -> bool:
-        """Tell whether bounds of keys may exceed 32 bits before they are clipped to the keys that
-        exist.
-        """
-        reach = Reach(self.program)
-        return not reach.are_narrow(self.bounds)
 
     @property
     def expressions(self) -> Iterator[Expression]:
@@ -147,11 +119,6 @@ class Chained:
         return self.key.name in self.indexing.reads(expression) or any(
             map(self.reads_key, () if isinstance(expression, Read) else expression.children)
         )
-
-    def step(self, read: Read, part: Part) -> int:
-        """Return the elements from one point of ``part`` to the next, where ``read`` has its
-        element."""
-        return self.places[read].offset.coefficient(part.name)
 
     def in_place(self, matrix: Expression) -> Read | None:
         """Return the read that a matrix is, if it is an array of floats with steps along both
@@ -237,9 +204,9 @@ class _Reader:
             bodies += [r.correction.exponent] if isinstance(r.correction, Scaling) else []
         batch, rows = self._batch_and_rows(weighing.matrix for weighing in weighings)
         chained = Chained(
-            self.program, self.indexing, batch, rows, key, depth, width,
-            self.score, left, self.roles.right, factor, scalars, weighings, bounds, conditions,
-            outputs, self._places(bodies),
+            self.program, self.indexing, batch, rows, key, bounds, conditions,
+            self._places(bodies), depth, width, self.score, left, self.roles.right, factor,
+            scalars, weighings, outputs,
         )  # fmt: skip
         return chained.unscaled if chained.reads_key(factor) else chained
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.spaces.derivation.chained.view import Chained
+from tilewright.spaces.derivation.chained.rows_and_keys import RowsAndKeys
 from tilewright.spaces.derivation.products.splitting import Part
 
 
@@ -17,7 +17,7 @@ class VisitedTiles:
     ignored.
     """
 
-    def __init__(self, chained: Chained) -> None:
+    def __init__(self, chained: RowsAndKeys) -> None:
         self._low, self._high = _spans(chained)
         self._known: dict[tuple[int, int], tuple[float, float]] = {}
 
@@ -41,7 +41,7 @@ class VisitedTiles:
         return self._known[rows, keys]
 
 
-def _spans(chained: Chained) -> tuple[np.ndarray, np.ndarray]:
+def _spans(chained: RowsAndKeys) -> tuple[np.ndarray, np.ndarray]:
     """Return the first key of each row of a product, and one more than the last."""
     count, extent, key = chained.row_count, chained.key.extent, chained.key.name
     low, high = np.zeros(count, np.int64), np.full(count, extent, np.int64)

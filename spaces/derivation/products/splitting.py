@@ -123,12 +123,13 @@ class Indexing:
         raise TypeError(f"{atom} is no atom of an index")
 
 
-def indexing(program: Program, body: Expression) -> Indexing:
-    """Return the parts that the axes of ``program`` split in where ``body`` is computed."""
+def indexing(program: Program, *bodies: Expression) -> Indexing:
+    """Return the parts that the axes of ``program`` split in where ``bodies`` are computed."""
     tables = {name: high + 1 for name, (_, high) in entry_ranges(program).items()}
     whole = whole_axes(program)
     plain, splits = Indexing(whole, tables), dict(whole)
-    indices = dict.fromkeys(plain.index(index) for read in body.reads for index in read.indices)
+    reads = dict.fromkeys(read for body in bodies for read in body.reads)
+    indices = dict.fromkeys(plain.index(index) for read in reads for index in read.indices)
     entries = [atom for index in indices for atom, _ in index.terms if isinstance(atom, Entry)]
     dividing = [a for index in indices for a in index.atoms() if isinstance(a, Quotient)]
     for axis, extent in program.extents:

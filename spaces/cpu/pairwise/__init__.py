@@ -1,0 +1,1 @@
+"""Kernels of sums over pairs of rows and keys on a CPU: gradients of attention, and the like."""

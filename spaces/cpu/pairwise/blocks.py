@@ -1,0 +1,115 @@
+"""The sizes of a pairwise kernel, and what a worker keeps of them in its scratch memory.
+
+A tile of keys meets one block of rows after the other. What both have along axes of their own is
+copied to matrices of float32; those of keys that scores read are packed in panels, too. Scores
+become weights in place. Sums of a tile's keys are kept while it is there, those of a product's rows
+until all tiles have passed. Rows of all are a line of the cache more than a power of two apart, or
+they would compete for the same sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.abi import LINE
+from tilewright.spaces.derivation.pairwise.view import PairSum, Pairwise
+from tilewright.spaces.derivation.products.splitting import Part
+
+NAMES = ("rows", "keys", "score_rows", "score_vectors", "sum_rows", "sum_vectors")
+"""The decisions about sizes."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Sizes in elements. Those of a schedule may be arrays, one entry a schedule."""
+
+    pairwise: Pairwise
+    lanes: int
+    rows: Any
+    keys: Any
+    score_rows: Any
+    score_vectors: Any
+    sum_rows: Any
+    sum_vectors: Any
+
+    @classmethod
+    def of(cls, pairwise: Pairwise, lanes: int, values: Mapping[str, Any]) -> Blocks:
+        """Those of a schedule's decisions, or of columns of many."""
+        return cls(pairwise, lanes, *(values[name] for name in NAMES))
+
+    @property
+    def panel(self) -> Any:
+        """Keys of a tile of scores, and of a packed panel."""
+        return self.score_vectors * self.lanes
+
+    @property
+    def columns(self) -> Any:
+        """Columns of a tile of sums."""
+        return self.sum_vectors * self.lanes
+
+    @property
+    def pair_stride(self) -> Any:
+        """From a row of scores or weights to the next."""
+        return self.keys + LINE
+
+    @property
+    def tiles(self) -> int:
+        """Arrays of the pairs of a block and a tile: scores, and weights in their places."""
+        return max(len(self.pairwise.scores), len(self.pairwise.weights))
+
+    @property
+    def whole_keys(self) -> Any:
+        """Keys of a tile in whole register tiles of sums."""
+        return round_up(self.keys, self.sum_rows)
+
+    @property
+    def whole_rows(self) -> Any:
+        """All rows of a product in whole blocks."""
+        return round_up(self.pairwise.row_count, self.rows)
+
+    def whole(self, part: Part) -> int:
+        """Return an axis in whole vectors."""
+        return round_up(part.extent, self.lanes)
+
+    def stride(self, part: Part) -> int:
+        """Return the distance from a row of a matrix along this axis to the next."""
+        return self.whole(part) + LINE
+
+    def length(self, each: PairSum) -> Any:
+        """Return the rows that a sum has in scratch memory."""
+        return self.whole_keys if each.of_key else self.whole_rows
+
+    def near(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and size of what a block and a tile need at a time."""
+        for n, (_, part) in enumerate(self.pairwise.row_matrices):
+            yield f"rows{n}", self.rows * self.stride(part)
+        for n, (_, part) in enumerate(self.pairwise.key_matrices):
+            yield f"keys{n}", self.keys * self.stride(part)
+        for n, score in enumerate(self.pairwise.scores):
+            yield f"packed{n}", self.keys * self.whole(score.depth) + self.lanes
+        for n in range(self.tiles):
+            yield f"pairs{n}", self.rows * self.pair_stride + LINE
+        for n, each in enumerate(self.pairwise.sums):
+            if each.of_key:
+                yield f"sums{n}", self.whole_keys * self.stride(each.width)
+
+    def of_product(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and size of what all rows of a product need."""
+        for n, each in enumerate(self.pairwise.sums):
+            if not each.of_key:
+                yield f"sums{n}", self.whole_rows * self.stride(each.width)
+        for n, scalar in enumerate(self.pairwise.scalars):
+            yield f"scalar{n}", self.keys + self.lanes if scalar.of_key else self.whole_rows
+
+    @property
+    def near_floats(self) -> Any:
+        """Floats of a block and a tile."""
+        return sum(size for _, size in self.near())
+
+    @property
+    def row_tiles(self) -> Any:
+        """Blocks of a product's rows."""
+        return ceil_div(self.pairwise.row_count, self.rows)

@@ -1,0 +1,423 @@
+"""The C of a pairwise kernel: tiles of keys, each past the blocks of rows that see some of them.
+
+Workers share the products. As task mappings:
+
+    spatial(workers) * repeat(products of a worker)    and for each tile of keys and block of rows
+    repeat(panels, score tiles)                        each score
+    repeat(rows)                                       scores to weights
+    repeat(sum tiles)                                  weights times matrices: each sum
+
+Weights of hidden keys are zero, and what these are multiplied by is finite nearly always: where a
+sum is not, a product is computed again, and hidden keys are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.layout import row_major, strided
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import LINE, buffer_variables, entry_function
+from tilewright.spaces.cpu.blocked.packing import RightBlock
+from tilewright.spaces.cpu.chained.access import Access, copied_row
+from tilewright.spaces.cpu.chained.chain import HIDDEN
+from tilewright.spaces.cpu.pairwise.blocks import Blocks
+from tilewright.spaces.cpu.pairwise.weights import Weights
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.cpu.tiles.register_tile import RegisterTile
+from tilewright.spaces.cpu.tiles.steps import Stream
+from tilewright.spaces.derivation.chained.text import split
+from tilewright.spaces.derivation.pairwise.view import PairSum, Pairwise, Scalar, Score
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.workloads.array import Array
+
+
+@dataclass(frozen=True)
+class PairwiseCode:
+    """The kernel called ``entry``. ``operands`` are its arguments in order."""
+
+    pairwise: Pairwise
+    operands: Sequence[Array]
+    blocks: Blocks
+    workers: int
+    entry: str
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        packs = (b.function(name) for b, name in self._packs.items())
+        tiles = (tile.source() for tile in self._tiles)
+        functions = [line for lines in (*packs, *tiles) for line in lines]
+        entry = entry_function(self.entry, {self._worker: self.workers})
+        return "\n".join([*functions, *self._work(), *entry]) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Scratch memory of all workers."""
+        return 4 * self.workers * self._scratch
+
+    @property
+    def _worker(self) -> str:
+        return f"{self.entry}_work"
+
+    @property
+    def _parts(self) -> list[tuple[str, int]]:
+        both = (*self.blocks.near(), *self.blocks.of_product())
+        return [(name, round_up(int(size), LINE)) for name, size in both]
+
+    @property
+    def _scratch(self) -> int:
+        """Floats of a worker's scratch memory: a whole number of cache lines."""
+        return sum(size for _, size in self._parts) + LINE
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """C variables of the parts that say which row it is."""
+        parts = (*self.pairwise.batch, *self.pairwise.rows)
+        return {part.name: f"p{i}" for i, part in enumerate(parts)}
+
+    @cached_property
+    def _access(self) -> Access[Pairwise]:
+        buffers = {operand.name: f"b{i}" for i, operand in enumerate(self.operands)}
+        return Access(self.pairwise, buffers, self._names)
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _tiles(self) -> Mapping[RegisterTile, str]:
+        """All register tiles, each once, with their names."""
+        found = [self._score_tile(score) for score in self.pairwise.scores]
+        for each in self.pairwise.sums:
+            found += [self._sum_tile(each, columns) for _, columns in self._widths(each)]
+        return {tile: tile.name for tile in dict.fromkeys(found)}
+
+    @cached_property
+    def _packs(self) -> Mapping[RightBlock, str]:
+        """All packed tiles of keys, each once, with the names of the functions that pack."""
+        found = dict.fromkeys(map(self._packed, self.pairwise.scores))
+        return {block: f"{self.entry}_pack{n}" for n, block in enumerate(found)}
+
+    def _packed(self, score: Score) -> RightBlock:
+        b = self.blocks
+        steps = (1, b.stride(score.depth))
+        source = Stream(strided((score.depth.extent, b.keys), steps), "float32", True, apart=0)
+        return RightBlock(
+            b.keys // b.panel, b.panel, b.whole(score.depth), b.lanes, "float32", source
+        )
+
+    def _score_tile(self, score: Score) -> RegisterTile:
+        b, depth = self.blocks, score.depth.extent
+        return RegisterTile(
+            name=f"{self.entry}_score{depth}",
+            rows=b.score_rows,
+            columns=b.panel,
+            lanes=b.lanes,
+            unroll=2,
+            prefetch=0,
+            left=strided((b.score_rows, depth), (b.stride(score.depth), 1)),
+            right=row_major(depth, b.panel),
+            sums=strided((b.score_rows, b.panel), (b.pair_stride, 1)),
+            fetches_sums=False,
+            keeps_right=True,
+        )
+
+    def _sum_tile(self, each: PairSum, columns: int) -> RegisterTile:
+        b, stride = self.blocks, self.blocks.stride(each.width)
+        terms, steps = (b.rows, (1, b.pair_stride)) if each.of_key else (b.keys, (b.pair_stride, 1))
+        side = "key" if each.of_key else "row"
+        return RegisterTile(
+            name=f"{self.entry}_{side}{each.width.extent}_{columns}",
+            rows=b.sum_rows,
+            columns=columns,
+            lanes=b.lanes,
+            unroll=2,
+            prefetch=0,
+            left=strided((b.sum_rows, terms), steps),
+            right=strided((terms, round_up(columns, b.lanes)), (stride, 1)),
+            sums=strided((b.sum_rows, round_up(columns, b.lanes)), (stride, 1)),
+            fetches_sums=False,
+            keeps_right=True,
+        )
+
+    def _widths(self, each: PairSum) -> Iterator[tuple[int, int]]:
+        """Yield the first column and the columns of each kind of tile: the last may be narrower."""
+        width, columns = each.width.extent, self.blocks.columns
+        whole, rest = divmod(width, columns)
+        if whole:
+            yield 0, columns
+        if rest:
+            yield whole * columns, rest
+
+    # -- the loops ---------------------------------------------------------------------------------
+
+    def _work(self) -> list[str]:
+        share = ceil_div(self.pairwise.batches, self.workers)
+        end = f"tw_least({self.pairwise.batches}, (worker + 1L) * {share})"
+        body = [
+            *split("batch", self.pairwise.batch, self._names),
+            *self._product(),
+            *self._stored_rows(),
+        ]
+        return [
+            f"static void {self._worker}(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            *(f"  {line}" for line in self._memory()),
+            f"  for (long batch = worker * {share}L; batch < {end}; batch++) {{",
+            *(f"    {line}" for line in body),
+            "  }",
+            "}",
+        ]
+
+    def _memory(self) -> list[str]:
+        written = {each.output.array.name for each in self.pairwise.sums}
+        lines = buffer_variables(self.operands, self._access.buffers, written)
+        place = f"(float *)call->workspace + worker * {self._scratch}L"
+        for name, size in self._parts:
+            lines.append(f"float *{name} = {place};")
+            place = f"{name} + {size}L"
+        return [*lines, f"const long pair_stride = {self.blocks.pair_stride};"]
+
+    def _product(self) -> list[str]:
+        """All sums of a product; those of its keys are stored, too."""
+        sums = [(n, each) for n, each in enumerate(self.pairwise.sums) if not each.of_key]
+        begun = [
+            *(self._cleared(n, each) for n, each in sums),
+            *self._scalars(of_key=False),
+            *self._key_tiles(),
+        ]
+        if not self.pairwise.is_bounded:
+            return begun
+        found = [self._noticed(n, each, f"{self.pairwise.row_count}") for n, each in sums]
+        return [
+            "int careful = 0, hidden, finite;",
+            "do {",
+            "  hidden = 0;",
+            "  finite = 1;",
+            *indented([*begun, *found]),
+            "} while (!careful && hidden && !finite && (careful = 1));",
+        ]
+
+    def _cleared(self, n: int, each: PairSum) -> str:
+        size = int(self.blocks.length(each)) * self.blocks.stride(each.width)
+        return f"for (long x = 0; x < {size}L; x++) sums{n}[x] = 0.0f;"
+
+    def _noticed(self, n: int, each: PairSum, rows: str) -> str:
+        """The line that notes whether a sum is finite."""
+        stride, width = self.blocks.stride(each.width), each.width.extent
+        return f"finite = finite && tw_all_finite(sums{n}, {rows}, {stride}, {width});"
+
+    def _key_tiles(self) -> list[str]:
+        b = self.blocks
+        sums = [(n, each) for n, each in enumerate(self.pairwise.sums) if each.of_key]
+        found = [self._noticed(n, each, "count") for n, each in sums]
+        body = [
+            f"const long count = tw_least({b.keys}, {self.pairwise.key.extent} - tile);",
+            *self._key_matrices(),
+            *self._scalars(of_key=True),
+            *(self._cleared(n, each) for n, each in sums),
+            *self._row_blocks(),
+            *(found if self.pairwise.is_bounded else []),
+            *self._stored_keys(),
+        ]
+        head = f"for (long tile = 0; tile < {self.pairwise.key.extent}; tile += {b.keys}) {{"
+        return [head, *indented(body), "}"]
+
+    def _row_blocks(self) -> list[str]:
+        b, count = self.blocks, self.pairwise.row_count
+        body = [f"const long rows = tw_least({b.rows}, {count} - first_row);"]
+        if self.pairwise.bounds:
+            body += self._access.block_bounds("first_key", "last_key")
+            unseen = "last_key <= tile || first_key >= tile + count"
+            body.append(f"if ({unseen}) continue;")
+        body += [*self._row_matrices(), *self._scores(), *self._weights(), *self._sums()]
+        return [
+            f"for (long first_row = 0; first_row < {count}; first_row += {b.rows}) {{",
+            *indented(body),
+            "}",
+        ]
+
+    # -- what rows and keys have -------------------------------------------------------------------
+
+    def _rows(self, body: Sequence[str]) -> list[str]:
+        """A loop over rows of a block, with the parts of each."""
+        parts = split("(first_row + r)", self.pairwise.rows, self._names)
+        return ["for (long r = 0; r < rows; r++) {", *indented([*parts, *body]), "}"]
+
+    def _row_matrices(self) -> list[str]:
+        b, lines = self.blocks, []
+        for n, (matrix, part) in enumerate(self.pairwise.row_matrices):
+            to = f"rows{n} + r * {b.stride(part)}"
+            row = copied_row(self._access, matrix, part, to, b.lanes)
+            lines += ["{", *indented(row), "}"]
+        return self._rows(lines)
+
+    def _key_matrices(self) -> list[str]:
+        b, lines = self.blocks, ["const long key = tile + k;"]
+        for n, (matrix, part) in enumerate(self.pairwise.key_matrices):
+            to = f"keys{n} + k * {b.stride(part)}"
+            row = copied_row(self._access.at_key("key"), matrix, part, to, b.lanes)
+            lines += ["{", *indented(row), "}"]
+        packing = [
+            f"{self._packs[self._packed(score)]}(keys{self._of_key(score)}, packed{n}, "
+            f"{score.depth.extent}, count);"
+            for n, score in enumerate(self.pairwise.scores)
+        ]
+        return ["for (long k = 0; k < count; k++) {", *indented(lines), "}", *packing]
+
+    def _of_key(self, score: Score) -> int:
+        return self.pairwise.key_matrices.index((score.right, score.depth))
+
+    def _scalars(self, of_key: bool) -> list[str]:
+        """The numbers of all rows, or of a tile's keys."""
+        found = [(n, s) for n, s in enumerate(self.pairwise.scalars) if s.of_key == of_key]
+        if not found:
+            return []
+        access = self._access.at_key("key") if of_key else self._access
+        lines = [line for n, scalar in found for line in self._scalar(access, n, scalar)]
+        if of_key:
+            body = ["const long key = tile + r;", *lines]
+            return ["for (long r = 0; r < count; r++) {", *indented(body), "}"]
+        parts = split("r", self.pairwise.rows, self._names)
+        head = f"for (long r = 0; r < {self.pairwise.row_count}; r++) {{"
+        return [head, *indented([*parts, *lines]), "}"]
+
+    def _scalar(self, access: Access[Pairwise], n: int, scalar: Scalar) -> list[str]:
+        lines: list[str] = []
+        known = magnitudes(self.pairwise.program)
+        row = VectorScope("g", access.of_row, lines, magnitudes=known)
+        body: list[str] = []
+        term, lanes = scalar.term, self.blocks.lanes
+        bounded = term.extent % lanes > 0
+        terms = VectorScope("x", lambda node: access.along(node, term, "at", bounded), body, row)
+        value = terms.text(scalar.body)
+        if bounded:
+            value = f"tw_select(tw_ramp(at) < {term.extent}, {value}, tw_set(0.0f))"
+        body.append(f"total += {value};")
+        return [
+            "{",
+            "  vf total = tw_set(0.0f);",
+            *indented(lines),
+            f"  for (long at = 0; at < {term.extent}; at += {lanes}) {{",
+            *(f"    {line}" for line in body),
+            "  }",
+            f"  scalar{n}[r] = tw_across_sum(total);",
+            "}",
+        ]
+
+    # -- pairs -------------------------------------------------------------------------------------
+
+    def _scores(self) -> list[str]:
+        b, lines = self.blocks, []
+        for n, score in enumerate(self.pairwise.scores):
+            stride, tile = b.stride(score.depth), self._tiles[self._score_tile(score)]
+            own = self.pairwise.row_matrices.index((score.left, score.depth))
+            lines += [
+                f"for (long v = 0; v < count; v += {b.panel})",
+                f"  for (long r = 0; r < rows; r += {b.score_rows})",
+                f"    {tile}(rows{own} + r * {stride}, packed{n} + v * {b.whole(score.depth)}, "
+                f"pairs{n} + r * pair_stride + v, {score.depth.extent}, 0);",
+            ]
+        return lines
+
+    def _weights(self) -> list[str]:
+        """Scores become weights, row by row."""
+        weights = Weights(self._access, self.blocks.lanes)
+        whole = weights.write(masked=False)
+        if not self.pairwise.is_bounded:
+            return self._rows(whole)
+        masked = ["hidden = 1;", *weights.write(masked=True)]
+        body = ["long low, high;", *self._access.row_bounds("low", "high")]
+        if self.pairwise.conditions:
+            return self._rows([*body, *masked])
+        body += [
+            "if (low <= tile && high >= tile + count) {",
+            *indented(whole),
+            "} else {",
+            *indented(masked),
+            "}",
+        ]
+        return self._rows(body)
+
+    def _sums(self) -> list[str]:
+        lines = [line for n, each in enumerate(self.pairwise.sums) for line in self._sum(n, each)]
+        if not self.pairwise.is_bounded:
+            return lines
+        careful = [
+            line for n, each in enumerate(self.pairwise.sums) for line in self._careful(n, each)
+        ]
+        return ["if (careful) {", *indented(careful), "} else {", *indented(lines), "}"]
+
+    def _operands(self, n: int, each: PairSum) -> tuple[str, str, int]:
+        """The weights, the matrix, and the distance of rows of this and of the sum."""
+        weight = f"pairs{self.pairwise.weights.index(each.weight)}"
+        known = self.pairwise.row_matrices if each.of_key else self.pairwise.key_matrices
+        side = "rows" if each.of_key else "keys"
+        matrix = f"{side}{known.index((each.matrix, each.width))}"
+        return weight, matrix, self.blocks.stride(each.width)
+
+    def _sum(self, n: int, each: PairSum) -> list[str]:
+        """The lines that add what a block and a tile give to a sum."""
+        b = self.blocks
+        weight, matrix, stride = self._operands(n, each)
+        at, end, terms = ("k", "count", "rows") if each.of_key else ("r", "rows", "count")
+        place = f"{at}" if each.of_key else f"{at} * pair_stride"
+        row = f"{at}" if each.of_key else f"(first_row + {at})"
+        lines = [f"for (long {at} = 0; {at} < {end}; {at} += {b.sum_rows}) {{"]
+        for first, columns in self._widths(each):
+            tile = self._tiles[self._sum_tile(each, columns)]
+            width = each.width.extent
+            last = width if first + columns == width else width // columns * columns
+            call = (
+                f"{tile}({weight} + {place}, {matrix} + e, sums{n} + {row} * {stride} + e, "
+                f"{terms}, 1);"
+            )
+            lines.append(f"  for (long e = {first}; e < {last}; e += {columns}) {call}")
+        return [*lines, "}"]
+
+    def _careful(self, n: int, each: PairSum) -> list[str]:
+        """The same where what is hidden may be infinite or NaN: keys that are hidden from a row are
+        passed over, a pair after the other."""
+        weight, matrix, stride = self._operands(n, each)
+        row, own = ("r", "k") if each.of_key else ("k", "(first_row + r)")
+        width = f"{each.width.extent} - e"
+        value = f"tw_load_most_float32({matrix} + {row} * {stride} + e, {width})"
+        old = f"tw_load_most_float32(own + e, {width})"
+        store = f"tw_store_most_float32(own + e, tw_fma(tw_set(w), {value}, {old}), {width});"
+        return [
+            "for (long r = 0; r < rows; r++) for (long k = 0; k < count; k++) {",
+            f"  const float w = {weight}[r * pair_stride + k];",
+            f"  if (w == {HIDDEN} && __builtin_signbitf(w)) continue;",
+            f"  float *own = sums{n} + {own} * {stride};",
+            f"  for (long e = 0; e < {each.width.extent}; e += {self.blocks.lanes}) {store}",
+            "}",
+        ]
+
+    # -- outputs -----------------------------------------------------------------------------------
+
+    def _stored_keys(self) -> list[str]:
+        access = self._access.at_key("key")
+        lines = self._stored(access, of_key=True)
+        body = ["const long key = tile + r;", *lines]
+        loop = ["for (long r = 0; r < count; r++) {", *indented(body), "}"]
+        return loop if lines else []
+
+    def _stored_rows(self) -> list[str]:
+        lines = self._stored(self._access, of_key=False)
+        parts = split("r", self.pairwise.rows, self._names)
+        head = f"for (long r = 0; r < {self.pairwise.row_count}; r++) {{"
+        return [head, *indented([*parts, *lines]), "}"] if lines else []
+
+    def _stored(self, access: Access[Pairwise], of_key: bool) -> list[str]:
+        """The lines that store row ``r`` of each sum of rows, or of keys."""
+        lines = []
+        for n, each in enumerate(self.pairwise.sums):
+            if each.of_key == of_key:
+                stride = self.blocks.stride(each.width)
+                value = f"tw_load_float32(sums{n} + r * {stride} + e)"
+                store = access.store(each.output, value, "e", each.width)
+                head = f"for (long e = 0; e < {each.width.extent}; e += {self.blocks.lanes})"
+                lines.append(f"{head} {store}")
+        return lines

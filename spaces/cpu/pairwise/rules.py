@@ -1,0 +1,110 @@
+"""What rules out a schedule of a pairwise kernel, and the sentence that says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.pairwise.blocks import NAMES
+from tilewright.spaces.cpu.sharing import idle_threads
+from tilewright.spaces.template import Rule
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cpu.pairwise.template import PairwiseTemplate
+
+SHARE = 0.8
+"""Of L2, what a block and a tile may take, so that rows pass by them."""
+
+
+def pairwise_rules(template: PairwiseTemplate) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    return (
+        _registers(template, "score"),
+        _registers(template, "sum"),
+        _whole_tiles("score"),
+        _whole_tiles("sum"),
+        *_size_rules(template),
+        *_worker_rules(template),
+    )
+
+
+def _registers(template: PairwiseTemplate, tile: str) -> Rule:
+    """Keep the tile of scores, or that of sums, in registers."""
+    registers = template.cpu.vector_registers
+    rows, vectors = f"{tile}_rows", f"{tile}_vectors"
+    return Rule(
+        f"{tile}_registers",
+        (rows, vectors),
+        lambda c: c[rows] * c[vectors] + c[vectors] + 1 <= registers,
+        lambda c: (
+            f"a tile of {c[rows]} rows and {c[vectors]} vectors takes "
+            f"{c[rows] * c[vectors] + c[vectors] + 1} vector registers; there are {registers}"
+        ),
+    )
+
+
+def _whole_tiles(tile: str) -> Rule:
+    name = f"{tile}_rows"
+    return Rule(
+        f"{tile}_share",
+        ("rows", name),
+        lambda c: c["rows"] % c[name] == 0,
+        lambda c: f"{c['rows']} rows of a block are no multiple of {c[name]} of a tile",
+    )
+
+
+def _size_rules(template: PairwiseTemplate) -> list[Rule]:
+    lanes, room = template.lanes, SHARE * template.cpu.l2_bytes
+    widths = (each.width.extent for each in template.pairwise.sums)
+    width = max(ceil_div(extent, lanes) for extent in widths)
+
+    def size(c: Any) -> Any:
+        sizes: dict[str, Any] = dict.fromkeys(NAMES, 1)
+        return 4 * template.blocks({**sizes, "rows": c["rows"], "keys": c["keys"]}).near_floats
+
+    return [
+        Rule(
+            "sum_width",
+            ("sum_vectors",),
+            lambda c: c["sum_vectors"] <= width,
+            lambda c: f"a tile of {c['sum_vectors']} vectors is wider than the {width} of a row",
+        ),
+        Rule(
+            "key_panels",
+            ("keys", "score_vectors"),
+            lambda c: c["keys"] % (c["score_vectors"] * lanes) == 0,
+            lambda c: (
+                f"{c['keys']} keys are no multiple of a panel of {c['score_vectors'] * lanes}"
+            ),
+        ),
+        Rule(
+            "block_size",
+            ("rows", "keys"),
+            lambda c: (size(c) <= room) | (_least(template, c)),
+            lambda c: (
+                f"{c['rows']} rows and {c['keys']} keys take {int(size(c))} bytes; allowed: "
+                f"{int(room)}, so that they stay in L2"
+            ),
+        ),
+    ]
+
+
+def _least(template: PairwiseTemplate, c: Any) -> Any:
+    """Whether a block and a tile are the smallest ones, which always may be."""
+    first = {decision.name: decision.values[0] for decision in template.decisions}
+    return np.equal(c["rows"], first["rows"]) & np.equal(c["keys"], first["keys"])
+
+
+def _worker_rules(template: PairwiseTemplate) -> list[Rule]:
+    threads, batches = template.cpu.threads, template.pairwise.batches
+    return [
+        idle_threads(threads, threads if batches >= threads else 1),
+        Rule(
+            "product_share",
+            ("workers",),
+            lambda c: c["workers"] <= batches,
+            lambda c: f"{c['workers']} workers share {batches} products; some would have none",
+        ),
+    ]

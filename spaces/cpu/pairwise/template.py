@@ -1,0 +1,109 @@
+"""The CPU template for sums over pairs of rows and keys, along both: gradients of attention.
+
+It is a template of its own beside ``chained``, for the loops are the other way around: a tile of
+keys stays while rows pass, sums of rows wait in memory, and no weight is ever corrected. What
+copies rows, finds bounds and multiplies is shared.
+
+Decisions:
+
+- ``rows`` of a block, and ``keys`` of a tile that it meets.
+- ``score_rows`` times ``score_vectors``: the register tile of the scores; ``sum_rows`` times
+  ``sum_vectors``: that of all sums.
+- ``workers``: threads that share the products.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from tilewright.spaces.cpu.abi import FLOAT, c_kernel
+from tilewright.spaces.cpu.chained.blocks import multiples
+from tilewright.spaces.cpu.chained.prelude import prelude
+from tilewright.spaces.cpu.pairwise.blocks import Blocks
+from tilewright.spaces.cpu.pairwise.rules import pairwise_rules
+from tilewright.spaces.cpu.pairwise.served import why_not_pairwise
+from tilewright.spaces.cpu.pairwise.traffic import pairwise_quantities
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import wide
+from tilewright.spaces.derivation.chained.visited_tiles import VisitedTiles
+from tilewright.spaces.derivation.pairwise.view import Pairwise, pairwise_of
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
+
+TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
+MOST_ROWS = 384
+"""Rows of a block: as many as pay for the copies of a tile's keys."""
+MOST_KEYS = 512
+
+
+class PairwiseTemplate(Template):
+    """One visit of each pair of a row and a key, in float32."""
+
+    name: ClassVar[str] = "pairwise"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cpu = target
+        found = pairwise_of(workload.program)
+        assert isinstance(found, Pairwise)
+        self.pairwise = found
+        self.visited_tiles = VisitedTiles(found)
+        self.lanes = target.lanes(FLOAT)
+        self.decisions = self._decisions()
+        self.rules = pairwise_rules(self)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no sums over pairs of rows and keys, or arrays that are read otherwise."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_not_pairwise(workload)
+
+    def blocks(self, values: Columns) -> Blocks:
+        """The sizes of a schedule, or of columns of many."""
+        return Blocks.of(self.pairwise, self.lanes, values)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.pairwise.traffic``."""
+        return pairwise_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.pairwise.code import PairwiseCode
+
+        values = schedule.values
+        code = PairwiseCode(
+            pairwise=self.pairwise,
+            operands=self.workload.operands,
+            blocks=self.blocks(values),  # type: ignore[arg-type]
+            workers=int(values["workers"]),
+            entry=self.entry(schedule),
+        )
+        shared = prelude(self.functions, self.cpu)
+        known = magnitudes(self.pairwise.program)
+        shared += wide.numbers(self.lanes, known, self.pairwise.expressions)
+        return c_kernel(self.workload, shared, code)
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        found = self.pairwise
+        widest = max(each.width.extent for each in found.sums)
+        vectors = multiples(widest, (1, 3), 8 * self.lanes, self.lanes)
+        return (
+            Decision("rows", multiples(found.row_count, (1, 2, 3), MOST_ROWS)),
+            Decision("keys", multiples(found.key.extent, (1, 3), MOST_KEYS, self.lanes)),
+            Decision("score_rows", TILE_ROWS),
+            Decision("score_vectors", (1, 2, 3, 4)),
+            Decision("sum_rows", TILE_ROWS),
+            Decision("sum_vectors", tuple(n // self.lanes for n in vectors)),
+            Decision("workers", self.cpu.even_workers),
+        )

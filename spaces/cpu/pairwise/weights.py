@@ -1,0 +1,77 @@
+"""The C that makes weights of the scores of a row and a tile of keys, in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilewright.spaces.cpu.chained.access import Access
+from tilewright.spaces.cpu.chained.chain import HIDDEN
+from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.derivation.chains.corrections import positive
+from tilewright.spaces.derivation.pairwise.view import Pairwise
+from tilewright.spaces.derivation.scopes import Scope
+from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.tree import Expression
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Writes the weights of row ``r`` of a block, whose keys begin at ``tile``."""
+
+    access: Access[Pairwise]
+    lanes: int
+
+    def write(self, masked: bool) -> list[str]:
+        """The lines for a row that sees all keys of the tile, or only some if ``masked``. Keys that
+        it does not see have the weight :data:`~spaces.cpu.chained.chain.HIDDEN`."""
+        pairwise = self.access.chained
+        lines: list[str] = []
+        row = VectorScope("g", self._of_row, lines, magnitudes=magnitudes(pairwise.program))
+        body = ["const long j = tile + v;"]
+        keys = VectorScope("x", self._of_keys(masked), body, row)
+        inside = self._inside(keys) if masked else None
+        values = [_shown(inside, weight, keys.text(weight)) for weight in pairwise.weights]
+        body += [
+            f"tw_store_float32(pairs{n} + r * pair_stride + v, {value});"
+            for n, value in enumerate(values)
+        ]
+        loop = f"for (long v = 0; v < count; v += {self.lanes}) {{"
+        return ["{", *(f"  {x}" for x in (*lines, loop, *(f"  {y}" for y in body), "}")), "}"]
+
+    def _inside(self, keys: Scope) -> str:
+        """The mask of the keys of a vector that count."""
+        keys.lines.append("const vi k = tw_ramp(j);")
+        tests = ["(k >= (int)low)", "(k < (int)high)"]
+        tests += [f"({keys.condition(condition)})" for condition in self.access.chained.conditions]
+        keys.lines.append(f"const vi inside = {' & '.join(tests)};")
+        return "inside"
+
+    def _of_row(self, node: Expression) -> str | None:
+        for n, scalar in enumerate(self.access.chained.scalars):
+            if node == scalar.read and not scalar.of_key:
+                return f"tw_set(scalar{n}[first_row + r])"
+        return self.access.of_row(node)
+
+    def _of_keys(self, masked: bool) -> Callable[[Expression], str | None]:
+        pairwise = self.access.chained
+        bounded = masked or pairwise.key.extent % self.lanes > 0
+
+        def leaf(node: Expression) -> str | None:
+            for n, score in enumerate(pairwise.scores):
+                if node == score.read:
+                    return f"tw_load_float32(pairs{n} + r * pair_stride + v)"
+            for n, scalar in enumerate(pairwise.scalars):
+                if node == scalar.read and scalar.of_key:
+                    return f"tw_load_float32(scalar{n} + v)"
+            return self.access.along(node, pairwise.key, "j", bounded)
+
+        return leaf
+
+
+def _shown(inside: str | None, weight: Expression, value: str) -> str:
+    """The weight where a key counts. No other weight is the zero that hides."""
+    if inside is None:
+        return value
+    value += "" if positive(weight) else " + tw_set(0.0f)"
+    return f"tw_select({inside}, {value}, tw_set({HIDDEN}))"

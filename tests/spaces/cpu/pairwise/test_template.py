@@ -1,0 +1,226 @@
+"""The pairwise template of a CPU: its space, its rules, and what its kernels compute."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from tests.spaces.cpu.native import (
+    check_bugs_are_found,
+    check_sampled,
+    compile_kernels,
+    complaint,
+    outcome,
+    sampled,
+)
+from tilewright.spaces.cpu.pairwise.template import PairwiseTemplate
+from tilewright.spaces.cpu.target import detect_cpu
+from tilewright.spaces.language import program
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.space import Space
+from tilewright.spaces.target import Target, detect_target
+from tilewright.spaces.testing.template import TemplateContract, silent_rules
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.gradients import gradient
+from tilewright.spaces.workloads.served import workload_of
+from tilewright.spaces.workloads.workload import Workload
+
+TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+ATTENTION = "attention b=1 h=2 i=37 j=53 d=19"
+GRADIENTS = {
+    "plain": (ATTENTION, "q,k,v"),
+    "causal": ("attention b=1 h=2 i=70 j=75 d=24 mask=causal", "q,k,v"),
+    "groups": ("attention b=2 h=4 i=33 j=40 d=16 kv=2 mask=causal", "q,k,v"),
+    "one head of keys": ("attention b=1 h=3 i=20 j=35 d=8 kv=1", "q,k,v"),
+    "window, softcap, slopes": (
+        "attention b=1 h=4 i=37 j=53 d=19 kv=2 window=8 softcap=5.0 alibi=1",
+        "q,k,v",
+    ),
+    "queries alone": (ATTENTION, "q"),
+    "keys and values": (f"{ATTENTION} mask=causal", "k,v"),
+    "values of a group": (f"{ATTENTION} kv=1", "v"),
+    "bfloat16": (f"{ATTENTION} dtype=bfloat16 mask=causal", "q,k,v"),
+}
+OTHERS = {
+    "distances": "s[b,i,j] = sum[d](x[b,i,d] * u[b,j,d]); n[b,i] = sum[d](x[b,i,d] * x[b,i,d])\n"
+    "m[b,j] = sum[d](u[b,j,d] * u[b,j,d])\n"
+    "y[b,i,e] = sum[j](exp(2 * s[b,i,j] - n[b,i] - m[b,j]) * v[b,j,e])\n"
+    "z[b,j,e] = sum[i](exp(2 * s[b,i,j] - n[b,i] - m[b,j]) * w[b,i,e])",
+    "documents": "a: int32[i](index < 4); l: int32[j](index < 4); where a[i] == l[j]\n"
+    "s[i,j] = sum[d](x[i,d] * u[j,d])\ny[i,e] = sum[j](tanh(s[i,j]) * v[j,e])\n"
+    "z[j,e] = sum[i](s[i,j] * c[i,j] * w[i,e])",
+    "gathered keys": "at: int32[j](index < 7)\ns[i,j] = sum[d](x[i,d] * u[at[j], d])\n"
+    "y[i,e] = sum[j](exp(s[i,j]) * v[j,e])\nz[j,e] = sum[i](exp(s[i,j]) * w[i,e])",
+    "an order of keys": "s[i,j] = sum[d](x[d,i] * u[d,j])\n"
+    "y[e,i] = sum[j](relu(s[i,j]) * v[e,j]); z[e,j] = sum[i](s[i,j] * w[e,i])",
+}
+EXTENTS = {
+    "distances": {"b": 2, "i": 21, "j": 34, "d": 12, "e": 20},
+    "documents": {"i": 30, "j": 41, "d": 12, "e": 20},
+    "gathered keys": {"i": 9, "j": 24, "d": 12, "e": 20},
+    "an order of keys": {"i": 30, "j": 41, "d": 12, "e": 20},
+}
+
+
+def extents_of(text: str) -> dict[str, int]:
+    known = {"i": 30, "j": 41, "d": 12, "e": 20}
+    return {axis: extent for axis, extent in known.items() if re.search(rf"[\[,]{axis}[\],]", text)}
+
+
+def backward(name: str) -> Workload:
+    text, wrt = GRADIENTS[name]
+    return workload_of(gradient(text, wrt, "y,lse"))
+
+
+def other(name: str) -> Workload:
+    return Computation("program", (), program(f"{OTHERS[name]}\n-> y, z", **EXTENTS[name]), "")
+
+
+class TestPairwise(TemplateContract):
+    template = PairwiseTemplate
+
+    def served(self) -> list[tuple[Workload, Target]]:
+        found = [*map(backward, GRADIENTS), *map(other, OTHERS)]
+        return [(made, TARGET) for made in found]
+
+    def refused(self) -> list[tuple[Workload, Target]]:
+        texts = ["matmul m=8 n=8 k=8", "softmax r=8 c=8", ATTENTION]
+        targets = [(workload(text), TARGET) for text in texts]
+        unsaved = workload_of(gradient(ATTENTION, "q,k,v"))
+        return [*targets, (unsaved, TARGET), (backward("plain"), detect_target("cuda:sm_80"))]
+
+
+def space_of(made: Workload) -> Space:
+    return Space(made, TARGET, [PairwiseTemplate(made, TARGET)])
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_attention_agree(name: str, tmp_path: Path) -> None:
+    check_sampled(space_of(backward(name)), 2, 1, tmp_path)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_sums_over_pairs_agree(name: str, tmp_path: Path) -> None:
+    check_sampled(space_of(other(name)), 2, 1, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_many_schedules_agree(name: str, tmp_path: Path) -> None:
+    check_sampled(space_of(backward(name)), 24, 2, tmp_path)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_derivatives_are_those_of_autograd_in_float64(is_causal: bool, tmp_path: Path) -> None:
+    mask = "mask=causal" if is_causal else ""
+    text = f"attention b=1 h=4 i=40 j=40 d=16 kv=2 {mask}"
+    made = workload_of(gradient(text, "q,k,v", "y,lse"))
+    rng = np.random.default_rng(0)
+    shapes = {"q": (1, 4, 40, 16), "k": (1, 2, 40, 16), "v": (1, 2, 40, 16)}
+    leaves = {n: torch.tensor(rng.normal(size=s), requires_grad=True) for n, s in shapes.items()}
+    y = functional.scaled_dot_product_attention(
+        *leaves.values(), is_causal=is_causal, enable_gqa=True
+    )
+    dy = torch.tensor(rng.normal(size=tuple(y.shape)))
+    wanted = torch.autograd.grad(y, tuple(leaves.values()), dy)
+    with torch.no_grad():
+        scores = leaves["q"] @ leaves["k"].repeat_interleave(2, 1).transpose(2, 3) / 4
+        hidden = torch.ones(40, 40, dtype=torch.bool).triu(1)
+        lse = (scores.masked_fill(hidden, -torch.inf) if is_causal else scores).logsumexp(-1)
+    known = {**leaves, "y": y, "lse": lse, "dy": dy}
+    inputs = {o.name: known[o.name].detach().numpy().astype(np.float32) for o in made.inputs}
+    (kernel,) = sampled(space_of(made), 1)
+    failed, found = outcome(kernel, compile_kernels([kernel], TARGET, tmp_path), inputs)
+    assert not failed
+    for name, derivative in zip(shapes, wanted, strict=True):
+        np.testing.assert_allclose(found[f"d{name}"], derivative, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_hidden_may_be_infinite_or_nan(tmp_path: Path) -> None:
+    """The last keys are hidden from all rows but the last ones, which see them."""
+    made = backward("causal")
+    inputs = made.make_inputs(0)
+    for operand, value in (("k", np.nan), ("v", np.inf)):
+        inputs[operand][:, :, 70:] = value
+    for operand in ("dy", "q"):
+        inputs[operand][:, :, -1] = np.inf
+    kernels = sampled(space_of(made), 3)
+    library = compile_kernels(kernels, TARGET, tmp_path)
+    assert [complaint(kernel, library, made, 0, inputs) for kernel in kernels] == [""] * 3
+
+
+BUGS = [  # name: (gradient, what is replaced in the source, by what)
+    ("mask_one_further", "causal", r"\(int\)high\)", "(int)high + 1)"),
+    ("whole_where_masked", "causal", r"low <= tile && high >= tile \+ count", "low <= tile"),
+    ("tile_half_inside_skipped", "causal", r"last_key <= tile", "last_key <= tile + 9"),
+    ("delta_of_the_first_rows", "causal", r"scalar0\[first_row \+ r\]", "scalar0[r]"),
+    ("a_block_of_rows_left_out", "causal", r"(sums0) \+ \(first_row \+ r\)", r"\1 + r"),
+    ("sums_of_keys_of_the_tile_before", "causal", r"(x\+\+\)) sums1\[x\] = 0.0f", r"\1"),
+    ("weights_of_the_other_sum", "causal", r"pairs1 \+ k", "pairs0 + k"),
+    ("keys_of_the_first_tile", "causal", r"const long key = tile \+ k", "const long key = k"),
+    ("one_head_of_a_group", "groups", r"(first_row < )\d+", r"\g<1>33"),
+    ("heads_of_a_group_mixed", "groups", r"\(first_row \+ r\) / \d+ % 2", "0"),
+    ("groups_mixed", "groups", r"(const long p\d+ = batch) % 2", r"\1 % 1"),
+]
+
+
+@pytest.mark.parametrize("which", dict.fromkeys(which for _, which, *_ in BUGS))
+def test_planted_bugs_are_found(which: str, tmp_path: Path) -> None:
+    made = backward(which)
+    space = space_of(made)
+    wanted = {"rows": 8, "workers": 2, "score_rows": 4, "sum_rows": 2}
+    wanted |= {"keys": TARGET.lanes(4), "score_vectors": 1, "sum_vectors": 1}
+    schedule = next(
+        s for s in space.enumerate() if all(s.values[d] == v for d, v in wanted.items())
+    )
+    bugs = {name: (change[0], change[1]) for name, form, *change in BUGS if form == which}
+    check_bugs_are_found(space.lower(schedule), bugs, made, TARGET, tmp_path, count=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "s[i,j] = sum[d](x[i,d] * u[j,d])\ny[i] = sum[j](s[i,j] * s[i,j])",
+            "y has axes none of its",
+        ),
+        ("y[i,j] = sum[d](x[i,d] * u[j,d])", "needs products of rows and keys that sums read"),
+        (
+            "s[i,j] = sum[d](x[i,d] * u[j,d])\nm[i] = max[j](s[i,j])\n"
+            "y[i,e] = sum[j](s[i,j] * m[i] * v[j,e])",
+            "m is no sum along one axis",
+        ),
+        (
+            "s[i,j] = sum[d](x[i,d] * u[j,d]); n[i] = sum[d](x[i,d] * x[i,d])\n"
+            "y[i,e] = sum[j](s[i,j] * n[29 - i] * v[j,e])",
+            "n[29 - i] is computed for other rows or keys than those of a pair",
+        ),
+        (
+            "s[i,j] = sum[d](x[i,d] * u[j,d])\ny[i,e] = sum[j](s[i,j] * v[j,e])\n"
+            "z[j,e] = sum[i: i < 9](s[i,j] * w[i,e])\n-> y, z",
+            "y and z are sums under different conditions",
+        ),
+    ],
+)
+def test_refusals_say_what_is_needed(text: str, words: str) -> None:
+    made = Computation("program", (), program(text, **extents_of(text)), "")
+    assert words in str(PairwiseTemplate.refuses(made, TARGET))
+
+
+def test_every_rule_refuses_something_and_says_why() -> None:
+    target = dataclasses.replace(TARGET, threads=4, cores=4)
+    texts = ["attention b=1 h=2 i=40 j=40 d=40", "attention b=8 h=1 i=900 j=900 d=128"]
+    works = [workload_of(gradient(text, "q,k,v", "y,lse")) for text in texts]
+    spaces = [Space(made, target, [PairwiseTemplate(made, target)]) for made in works]
+    assert not silent_rules(spaces, 400)
+
+
+def test_the_gradient_of_attention_has_this_template_alone() -> None:
+    assert list(space_for(backward("groups"), detect_cpu()).templates) == ["pairwise"]
