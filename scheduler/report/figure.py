@@ -49,7 +49,7 @@ class Series:
 class Picture(ABC):
     """A figure called ``name``; ``caption`` says in a sentence what it shows.
 
-    In a notebook it shows itself. :meth:`save` writes it as SVG or JSON.
+    In a notebook it shows itself. :meth:`save` writes it as SVG, PNG or JSON.
     """
 
     name: str
@@ -76,15 +76,25 @@ class Picture(ABC):
 
         return standalone(self)
 
+    def png(self) -> bytes:
+        """Return the figure as PNG; :class:`InputError` where resvg or a font is missing."""
+        from tilewright.scheduler.report.png import png
+        from tilewright.scheduler.report.svg import FONTS
+
+        return png(self.svg(), FONTS)
+
     def save(self, path: str | Path) -> None:
-        """Write the figure to a file, as JSON if its name ends so, or else as SVG."""
+        """Write the figure to a file, as JSON or PNG if its name ends so, or else as SVG."""
         import json
 
         place = Path(path)
-        is_json = place.suffix.lower() == ".json"
-        text = json.dumps(self.to_json()) if is_json else self.svg()
+        kind = place.suffix.lower()
+        if kind == ".png":
+            content = self.png()
+        else:
+            content = (json.dumps(self.to_json()) if kind == ".json" else self.svg()).encode()
         with output_file(place, "a figure") as file:
-            file.write(text.encode())
+            file.write(content)
 
     def _repr_svg_(self) -> str:
         return self.svg()

@@ -278,7 +278,7 @@ def _runs(material: Material) -> Iterator[tuple[str, ...]]:
 
 
 def _style() -> str:
-    colours = "".join(f".c{i}{{--c:{c}}}" for i, c in enumerate(COLOURS))
+    colours = "".join(f".c{i}{{color:{c}}}" for i, c in enumerate(COLOURS))
     return (FOLDER / "report.css").read_text() + FIGURE_STYLE + colours
 
 

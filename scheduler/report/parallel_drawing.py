@@ -51,7 +51,7 @@ class ParallelDrawing:
             x += 34 + CHARACTER * len(name)
 
     def _trials(self) -> Iterator[str]:
-        """Yield a path for each group, the fastest in front; rows are of height 1 in them."""
+        """Yield a path for each group, the fastest in front."""
         columns = [
             [_across(place) for place in dimension.places] for dimension in self._figure.dimensions
         ]
@@ -63,11 +63,11 @@ class ParallelDrawing:
             strict=True,
         )
         for group, number, latency, origin, places in told:
-            steps = " ".join(f"{b - a} 1" for a, b in pairwise(places))
+            steps = " ".join(f"{b - a} {STEP}" for a, b in pairwise(places))
             text = f"M{places[0]} 0l{steps}" if steps else f"M{places[0]} 0v0"
             time = "" if latency is None else f"{latency:.4g}"
             found.setdefault(group, []).append((text, f"{number} {time} {origin}"))
-        yield f'<g transform="translate(0 {self._top}) scale(1 {STEP})">'
+        yield f'<g transform="translate(0 {self._top})">'
         for group in sorted(found, reverse=True):
             path = "".join(text for text, _ in found[group])
             told_of = ",".join(facts for _, facts in found[group])

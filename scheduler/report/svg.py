@@ -15,25 +15,26 @@ from tilewright.scheduler.report.levels_drawing import LevelsDrawing
 from tilewright.scheduler.report.parallel import Parallel
 from tilewright.scheduler.report.parallel_drawing import ParallelDrawing
 
-STYLE = """\
-svg.figure{font:11px system-ui,sans-serif;color:#1b1b1b;background:#fff}
-svg.figure text{fill:currentColor}
+FONTS = "system-ui,Helvetica,Arial,Liberation Sans,Noto Sans,DejaVu Sans,sans-serif"
+STYLE = f"""\
+svg.figure{{font:11px {FONTS};color:#1b1b1b;background:#fff}}
+svg.figure text{{fill:currentColor}}
 """
 
 
 def standalone(figure: Picture) -> str:
     """Return a picture with a style of its own."""
-    rules = STYLE + "".join(f".c{i}{{--c:{c}}}" for i, c in enumerate(COLOURS)) + FIGURE_STYLE
+    rules = STYLE + "".join(f".c{i}{{color:{c}}}" for i, c in enumerate(COLOURS)) + FIGURE_STYLE
     return drawn(figure).replace(">", f"><style>{rules}</style>", 1)
 
 
 FIGURE_STYLE = """\
-.figure .points{fill:none;stroke:var(--c);stroke-width:5;stroke-linecap:round;opacity:.75}
+.figure .points{fill:none;stroke:currentColor;stroke-width:5;stroke-linecap:round;opacity:.75}
 .figure .thin{stroke-width:1.4}.figure .square{stroke-linecap:square}
-.figure .steps,.figure .line{fill:none;stroke:var(--c);stroke-width:1.6}
-.figure .rule{fill:none;stroke:var(--c);stroke-width:1.4;stroke-dasharray:6 3}
-.figure .bars{fill:var(--c)}
-.figure .trials{fill:none;stroke:var(--c);opacity:.3;vector-effect:non-scaling-stroke}
+.figure .steps,.figure .line{fill:none;stroke:currentColor;stroke-width:1.6}
+.figure .rule{fill:none;stroke:currentColor;stroke-width:1.4;stroke-dasharray:6 3}
+.figure .bars{fill:currentColor}
+.figure .trials{fill:none;stroke:currentColor;opacity:.3}
 .figure .g0{stroke-width:1.8;opacity:.9}.figure .g3{stroke-dasharray:2 3}.figure .key{opacity:1}
 .figure .hit{fill:none;pointer-events:all}
 .figure .part{opacity:.45}

@@ -26,6 +26,7 @@ class ReportFormat(StrEnum):
 
     HTML = "html"
     SVG = "svg"
+    PNG = "png"
     JSON = "json"
 
 
@@ -47,7 +48,7 @@ def report_command(
     ] = None,
     format: Annotated[
         ReportFormat,
-        typer.Option("--format", help="html: a page; svg: one figure; json: figures as data."),
+        typer.Option("--format", help="html: a page; svg, png: one figure; json: figures as data."),
     ] = ReportFormat.HTML,
     only: Annotated[
         str | None,
@@ -62,7 +63,8 @@ def report_command(
     """Write what the database knows as one page that loads nothing.
 
     The page shows each workload's best, how the search went, what failed and why, and which
-    decisions mattered. It needs Jinja2: pip install 'tilewright[report]'.
+    decisions mattered. It needs Jinja2, and a PNG
+    resvg: pip install 'tilewright[report]'.
 
     \b
     Examples:
@@ -79,14 +81,19 @@ def report_command(
     if format is not ReportFormat.HTML:
         if compare is not None:
             raise InputError(f"--compare is for a page; allowed: --format html, not {format}")
-        if format is ReportFormat.SVG and only is None:
-            raise InputError("--format svg needs the name of a figure; allowed: --only history")
+        if format is not ReportFormat.JSON and only is None:
+            raise InputError(
+                f"--format {format} needs the name of a figure; allowed: --only history"
+            )
     elif only is not None:
-        raise InputError("--only names a single figure; allowed: --format svg or json, not html")
+        raise InputError(
+            "--only names a single figure; allowed: --format svg, png or json, not html"
+        )
     with Database(db, create=False) as database:
         materials = read_materials(database, workloads or ())
     if format is ReportFormat.HTML:
-        _write(out or PAGE, _page(materials, db, compare, workloads or []))
+        page = _page(materials, db, compare, workloads or [])
+        _write(out or PAGE, page.encode(errors="backslashreplace"))
     else:
         _write(out or STANDARD_OUTPUT, _figures(materials, format, only))
 
@@ -105,27 +112,29 @@ def _page(materials: list[Material], db: str, compare: str | None, words: list[s
     return report_page(materials, db, compared(materials, others), compare)
 
 
-def _figures(materials: list[Material], format: ReportFormat, only: str | None) -> str:
+def _figures(materials: list[Material], format: ReportFormat, only: str | None) -> bytes:
     """Return one picture, or figures as JSON."""
     from tilewright.scheduler.report.figures import FIGURES
     from tilewright.scheduler.report.jobs import WHOLE
 
     if format is ReportFormat.SVG:
         assert only is not None
-        return _picture(materials, only).svg()
+        return _picture(materials, only).svg().encode()
+    if format is ReportFormat.PNG:
+        assert only is not None
+        return _picture(materials, only).png()
     if only in WHOLE:
-        return json.dumps([{"figures": [WHOLE[only](materials).to_json()]}])
+        return json.dumps([{"figures": [WHOLE[only](materials).to_json()]}]).encode()
     made = FIGURES if only is None else {only: FIGURES[only]}
-    return json.dumps(
-        [
-            {
-                "workload": material.workload.to_json(),
-                "target": material.target.to_json(),
-                "figures": [make(material).to_json() for make in made.values()],
-            }
-            for material in materials
-        ]
-    )
+    told = [
+        {
+            "workload": material.workload.to_json(),
+            "target": material.target.to_json(),
+            "figures": [make(material).to_json() for make in made.values()],
+        }
+        for material in materials
+    ]
+    return json.dumps(told).encode()
 
 
 def _picture(materials: list[Material], name: str) -> Picture:
@@ -142,8 +151,8 @@ def _picture(materials: list[Material], name: str) -> Picture:
     return FIGURES[name](materials[0])
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     with output_file(path, "a report") as file:
-        file.write(text.encode(errors="backslashreplace"))
+        file.write(content)
     if not is_stream(path):
         print(f"report written to {path}")

@@ -22,7 +22,10 @@ from tilewright.measure.records.measurement import ErrorKind
 from tilewright.measure.testing.made_up import WORKLOAD
 from tilewright.scheduler.cli.app import run
 from tilewright.scheduler.report.figures import FIGURES
+from tilewright.scheduler.report.jobs import WHOLE
 from tilewright.scheduler.report.material import read_materials, texts_of
+from tilewright.scheduler.report.png import png
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import workload
 from tilewright.spaces.workloads.workload import Workload
 
@@ -213,6 +216,29 @@ def test_bad_input_is_one_line(tmp_path, capsys):
     assert "no database" in refused(capsys, "--db", str(tmp_path / "nothing.db"))
 
 
+def test_figures_are_png_where_resvg_is(tmp_path, capsysbinary):
+    resvg = pytest.importorskip("resvg_py", reason="needs the extra report")
+    db = str(tuned(tmp_path, 24))
+    for name in (*FIGURES, *WHOLE):
+        assert run(["report", "--db", db, "--format", "png", "--only", name]) == 0
+        picture = capsysbinary.readouterr().out
+        assert picture.startswith(b"\x89PNG\r\n")
+        assert int.from_bytes(picture[16:20]) == 880
+    with Database(db, create=False) as database:
+        figure = FIGURES["history"](read_materials(database)[0])
+    figure.save(tmp_path / "x.png")
+    whole = (tmp_path / "x.png").read_bytes()
+    assert whole == figure.png()
+    nameless = re.sub(r"<text.*?</text>", "", figure.svg())
+    assert whole != bytes(resvg.svg_to_bytes(svg_string=nameless, zoom=2, background="#fff"))
+
+
+def test_a_picture_without_a_font_is_refused(capsys):
+    pytest.importorskip("resvg_py", reason="needs the extra report")
+    with pytest.raises(InputError, match="a PNG needs one of the fonts none such; allowed: --form"):
+        png("<svg/>", "none such")
+
+
 def test_a_picture_is_of_one_workload(tmp_path, capsys):
     db = str(many(tmp_path / "many", 2, 2))
     said = refused(capsys, "--db", db, "--format", "svg", "--only", "history")
@@ -220,7 +246,7 @@ def test_a_picture_is_of_one_workload(tmp_path, capsys):
 
 
 def test_figures_in_python_show_and_save_themselves(tmp_path):
-    from tilewright import InputError, plot
+    from tilewright import plot
 
     db = tuned(tmp_path, 16)
     with Database(db, create=False) as database:
