@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
@@ -38,6 +39,8 @@ from tilewright.scheduler.torch.translation.values import (
     chosen,
     number,
 )
+from tilewright.spaces.derivation.spelling import in_one_spelling
+from tilewright.spaces.language import program
 
 _NAME = re.compile(r"\w+")
 _ENTRY = re.compile(r"[\w.]+(\[[^\[\]]*\])?")
@@ -84,6 +87,16 @@ def _entry(name: str, indices: Indices, extents: Sequence[int], fill: float | No
         return text
     written = {math.inf: "inf", -math.inf: "-inf"}.get(fill, f"{fill:g}")
     return f"inside({text}, {written})"
+
+
+@lru_cache(maxsize=1024)
+def _spelt(text: str) -> str:
+    """Return the text of a program whose conditions on axes are in one spelling."""
+    if "select(" not in text:
+        return text
+    made = program(text)
+    spelt = in_one_spelling(made)
+    return text if spelt == made else spelt.text
 
 
 class Translation:
@@ -362,9 +375,13 @@ class Translation:
         """Tell whether anything is reduced."""
         return any(line.over for line in self._lines)
 
-    @property
+    @cached_property
     def text(self) -> str:
-        """The program."""
+        """The program, conditions on axes in one spelling."""
+        return _spelt(self._written)
+
+    @property
+    def _written(self) -> str:
         made, results = self._made, self._results
         extents = [f"{axis}={extent}" for axis, extent in made.extents.items()]
         parts = [

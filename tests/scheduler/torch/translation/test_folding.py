@@ -50,6 +50,23 @@ def test_batch_and_heads_are_one_where_nothing_tells_them_apart():
     assert key(attention, *apart) == key(attention, *together)
 
 
+def test_conditions_on_axes_have_one_spelling():
+    """Sums of what is seen, by ``where`` and by filling what is not seen."""
+
+    def key_of_sum(masked):
+        def function(x):
+            places = torch.arange(12)
+            return masked(x, places[:, None], places).sum(-1) * 2
+
+        return key(function, (12, 12))
+
+    first = key_of_sum(lambda x, i, j: torch.where(j <= i, x, 0))
+    assert first == key_of_sum(lambda x, i, j: torch.where(i >= j, x, 0))
+    assert first == key_of_sum(lambda x, i, j: x.masked_fill(j > i, 0))
+    assert first == key_of_sum(lambda x, i, j: torch.where(torch.logical_not(j <= i), 0, x))
+    assert first != key_of_sum(lambda x, i, j: torch.where(j < i, x, 0))
+
+
 APART = {
     "one axis alone": (lambda x, w, b: x @ w.T + b, [(4, 8, 16), W, (8, 1)]),
     "gaps": (lambda x: x.sum((1, 2)), [torch.randn(6, 4, 9)[:, :, :8]]),
