@@ -95,6 +95,11 @@ class ChartDrawing:
                 start, end, top = self._x(0.0), self._x(x), self._y(y) - ROW / 2 + 3
                 size = f'width="{max(1.0, end - start):.1f}" height="{ROW - 6}"'
                 yield f'<rect class="{style}" x="{start:.1f}" y="{top:.1f}" {size}/>'
+        elif each.kind is Kind.SPANS:
+            style = _style(place - 1, each.kind)  # of the points that it is about
+            for start, end, y in zip(each.x[::2], each.x[1::2], each.y[::2], strict=True):
+                line = f"M{self._x(start):.1f} {self._y(y):.1f}H{self._x(end):.1f}"
+                yield f'<path class="{style}" d="{line}"/>'
         elif each.x:
             yield f'<path class="{style}" d="{self._path(place, each)}"/>'
 
@@ -143,6 +148,8 @@ def _legend_rows(series: Sequence[Series]) -> Iterator[list[tuple[int, int, Seri
     row: list[tuple[int, int, Series]] = []
     x = 4
     for place, each in enumerate(series):
+        if not each.name:
+            continue
         width = 34 + ceil(CHARACTER * len(short(each.name, 34)))
         if row and x + width > WIDTH:
             yield row

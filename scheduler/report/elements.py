@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from math import ceil, floor, isfinite, log10
 
-from tilewright.scheduler.cli.output import seconds
+from tilewright.scheduler.cli.output import seconds, times
 from tilewright.scheduler.cli.text import plain
 from tilewright.scheduler.report.figure import Axis
 
@@ -66,6 +66,8 @@ def number_text(value: float, axis: Axis) -> str:
     """Return a number of an axis in its unit."""
     if axis.unit == "s" and value > 0:
         return seconds(value)
+    if axis.unit == "x":
+        return times(value)
     return f"{100 * value:.3g} %" if axis.unit == "%" else f"{value:.4g}"
 
 

@@ -21,13 +21,14 @@ class Kind(StrEnum):
     STEPS = "steps"  # a line that keeps its value until the next one
     LINE = "line"
     RULE = "rule"  # one value, across the whole figure
+    SPANS = "spans"  # intervals along x: two points each, whose y is the same
     BARS = "bars"  # lengths along x, one for each name on the y axis
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis. ``unit`` is ``s`` for seconds, ``%`` for shares, or empty. ``names`` stand at 0, 1
-    and so on, from the top, where it has no numbers."""
+    """An axis. ``unit`` is ``s`` for seconds, ``%`` for shares, ``x`` for ratios, or empty.
+    ``names`` stand at 0, 1 and so on, from the top, where it has no numbers."""
 
     label: str
     unit: str = ""

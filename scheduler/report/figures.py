@@ -14,7 +14,6 @@ from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.output import percent, seconds
 from tilewright.scheduler.cli.text import counted
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, Picture, Series, series
-from tilewright.scheduler.report.jobs import WHOLE
 from tilewright.scheduler.report.levels import mapping
 from tilewright.scheduler.report.material import KINDS_OF_ORIGINS, Material, origin_of
 from tilewright.scheduler.report.parallel import Parallel, parallel_of
@@ -310,7 +309,7 @@ FIGURES: dict[str, Callable[[Material], Picture]] = {
 """The figures of a workload, by name, in the order of the page."""
 
 
-def check_figure(name: str, known: Collection[str] = (*FIGURES, *WHOLE)) -> None:
+def check_figure(name: str, known: Collection[str]) -> None:
     """Raise :class:`InputError` if none of the ``known`` figures has this name."""
     if name not in known:
         near, allowed = suggestion(name, known), ", ".join(known)

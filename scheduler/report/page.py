@@ -20,7 +20,7 @@ from tilewright.scheduler.cli.output import clock, estimated, moment, percent, s
 from tilewright.scheduler.cli.pasting import best_call
 from tilewright.scheduler.cli.text import counted, plain, without_passwords
 from tilewright.scheduler.extras import extra
-from tilewright.scheduler.report.comparing import Comparison
+from tilewright.scheduler.report.comparing import Comparison, ratios
 from tilewright.scheduler.report.elements import COLOURS
 from tilewright.scheduler.report.figure import Picture
 from tilewright.scheduler.report.figures import FIGURES
@@ -90,6 +90,7 @@ def report_page(
         sections=sections,
         left_out=len(materials) - len(sections),
         comparison=comparison,
+        ratios=list(_pictures("comparison", [ratios(comparison)] if comparison else [])),
         jobs=[_job(each) for each in jobs_of(materials)[:MOST_JOBS]],
         whole=list(_pictures("whole", [make(materials) for make in WHOLE.values()])),
         live=live and replace(live, part=trusted(live.part)),

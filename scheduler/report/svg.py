@@ -31,7 +31,7 @@ def standalone(figure: Picture) -> str:
 FIGURE_STYLE = """\
 .figure .points{fill:none;stroke:currentColor;stroke-width:5;stroke-linecap:round;opacity:.75}
 .figure .thin{stroke-width:1.4}.figure .square{stroke-linecap:square}
-.figure .steps,.figure .line{fill:none;stroke:currentColor;stroke-width:1.6}
+.figure .steps,.figure .line,.figure .spans{fill:none;stroke:currentColor;stroke-width:1.6}
 .figure .rule{fill:none;stroke:currentColor;stroke-width:1.4;stroke-dasharray:6 3}
 .figure .bars{fill:currentColor}
 .figure .trials{fill:none;stroke:currentColor;opacity:.3}

@@ -15,6 +15,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.validation.files import STANDARD_OUTPUT, is_stream, output_file
 
 if TYPE_CHECKING:
+    from tilewright.scheduler.report.comparing import Comparison
     from tilewright.scheduler.report.figure import Picture
     from tilewright.scheduler.report.material import Material
 
@@ -73,43 +74,57 @@ def report_command(
       tilewright report --db new.db --compare old.db
     """
     from tilewright.measure.database import Database
-    from tilewright.scheduler.report.figures import check_figure
+    from tilewright.scheduler.report.comparing import RATIOS, ratios
+    from tilewright.scheduler.report.figures import FIGURES, check_figure
+    from tilewright.scheduler.report.jobs import WHOLE
     from tilewright.scheduler.report.material import read_materials
 
+    known = (*FIGURES, *WHOLE) if compare is None else (RATIOS,)
     if only is not None:
-        check_figure(only)
-    if format is not ReportFormat.HTML:
-        if compare is not None:
-            raise InputError(f"--compare is for a page; allowed: --format html, not {format}")
-        if format is not ReportFormat.JSON and only is None:
-            raise InputError(
-                f"--format {format} needs the name of a figure; allowed: --only history"
-            )
-    elif only is not None:
+        check_figure(only, known)
+    if format is ReportFormat.HTML and only is not None:
+        raise InputError("--only names a single figure; allowed: --format svg, png or json")
+    if format in (ReportFormat.SVG, ReportFormat.PNG) and only is None:
         raise InputError(
-            "--only names a single figure; allowed: --format svg, png or json, not html"
+            f"--format {format} needs the name of a figure; allowed: --only {known[0]}"
         )
     with Database(db, create=False) as database:
         materials = read_materials(database, workloads or ())
+    comparison = None if compare is None else _compared(materials, compare, bool(workloads))
     if format is ReportFormat.HTML:
-        page = _page(materials, db, compare, workloads or [])
+        page = _page(materials, db, comparison, compare or "")
         _write(out or PAGE, page.encode(errors="backslashreplace"))
-    else:
+    elif comparison is None:
         _write(out or STANDARD_OUTPUT, _figures(materials, format, only))
+    elif format is ReportFormat.JSON:
+        told = comparison.to_json() if only is None else ratios(comparison).to_json()
+        _write(out or STANDARD_OUTPUT, json.dumps(told).encode())
+    else:
+        _write(out or STANDARD_OUTPUT, _drawn(ratios(comparison), format))
 
 
-def _page(materials: list[Material], db: str, compare: str | None, words: list[str]) -> str:
+def _compared(materials: list[Material], db: str, named: bool) -> Comparison:
+    """Return how the best of these materials compare with those of another database: with all that
+    it has, unless workloads were ``named``."""
     from tilewright.measure.database import Database
     from tilewright.scheduler.report.comparing import compared
     from tilewright.scheduler.report.material import read_materials
+
+    with Database(db, create=False) as database:
+        others = read_materials(database)
+    keys = {material.workload.key for material in materials}
+    return compared(materials, [m for m in others if not named or m.workload.key in keys])
+
+
+def _page(materials: list[Material], db: str, comparison: Comparison | None, other: str) -> str:
     from tilewright.scheduler.report.page import check_library, report_page
 
     check_library()
-    if compare is None:
-        return report_page(materials, db)
-    with Database(compare, create=False) as database:
-        others = read_materials(database)
-    return report_page(materials, db, compared(materials, others), compare)
+    return report_page(materials, db, comparison, other)
+
+
+def _drawn(figure: Picture, format: ReportFormat) -> bytes:
+    return figure.png() if format is ReportFormat.PNG else figure.svg().encode()
 
 
 def _figures(materials: list[Material], format: ReportFormat, only: str | None) -> bytes:
@@ -117,12 +132,9 @@ def _figures(materials: list[Material], format: ReportFormat, only: str | None) 
     from tilewright.scheduler.report.figures import FIGURES
     from tilewright.scheduler.report.jobs import WHOLE
 
-    if format is ReportFormat.SVG:
+    if format is not ReportFormat.JSON:
         assert only is not None
-        return _picture(materials, only).svg().encode()
-    if format is ReportFormat.PNG:
-        assert only is not None
-        return _picture(materials, only).png()
+        return _drawn(_picture(materials, only), format)
     if only in WHOLE:
         return json.dumps([{"figures": [WHOLE[only](materials).to_json()]}]).encode()
     made = FIGURES if only is None else {only: FIGURES[only]}

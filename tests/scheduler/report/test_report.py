@@ -179,6 +179,33 @@ def test_regressions_come_first_and_have_an_interval(tmp_path):
     assert "3 pairs of the same workload and target" in text
 
 
+def test_ratios_are_drawn_with_their_intervals_and_are_data(tmp_path, capsys):
+    works = [softmax(n) for n in range(3)]
+    new, old = (
+        of_records(tmp_path / name, [record(1, s, w) for w, s in zip(works, scores, strict=True)])
+        for name, scores in (("new", (2e-3, 1e-3, 1e-3)), ("old", (1e-3, 1e-3, 3e-3)))
+    )
+    words = ["report", "--db", str(new), "--compare", str(old), "--format"]
+    assert run([*words, "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [pair["verdict"] for pair in told["pairs"]] == [
+        "slower", "equal within the interval", "faster",
+    ]  # fmt: skip
+    assert [pair["ratio"]["value"] for pair in told["pairs"]] == pytest.approx([0.5, 1.0, 3.0])
+    assert told["mean"] == pytest.approx(1.5 ** (1 / 3))
+    assert run([*words, "json", "--only", "ratios"]) == 0
+    drawn = json.loads(capsys.readouterr().out)["series"]
+    spans = [each["x"] for each in drawn if each["kind"] == "spans"]
+    assert spans == [[pair["ratio"]["low"], pair["ratio"]["high"]] for pair in told["pairs"]]
+    assert run([*words, "svg", "--only", "ratios"]) == 0
+    picture = ET.fromstring(capsys.readouterr().out)
+    assert picture.get("data-points") == "3"
+    assert len([path for path in picture if "spans" in path.get("class", "")]) == 3
+    assert run(["report", "softmax", "r=8", "c=32", *words[1:], "json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert (len(alone["pairs"]), alone["only_here"], alone["only_there"]) == (1, 0, 0)
+
+
 def test_databases_that_share_nothing_are_said_to(tmp_path):
     one = of_records(tmp_path / "one", [record(1, 1e-3)])
     other = of_records(tmp_path / "other", [record(1, 1e-3, softmax(0))])
@@ -207,9 +234,8 @@ def test_bad_input_is_one_line(tmp_path, capsys):
     )
     assert "needs the name of a figure" in refused(capsys, *svg)
     assert "--only names a single figure" in refused(capsys, "--db", db, "--only", "time")
-    assert "--compare is for a page" in refused(
-        capsys, "--db", db, "--format", "json", "--compare", db
-    )
+    said = refused(capsys, *svg, "--compare", db, "--only", "history")
+    assert "figure 'history' is unknown; allowed: ratios" in said
     missing = str(tmp_path / "missing" / "x.html")
     assert f"cannot write {missing}" in refused(capsys, "--db", db, "--out", missing)
     assert "is a database" in refused(capsys, "--db", db, "--out", db)
