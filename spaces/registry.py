@@ -71,7 +71,7 @@ def part_of_space(
     """
     named = [template for name in templates if (template := template_named(name, target))]
     found = [t for t in _allowed(named, workload, numerics) if not t.last_resort]
-    found = [t for t in found if t.refuses(workload, target) is None]
+    found = [t for t in found if t.why_not(workload, target) is None]
     return Space(workload, target, [t(workload, target) for t in found]) if found else None
 
 
@@ -102,18 +102,21 @@ def serving(workload: Workload, target: Target, numerics: Numerics = Numerics.FA
     allowed = _allowed(templates_for(target), workload, numerics)
     forms = [workload]
     usual, last = ([t for t in allowed if t.last_resort == is_last] for is_last in (False, True))
-    if found := [t for t in usual if t.refuses(workload, target) is None]:
+    if found := [t for t in usual if t.why_not(workload, target) is None]:
         return Served(workload, found)
     if other := _other_form(workload):
         forms.append(other)
-        if found := [t for t in usual if t.refuses(other, target) is None]:
+        if found := [t for t in usual if t.why_not(other, target) is None]:
             return Served(other, found)
     reason = None
     for template in last:
         for form in forms:
-            reason = template.refuses(form, target)
+            reason = template.why_not(form, target)
             if reason is None:
                 return Served(form, [template])
+    for template in allowed if workload.coded else ():
+        if template.reads_codes:
+            return template.why_not(workload, target) or "it has another form"
     return reason or "there is no template for it"
 
 
@@ -132,7 +135,7 @@ def refusals(workload: Workload, target: Target) -> list[tuple[type[Template], s
     """Each template for the target's kind, and why it does not serve the workload, if so."""
     found = serving(workload, target)
     serves = () if isinstance(found, str) else found.templates
-    reasons = [(template, template.refuses(workload, target)) for template in templates_for(target)]
+    reasons = [(template, template.why_not(workload, target)) for template in templates_for(target)]
     return [
         (template, None if template in serves else reason or "another template serves it")
         for template, reason in reasons

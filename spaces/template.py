@@ -57,7 +57,8 @@ class Template(ABC):
     lower to another kernel, so that old measurements are told apart. A ``last_resort`` serves only
     where no template before it does; ``note`` is what people are told then. One that
     ``writes_apart`` writes outputs with steps, too (:class:`spaces.workloads.array.Array`). The
-    decisions of one that ``falls_apart`` are in groups that no rule connects.
+    decisions of one that ``falls_apart`` are in groups that no rule connects. One that
+    ``reads_codes`` serves workloads with packed elements of up to 8 bits.
     """
 
     name: ClassVar[str]
@@ -67,6 +68,7 @@ class Template(ABC):
     writes_apart: ClassVar[bool] = False
     falls_apart: ClassVar[bool] = False
     recomputes: ClassVar[bool] = False
+    reads_codes: ClassVar[bool] = False
     decisions: tuple[Decision, ...]
     rules: tuple[Rule, ...]
 
@@ -104,6 +106,14 @@ class Template(ABC):
     def refuses(cls, workload: Workload, target: Target) -> str | None:
         """Say why this template cannot serve the workload on the target, in words; None if it
         can."""
+
+    @classmethod
+    def why_not(cls, workload: Workload, target: Target) -> str | None:
+        """Return what :meth:`refuses` says, or that packed codes are not read here."""
+        if workload.coded and not cls.reads_codes:
+            array = workload.coded[0]
+            return f"{array.name} has packed codes of {array.dtype}, which it does not read"
+        return cls.refuses(workload, target)
 
     @abstractmethod
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:

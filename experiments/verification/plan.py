@@ -54,7 +54,7 @@ class Plan:
             for name, work in workloads.items()
             for kind in templates_for(target)
             if not kind.last_resort or kind.name in only
-            if (not only or kind.name in only) and kind.refuses(work, target) is None
+            if (not only or kind.name in only) and kind.why_not(work, target) is None
         }
         self._ahead = dict.fromkeys(self._served, 0)  # drawn, and not judged yet
         self._drawn: set[tuple[Pair, Schedule]] = set()

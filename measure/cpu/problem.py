@@ -53,8 +53,9 @@ class Problem:
     def fill(self, draw: Draw) -> None:
         """Write the inputs, and work out what is allowed of outputs."""
         whole = np.frombuffer(mmap.mmap(self.descriptor, self._size), np.uint8)
+        given = draw.workload.given(draw.inputs)
         for operand, offset in zip(self._inputs, self._offsets, strict=True):
-            array_in(whole[offset:], operand)[...] = draw.inputs[operand.name]
+            array_in(whole[offset:], operand)[...] = given[operand.name]
         judged = list(zip(self._judged, self._places, strict=True))
         draw.allowed({output.array.name: output.ends(whole, at) for output, at in judged})
         for output, (_, _, table) in judged:

@@ -22,7 +22,7 @@ from tilewright.measure.drawing.tables import SHARE
 from tilewright.spaces.derivation.algebra import factors
 from tilewright.spaces.derivation.rounding.reductions import dtypes_of_factors
 from tilewright.spaces.derivation.rounding.rows import reads
-from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Expression, Read
 from tilewright.spaces.numerics.adding import error_of_sum
 
@@ -98,9 +98,14 @@ def _sparse(program: Program, stage: Stage) -> SparseOperand | None:
         return None
     for read in _bare(stage.body):
         operand = program.operand.get(read.name)
-        if operand and not operand.element.is_integer and AxisValue(axis) in read.indices:
+        if operand and _may_be_zero(operand) and AxisValue(axis) in read.indices:
             return SparseOperand(read.name, read.indices.index(AxisValue(axis)), count)
     return None
+
+
+def _may_be_zero(operand: Operand) -> bool:
+    """Tell whether an operand takes zeros among other values of floating point."""
+    return not operand.element.is_integer and not operand.coded
 
 
 def _zero_where(stage: Stage, names: set[str]) -> bool:

@@ -62,14 +62,15 @@ class Slices:
 
 def slices(program: Program, whole: bool = False) -> list[Slices]:
     """List the slices of all operands of floating point, along axes of rows that no stage reduces;
-    and of ``whole`` numbers of one byte, if they are wanted.
+    and of ``whole`` numbers of one byte, if they are wanted. Packed codes have none: any draw has
+    all of their values.
     """
     reduced = {axis for stage in program.stages for axis in stage.over}
     rows = set(row_axes(program)) - reduced
     return [
         Slices(operand, _along(program, operand, rows))
         for operand in program.operands
-        if not operand.element.is_integer or (whole and _is_small(operand))
+        if not operand.coded and (not operand.element.is_integer or (whole and _is_small(operand)))
     ]
 
 

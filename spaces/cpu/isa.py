@@ -164,6 +164,31 @@ def masked_load(isa: str) -> str:
     return _MASKED_LOAD.get(isa, "")
 
 
+_REPEATED = {
+    "avx512": "__builtin_ia32_broadcastf32x4_512(*(const tw_four *)p, (vf){0}, (unsigned short)-1)",
+    "avx2": "__builtin_ia32_vbroadcastf128_ps256((const void *)p)",
+}
+_REPEATED_TEXT = """\
+typedef float tw_four __attribute__((vector_size(16), aligned(4), may_alias));
+static inline vf tw_repeated(const float *p) {
+#if !defined(__clang__) && @KNOWN@
+  return @CODE@;
+#else
+  vf x;
+  for (unsigned long i = 0; i < sizeof x / sizeof x[0]; i++) x[i] = p[i % 4];
+  return x;
+#endif
+}
+"""
+
+
+def repeated(isa: str) -> str:
+    """C definition of ``tw_repeated(p)``: the four floats at ``p``, over and over."""
+    code = _REPEATED.get(isa, "")
+    text = _REPEATED_TEXT.replace("@KNOWN@", str(int(bool(code))))
+    return text.replace("@CODE@", code or "(vf){0}")
+
+
 # An empty instruction that "changes" x: compilers may not read memory again instead.
 _KEEP = """\
 static inline vf tw_keep(vf x) {

@@ -9,6 +9,7 @@ TEMPLATES = TemplateList(
         "thin_stream": "thin:ThinStream",
         "thin_dots": "thin:ThinDots",
         "thin_packed": "thin:ThinPacked",
+        "low_bit": "low_bit:LowBit",
         "windows": "windows:WindowsTemplate",
         "winograd": "winograd:WinogradTemplate",
         "rows": "rows:RowsTemplate",

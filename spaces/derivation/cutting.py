@@ -164,7 +164,7 @@ def is_float(program: Program, stage: Stage) -> bool:
     """
     reads = [program.operand[r.name] for r in stage.body.value_reads if r.name in program.operand]
     return stage.reducer not in PLACES and not any(
-        operand.element.is_integer and (stage.reducer or operand.element.bytes > 1)
+        operand.element.is_integer and (stage.reducer or operand.element.bits > 8)
         for operand in reads
     )
 

@@ -93,7 +93,7 @@ def least_bytes(program: Program) -> int:
             if read.name == operand.name
         }
         touched = sum(prod(program.shape(tuple(read.axes))) for read in reads)
-        total += min(operand.size, touched) * operand.element.bytes
+        total += operand.bytes_of(min(operand.size, touched))
     return total
 
 

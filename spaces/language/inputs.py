@@ -156,6 +156,8 @@ def _drawn(
             first, step = generator.integers((0, 1), operand.size)
             entries[[first, (first + step) % operand.size]] = 0, operand.drawn.below - 1
         return entries.reshape(operand.shape)
+    if operand.coded:
+        return _codes(generator, operand)
     if operand.element.is_integer:
         whole = generator.integers(-8, 8, operand.shape)
         if normal:
@@ -164,3 +166,9 @@ def _drawn(
     if normal:
         return generator.standard_normal(operand.shape) * scale
     return (generator.random(operand.shape) * 2 - 1) * scale
+
+
+def _codes(generator: np.random.Generator, operand: Operand) -> np.ndarray:
+    """Draw from all finite values that an element of up to 8 bits may have."""
+    values = operand.element.values
+    return generator.choice(values[np.isfinite(values)], operand.shape)

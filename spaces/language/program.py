@@ -37,7 +37,8 @@ class Entries:
 class Operand(Array):
     """An array that the program reads; ``drawn`` says how values for it are drawn.
 
-    None stands for values of any size: uniform in [-1, 1), or whole numbers from -8 to 7.
+    None stands for values of any size: uniform in [-1, 1), or whole numbers from -8 to 7; and for
+    all values that packed codes may have.
     """
 
     drawn: Entries | None = None

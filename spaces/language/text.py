@@ -119,7 +119,7 @@ def program_text(program: Program) -> str:
 
 def operand_text(operand: Operand) -> str:
     """Return the line that declares an operand."""
-    drawn = [str(operand.drawn)] if operand.drawn else []
+    drawn = [str(operand.drawn)] if operand.drawn and not operand.packed else []
     packed = ["packed"] if operand.packed else []
     return _declaration(operand, [*drawn, *packed, *_layout(operand)])
 

@@ -136,7 +136,7 @@ def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:
             if apart and not template.writes_apart:
                 reasons.append(f"{template.name} writes whole arrays")
                 continue
-            reason = template.refuses(workload, target)
+            reason = template.why_not(workload, target)
             if reason is None and template.numerics_of(workload) is Numerics.STRICT:
                 return template
             reasons.append(reason or f"{template.name} needs numerics=fast")

@@ -78,7 +78,7 @@ class TemplateContract(ABC):
 
     def space(self, workload: Workload, target: Target) -> Space:
         """Return a new space of this template alone."""
-        assert self.template.refuses(workload, target) is None
+        assert self.template.why_not(workload, target) is None
         return Space(workload, target, [self.template(workload, target)])
 
     def spaces(self) -> list[Space]:
@@ -126,7 +126,7 @@ class TemplateContract(ABC):
 
     def test_what_it_does_not_serve_is_refused_in_words(self) -> None:
         for workload, target in self.refused():
-            reason = self.template.refuses(workload, target)
+            reason = self.template.why_not(workload, target)
             assert reason, workload
             assert reason == reason.strip()
             assert "\n" not in reason

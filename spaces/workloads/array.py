@@ -9,6 +9,8 @@ from math import prod
 import numpy as np
 
 from tilewright.spaces.dtypes import DType, dtype
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.low_bit.packing import pack_codes, packed_bytes, unpack_values
 from tilewright.spaces.workloads.packing import PANEL, TERMS, pack, packed_shape, unpack
 
 
@@ -20,7 +22,8 @@ class Array:
     slowest in memory to the fastest: ``(0, 1)`` is row-major and ``(1, 0)`` column-major.
     ``leading`` is the distance in elements between neighbours along the dimension that is the
     second fastest, if the array is a slice of a larger one. A ``packed`` matrix of (columns, depth)
-    lies in panels (:mod:`spaces.workloads.packing`); :attr:`stored` is the array that holds it.
+    lies in panels (:mod:`spaces.workloads.packing`), and one of elements of up to 8 bits in tiles
+    of codes (:mod:`spaces.low_bit`); :attr:`stored` is the array that holds it.
     ``steps`` are the strides, in elements, of an array whose elements are every so many of a larger
     one; no program of a user has such an array.
     """
@@ -32,6 +35,13 @@ class Array:
     leading: int | None = None
     packed: bool = False
     steps: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.packed and dtype(self.dtype).coded:
+            raise InputError(
+                f"{self.name} is {self.dtype}, of which arrays are packed; "
+                f"allowed: {self.name}: {self.dtype}[rows, depth](packed)"
+            )
 
     @property
     def element(self) -> DType:
@@ -46,21 +56,35 @@ class Array:
     @property
     def bytes(self) -> int:
         """Bytes of all elements and of what fills panels; the gaps of a slice are not counted."""
-        return (self.stored if self.packed else self).size * self.element.bytes
+        stored = self.stored
+        return stored.size * stored.element.bytes
+
+    def bytes_of(self, elements: int) -> int:
+        """Return the bytes that so many elements take: all bytes for all elements."""
+        if self.packed:
+            return self.bytes if elements >= self.size else -(-elements * self.element.bits // 8)
+        return elements * self.element.bytes
+
+    @property
+    def coded(self) -> bool:
+        """Tell whether the array is one of packed codes."""
+        return self.packed and self.dtype not in TERMS
 
     @cached_property
     def stored(self) -> Array:
         """The dense array in memory that holds a packed one; any other array itself."""
         if not self.packed:
             return self
+        if self.coded:
+            return Array(self.name, "uint8", (packed_bytes(self.shape, self.dtype),), (0,))
         shape = packed_shape(self.shape[0], self.shape[1], TERMS[self.dtype])
         return Array(self.name, self.dtype, shape, tuple(range(len(shape))))
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """Distance in elements between neighbours along each dimension; in words within a panel of
-        a packed array."""
-        if self.packed:
+        a packed array, and as if they lay in rows, where they are codes."""
+        if self.packed and not self.coded:
             return (1, PANEL)
         if self.steps:
             return self.steps
@@ -80,8 +104,9 @@ class Array:
 
     def array(self, values: np.ndarray) -> np.ndarray:
         """Return ``values`` (of :attr:`shape`) in this array's dtype, memory order and leading
-        dimension; those of a packed one as they are stored."""
-        if self.packed:
+        dimension; those of a packed one as they are stored, unless they are codes, whose values
+        stay as they are (see :meth:`given`)."""
+        if self.packed and not self.coded:
             stored: np.ndarray = pack(self.element.cast(values))
             return stored
         ordered = self.element.cast(values.transpose(self.order))
@@ -93,5 +118,12 @@ class Array:
 
     def plain(self, array: np.ndarray) -> np.ndarray:
         """Return the elements of an ``array`` that lies as this one does, in the shape of this
-        one."""
-        return np.asarray(unpack(array, *self.shape) if self.packed else array)
+        one; the values of codes also as they are."""
+        if self.coded:
+            is_stored = array.shape == self.stored.shape
+            return unpack_values(array, self.shape, self.dtype) if is_stored else array
+        return np.asarray(unpack(array, self.shape[0], self.shape[1]) if self.packed else array)
+
+    def given(self, array: np.ndarray) -> np.ndarray:
+        """Return an ``array`` of this one's elements as kernels take it: values of codes packed."""
+        return pack_codes(array, self.dtype) if self.coded else array

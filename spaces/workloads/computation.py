@@ -12,8 +12,9 @@ import numpy as np
 
 from tilewright.spaces.derivation.work import Work, work
 from tilewright.spaces.language.inputs import draw
-from tilewright.spaces.language.program import Operand, Output, Program
+from tilewright.spaces.language.program import Output, Program
 from tilewright.spaces.language.ranges import points_of
+from tilewright.spaces.workloads.array import Array
 from tilewright.spaces.workloads.workload import Parameter, Workload
 
 PROGRAM = "program"
@@ -72,17 +73,28 @@ class Computation(Workload):
     def words(self) -> Mapping[str, Parameter]:
         """The stages, and the dtypes of all arrays."""
         stages = "\n".join(map(str, (*self.program.conditions, *self.program.stages)))
-        return {"stages": stages} | {array.name: array.dtype for array in self.operands}
+        arrays = (*self.program.operands, *self.program.outputs)
+        return {"stages": stages} | {array.name: array.dtype for array in arrays}
 
     @property
     def extents(self) -> Mapping[str, int]:
         """Axis name to extent."""
         return self.program.extent
 
-    @property
-    def inputs(self) -> tuple[Operand, ...]:
-        """The program's operands."""
-        return self.program.operands
+    @cached_property
+    def inputs(self) -> tuple[Array, ...]:
+        """The program's operands as they lie in memory."""
+        return tuple(operand.stored for operand in self.program.operands)
+
+    @cached_property
+    def coded(self) -> tuple[Array, ...]:
+        """The operands whose elements are packed codes."""
+        return tuple(operand for operand in self.program.operands if operand.coded)
+
+    def given(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """Return inputs of a problem as kernels take them: elements that are codes packed."""
+        known = self.program.operand
+        return {name: known[name].given(array) for name, array in inputs.items()}
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -97,8 +109,10 @@ class Computation(Workload):
     @cached_property
     def arithmetic(self) -> tuple[str, ...]:
         """The dtypes of the factors of products; without products the accumulator's, because values
-        are widened as they are loaded.
+        are widened as they are loaded. So are packed codes.
         """
+        if self.coded:
+            return (self.accumulator,)
         from tilewright.spaces.derivation.products.multiplied import multiplied_dtypes
         from tilewright.spaces.derivation.products.view import placed_product_of
 
@@ -141,7 +155,7 @@ class Computation(Workload):
 
     def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
         """Return the inputs as the program says that they are drawn; the same for a seed."""
-        return draw(self.program, seed)
+        return dict(self.given(draw(self.program, seed)))
 
 
 def _word(value: Parameter) -> str:

@@ -232,7 +232,7 @@ def _accumulator(source: DType, asked: str) -> str:
 def _output(inputs: str, asked: str) -> str:
     """Return the dtype of the output of sums of ``inputs``."""
     source = element_type(inputs)
-    same = source.bytes > 1 and inputs != "tfloat32"
+    same = source.bits > 8 and inputs != "tfloat32"
     output = asked or (inputs if same else source.accumulator)
     if element_type(output).name == "tfloat32":
         raise InputError("out='tfloat32' is a dtype of inputs only; allowed here: float32")

@@ -10,6 +10,7 @@ or two neighbours along the depth of bfloat16; an odd depth is filled up with ze
 
 A step along the depth then reads whole cache lines one after the other, whatever number of rows
 they are multiplied by, and a pair of 16-bit elements is what instructions for dot products take.
+Elements of up to 8 bits have an order of their own (:mod:`spaces.low_bit.order`).
 """
 
 from __future__ import annotations
@@ -20,19 +21,25 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.dtypes import dtype as element_type
 from tilewright.spaces.errors import InputError, shown
 
+PLAIN = "plain"
+"""The layout of weights whose codes lie one by one."""
 PANEL = 16
 """Columns that lie side by side: a cache line of words."""
 TERMS = {"float32": 1, "bfloat16": 2}
 """Elements of a word, neighbours along the depth, by the dtype of packed arrays."""
 
 
-def pack(weight: Any) -> Any:
+def pack(weight: Any, dtype: str = "", layout: str = PLAIN) -> Any:
     """Return a copy of ``weight[columns, depth]``, a NumPy array or a torch tensor, in the packed
     order.
 
     That is the order of a torch ``Linear``'s weight; give the transpose of ``[depth, columns]``.
+    With a ``dtype`` of up to 8 bits, such as ``"uint4"``, the elements are codes or values of it
+    (:func:`spaces.low_bit.codes.codes_of`) and the copy is bytes. ``layout`` says how a checkpoint
+    stores its codes: ``"plain"``, ``"gptq"``, ``"awq"`` or ``"marlin"``.
     Raises :class:`InputError` for other shapes, and dtypes other than float32 and bfloat16.
 
     Example::
@@ -40,7 +47,16 @@ def pack(weight: Any) -> Any:
         packed = tilewright.pack(layer.weight)
         kernel = tilewright.best("matmul m=16 n=3072 k=768 b=packed")
         kernel(x, packed)
+        codes = tilewright.pack(layer.qweight, "uint4", layout="gptq")
     """
+    if dtype:
+        from tilewright.spaces.low_bit.layouts import codes_in
+        from tilewright.spaces.low_bit.packing import pack_codes
+
+        bits = bits_of(dtype)
+        return pack_codes(weight if layout == PLAIN else codes_in(weight, layout, bits), dtype)
+    if layout != PLAIN:
+        raise InputError(f"the layout {shown(layout)} without a dtype; allowed: such as uint4")
     check_packed(_dtype(weight), tuple(weight.shape))
     columns, depth = weight.shape
     terms = TERMS[_dtype(weight)]
@@ -52,14 +68,20 @@ def pack(weight: Any) -> Any:
     return _dense(parts).reshape(stored)
 
 
-def unpack(stored: Any, columns: int, depth: int) -> Any:
-    """Return the matrix of ``columns`` and ``depth`` that :func:`pack` stored, as a dense copy.
+def unpack(stored: Any, columns: int, depth: int, dtype: str = "") -> Any:
+    """Return the matrix of ``columns`` and ``depth`` that :func:`pack` stored, as a dense copy: the
+    values, where it was given a ``dtype``.
 
     Raises :class:`InputError` for an array that is not such a matrix's.
     """
-    dtype = _dtype(stored)
-    check_packed(dtype, (columns, depth))
-    terms = TERMS[dtype]
+    if dtype:
+        from tilewright.spaces.low_bit.packing import unpack_values
+
+        bits_of(dtype)
+        return unpack_values(stored, (columns, depth), dtype)
+    kind = _dtype(stored)
+    check_packed(kind, (columns, depth))
+    terms = TERMS[kind]
     wanted = packed_shape(columns, depth, terms)
     if tuple(stored.shape) != wanted:
         raise InputError(
@@ -76,12 +98,27 @@ def packed_shape(columns: int, depth: int, terms: int) -> tuple[int, ...]:
     return shape if terms == 1 else (*shape, terms)
 
 
+def bits_of(dtype: str) -> int:
+    """Return the bits of a dtype of up to 8; :class:`InputError` for any other one."""
+    bits = element_type(dtype).bits
+    if bits > 8 or dtype == "bool":
+        raise InputError(f"codes of {shown(dtype)}; allowed: dtypes of 1 to 8 bits, such as uint4")
+    return bits
+
+
 def check_packed(dtype: str, shape: tuple[int, ...]) -> None:
     """Raise :class:`InputError` for what has no packed order."""
-    if dtype not in TERMS:
-        raise InputError(f"no packed order of {dtype}; allowed: {', '.join(TERMS)}")
-    if len(shape) != 2 or 0 in shape:
-        raise InputError(f"no packed order of the shape {shown(shape)}; allowed: (columns, depth)")
+    if dtype in TERMS:
+        if len(shape) != 2 or 0 in shape:
+            wanted = "allowed: (columns, depth)"
+            raise InputError(f"no packed order of the shape {shown(shape)}; {wanted}")
+        return
+    if element_type(dtype).bits > 8 or dtype == "bool":
+        orders = f"{', '.join(TERMS)}, and dtypes of up to 8 bits"
+        raise InputError(f"no packed order of {dtype}; allowed: {orders}")
+    from tilewright.spaces.low_bit.packing import codes_shape
+
+    codes_shape(shape, dtype)
 
 
 def _dtype(array: Any) -> str:

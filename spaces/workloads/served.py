@@ -37,7 +37,7 @@ def workload_of(
     it is one, and else the program itself."""
     made = matmul_workload(program)
     if isinstance(made, str):
-        if packed := next((o.name for o in program.operands if o.packed), None):
+        if packed := next((o.name for o in program.operands if o.packed and not o.coded), None):
             raise InputError(f"{packed} is packed; allowed: one matrix of a product. {made}")
         return Computation(operator, tuple((parameters or {}).items()), program, made)
     return replace(made, program=program)
@@ -52,6 +52,8 @@ def matmul_workload(program: Program) -> Contraction | str:
     one.
     """
     sums = [stage for stage in program.stages if stage.reducer]
+    if coded := next((o for o in program.operands if o.coded), None):
+        return f"{coded.name} has packed codes of {coded.dtype}"
     if len(sums) != 1 or sums[0].reducer != "sum":
         reducers = ", ".join(str(stage.reducer) for stage in sums)
         return f"reductions: {reducers or 'none'}; needs one product of matrices"

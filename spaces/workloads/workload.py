@@ -98,6 +98,10 @@ class Workload(ABC):
         """Return the inputs by operand name, in each operand's dtype, shape and order; the same for
         a seed."""
 
+    def given(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """Return inputs of a problem as kernels take them: elements that are codes packed."""
+        return inputs
+
     @property
     def intense(self) -> bool:
         """Tell whether there are enough operations for each byte that their rate measures a kernel,
@@ -117,6 +121,11 @@ class Workload(ABC):
     def digest(self) -> str:
         """Short hexadecimal digest of :attr:`key`."""
         return hashlib.sha256(self.key.encode()).hexdigest()[:16]
+
+    @property
+    def coded(self) -> Sequence[Array]:
+        """The inputs whose elements are packed codes, with the shapes and dtypes of these."""
+        return ()
 
     @property
     def operands(self) -> tuple[Array, ...]:

@@ -34,7 +34,7 @@ def test_every_template_has_several_workloads_that_can_be_verified():
         work = workload(text)
         if work.points <= QUICK:
             check_sensitivity(work)
-        served.update(t.name for t in templates_for(H200) if t.refuses(work, H200) is None)
+        served.update(t.name for t in templates_for(H200) if t.why_not(work, H200) is None)
     assert {t.name for t in templates_for(H200)} == served.keys()
     assert min(served.values()) >= 4
 

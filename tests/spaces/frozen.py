@@ -80,7 +80,7 @@ def spaces(target: Target) -> Iterator[tuple[str, list[Space]]]:
     """Yield every template's name with its spaces, one for each workload that it serves."""
     works = [*WORKLOADS, *(workload(text) for text in (*PRODUCTS, *OTHERS))]
     for template in templates_for(target):
-        served = [work for work in works if template.refuses(work, target) is None]
+        served = [work for work in works if template.why_not(work, target) is None]
         yield template.name, [Space(work, target, [template(work, target)]) for work in served]
 
 

@@ -36,7 +36,7 @@ DECISIONS = {
     for target in TARGETS
     for work in (*WORKLOADS, *RARE)
     for template in templates_for(target)
-    if template.refuses(work, target) is None
+    if template.why_not(work, target) is None
     for decision in template(work, target).decisions
 }
 

@@ -32,6 +32,12 @@ WORKLOADS = [
     workload("attention b=2 h=4 kv=2 i=200 j=200 d=64 mask=causal dtype=bfloat16"),
     workload("y[i] = argmax[j](sum[d](x[i,d] * u[j,d]))", i=40, j=90, d=704, dtype="bfloat16"),
     workload("gated_matmul m=40 n=64 k=24"),
+    workload(
+        "q: uint3[n, k](packed); y[m, n] = sum[k](a[m, k] * (q[n, k] - 4) * s[n, k // 32])",
+        m=5,
+        n=40,
+        k=96,
+    ),
     workload("gated_matmul m=40 n=64 k=24 dtype=bfloat16"),
     workload(text_of("mean"), **extents_of("mean", 40, 300, c=70)),
     workload(text_of("heads", pointers=True), **extents_of("heads", 40, 300, c=40, d=19)),
@@ -46,12 +52,12 @@ def contract_of(template: type[Template], target: Target) -> type[TemplateContra
     name = f"Test{type(target).__name__}{template.__name__}"
 
     def served(self: object) -> list[tuple[Workload, Target]]:
-        found = [pair for pair in pairs if template.refuses(*pair) is None]
+        found = [pair for pair in pairs if template.why_not(*pair) is None]
         assert found, "no workload here is served"
         return found
 
     def refused(self: object) -> list[tuple[Workload, Target]]:
-        return [pair for pair in pairs if template.refuses(*pair) is not None]
+        return [pair for pair in pairs if template.why_not(*pair) is not None]
 
     members = {"template": template, "served": served, "refused": refused}
     return type(name, (TemplateContract,), members)

@@ -56,7 +56,7 @@ def judged(
     allowed = draw.allowed()
     result = Emulated()
     for interleaving in interleavings:
-        result = emulator.run(kernel, draw.inputs, interleaving)
+        result = emulator.run(kernel, draw.workload.given(draw.inputs), interleaving)
         kind, text = result.error_kind, result.error_text
         if kind is None and (text := _difference(result.outputs, allowed)):
             kind = ErrorKind.WRONG

@@ -82,7 +82,7 @@ def dtype_beside(program: Program, factor: Expression) -> str | None:
     """Return the dtype of a factor that is an operand of 16 bits: what tensor cores multiply it
     with has the same. None for any other factor."""
     operand = program.operand.get(factor.name) if isinstance(factor, Read) else None
-    return operand.dtype if operand is not None and operand.element.bytes == 2 else None
+    return operand.dtype if operand is not None and operand.element.bits == 16 else None
 
 
 def sides_of(summed: Sequence[tuple[frozenset[str], Expression]]) -> tuple[Side, Side] | str:

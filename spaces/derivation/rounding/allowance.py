@@ -104,7 +104,10 @@ def _begun(
     rows = rows or Rows()
     rules = Rules(Arrays(), program.computed_in, absorbs=True, sums=program.accumulator)
     places = {**rows.places(program), **(known or {})}
-    arrays = {o.name: Approximate(np.asarray(inputs[o.name])) for o in program.operands}
+    given = {
+        o.name: o.plain(inputs[o.name]) if o.coded else inputs[o.name] for o in program.operands
+    }
+    arrays = {name: Approximate(np.asarray(array)) for name, array in given.items()}
     return _Context(program, rules, rows, places, pause), arrays
 
 

@@ -15,6 +15,7 @@ from tilewright.spaces.language.program import Entries
 from tilewright.spaces.language.reading.expressions import ExpressionReader, Names, parts
 from tilewright.spaces.language.reading.source import Statement
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Negation, Number
+from tilewright.spaces.low_bit.values import INTEGERS
 
 MAX_DIMENSION = 2**31
 MAX_SIZE = 2**48
@@ -49,6 +50,8 @@ def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Decl
     name, kind = node.target.id, reader.element(described)
     if isinstance(described, ast.Subscript):
         properties["shape"] = reader.shape(described)
+    if properties.get(PACKED) and kind in CODES:
+        properties["drawn"] = Entries(2 ** CODES[kind])
     declared = Declaration(statement, name, kind, **properties)
     _check_entries(declared)
     return declared
@@ -56,6 +59,8 @@ def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Decl
 
 EXAMPLE = "x: float32[n, 64](order=(1, 0), leading=96), or t: int32[n](index < 8)"
 PACKED = "packed"
+CODES = {name: bits for name, bits in INTEGERS.items() if name.startswith("u")}
+"""Packed elements that are indices, too: their bits, by dtype."""
 
 
 @dataclass(frozen=True)

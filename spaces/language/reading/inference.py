@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -57,8 +57,17 @@ class Arrays:
         dtype = known.dtype if known else element_type(self.dtype).name
         shape = known.shape if known and known.shape is not None else self._shape(name)
         drawn = known.drawn if known else None
-        made = Operand(name, dtype, shape, *_layout(known, shape), drawn=drawn)
-        return _packed(known, made) if known and known.packed else made
+        if known and known.packed:
+            self._check_packed(known, shape)
+        packed = known is not None and known.packed
+        return Operand(name, dtype, shape, *_layout(known, shape), packed=packed, drawn=drawn)
+
+    def _check_packed(self, known: Declaration, shape: tuple[int, ...]) -> None:
+        """Refuse what has no packed order."""
+        try:
+            check_packed(known.dtype, shape)
+        except InputError as error:
+            known.statement.fail(str(error))
 
     def _shape(self, name: str) -> tuple[int, ...]:
         """Infer a shape as far as the reads of an operand go."""
@@ -114,7 +123,7 @@ def result_dtype(dtype: str) -> str:
     """Return the dtype of sums of products of a dtype as they are written, unless one is asked
     for."""
     element = element_type(dtype)
-    same = element.bytes > 1 and element.name != "tfloat32"
+    same = element.bits > 8 and element.name != "tfloat32"
     return element.name if same else element.accumulator
 
 
@@ -139,15 +148,6 @@ def entry_ranges(program: Program) -> dict[str, Range]:
     """Return the ranges of all arrays whose entries may be indices."""
     operands = {o.name: (0, o.drawn.below - 1) for o in program.operands if o.drawn}
     return operands | dict(places(program.stages, program.extent))
-
-
-def _packed(known: Declaration, operand: Operand) -> Operand:
-    """Return the operand in the packed order, if its dtype and shape have one."""
-    try:
-        check_packed(operand.dtype, operand.shape)
-    except InputError as error:
-        known.statement.fail(str(error))
-    return replace(operand, packed=True)
 
 
 def _layout(

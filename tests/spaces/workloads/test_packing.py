@@ -163,7 +163,7 @@ def test_what_no_product_has_packed(text, words):
     [
         ("w: float32[l, j](packed)\ny[i, j] = sum[l](x[i, l] * w[l, j])", "[columns, depth]"),
         ("w: float32[j, l](packed)\ny[i, j] = sum[l](w[j, l])", "w is packed"),
-        ("w: int8[j, l](packed)\ny[i, j] = sum[l](x[i, l] * w[j, l])", "no packed order of int8"),
+        ("w: int32[j, l](packed)\ny[i, j] = sum[l](x[i, l] * w[j, l])", "no packed order of int32"),
         ("y: float32[i, j](packed)\ny[i, j] = sum[l](x[i, l] * w[l, j])", "only operands are"),
         (
             "w: float32[j, l](packed, leading=64)\ny[i, j] = sum[l](x[i, l] * w[j, l])",

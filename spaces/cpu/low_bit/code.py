@@ -1,0 +1,323 @@
+"""The C of a product with packed codes: activations in the order of codes, tiles, the output.
+
+    workers over column tiles * repeat(depth blocks, column tiles, row tiles) * tile
+
+Sums of all rows and columns stay in the workspace, four for each until a worker's blocks are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cpu.abi import FLOAT, PAGE, entry_function
+from tilewright.spaces.cpu.loops.code import ACCESS, C_TYPES
+from tilewright.spaces.cpu.low_bit.decoding import Decoding, Lines
+from tilewright.spaces.cpu.low_bit.tile import CodedTile, Shared
+from tilewright.spaces.derivation.products.coded import CodedProduct
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import Expression, Number, Read
+from tilewright.spaces.loops.nest import NestCode
+from tilewright.spaces.loops.plan import Plan
+from tilewright.spaces.low_bit.order import DEPTH, HALVES, ROWS, tile_bytes
+from tilewright.spaces.schedule import Value
+from tilewright.spaces.workloads.array import Array
+
+SUMS = 4
+"""Sums of each column until they are added up."""
+
+
+@dataclass(frozen=True)
+class CodedCode:
+    """The kernel called ``entry`` of a product, whose buffers are ``arrays``."""
+
+    product: CodedProduct
+    decoding: Decoding
+    arrays: Sequence[Array]
+    values: Mapping[str, Value]
+    entry: str
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        tiles = [line for tile in self._tiles.values() for line in tile.source(self._groups)]
+        functions = [*self._ordering(), *tiles, *self._work(), *self._writing()]
+        passes = {
+            f"{self.entry}_order": self.workers,
+            f"{self.entry}_work": self.workers,
+            f"{self.entry}_write": self.workers,
+        }
+        return "\n".join([*functions, *entry_function(self.entry, passes)]) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The activations in order, the sums of tiles, and those of columns."""
+        return self._finished_at + FLOAT * self.rows * self.width
+
+    # -- extents -----------------------------------------------------------------------------------
+
+    @property
+    def workers(self) -> int:
+        """Workers, who share tiles of columns."""
+        return int(self.values["workers"])
+
+    @property
+    def rows(self) -> int:
+        """Rows of the product."""
+        return self.product.row_count
+
+    @property
+    def width(self) -> int:
+        """Columns, in whole tiles."""
+        return round_up(self.product.columns, ROWS)
+
+    @property
+    def pitch(self) -> int:
+        """Floats of a row of activations in order."""
+        return round_up(self.product.terms, DEPTH)
+
+    @property
+    def block(self) -> int:
+        """Tiles along the depth of a block: whole groups."""
+        tiles = int(self.values["block_depth"])
+        group = self.product.group
+        return round_up(tiles, group // DEPTH) if self._is_grouped and group > DEPTH else tiles
+
+    @property
+    def _is_grouped(self) -> bool:
+        return self.product.group < self.product.terms
+
+    @property
+    def _groups(self) -> int:
+        """Groups of a block at most."""
+        return ceil_div(self.block * DEPTH, self.product.group) if self._is_grouped else 1
+
+    @property
+    def _sums_at(self) -> int:
+        return round_up(FLOAT * self.rows * self.pitch, PAGE)
+
+    @property
+    def _finished_at(self) -> int:
+        return self._sums_at + round_up(SUMS * FLOAT * self.rows * self.width, PAGE)
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def _nest(self, program: Program) -> NestCode:
+        plan = Plan(program)
+        return NestCode(plan, plan.nests[-1], self._variables, ACCESS)
+
+    @cached_property
+    def _variables(self) -> Mapping[str, str]:
+        own = {array.name: f"a{number}" for number, array in enumerate(self.arrays)}
+        return {**own, self.product.sums.name: "finished"}
+
+    def _axis(self, name: str) -> str:
+        """Return the variable that expressions have for an axis."""
+        axes = [axis for axis, _ in self.product.program.extents]
+        return f"i{axes.index(name)}"
+
+    def _expression(self, node: Expression) -> tuple[Lines, str]:
+        lines, value = self._nest(self.product.program).expression(node)
+        return lines, value.real
+
+    def _pointers(self, nodes: Sequence[Expression], written: str = "") -> Lines:
+        """C variables for the arrays that some expressions read, and for one that is written."""
+        read = {read.name for node in nodes for read in node.reads}
+        lines = []
+        for number, array in enumerate(self.arrays):
+            if array.name in read and array.name != self.product.codes.name:
+                kind = f"const {C_TYPES[array.dtype]}"
+                lines.append(f"{kind} *a{number} = call->buffers[{number}];")
+            elif array.name == written:
+                lines.append(f"{C_TYPES[array.dtype]} *a{number} = call->buffers[{number}];")
+        return lines
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    def _function(self, name: str, body: Lines) -> Lines:
+        return [
+            f"static void {self.entry}_{name}(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            *indented(body),
+            "}",
+        ]
+
+    def _share(self, count: int) -> Lines:
+        """C variables for a worker's part of ``count``."""
+        share = ceil_div(count, self.workers)
+        return [
+            f"const long begin = tw_least(worker * {share}L, {count}L);",
+            f"const long end = tw_least(begin + {share}L, {count}L);",
+        ]
+
+    def _ordering(self) -> Lines:
+        """C function that lays activations in the order of the codes: of each 8 of the depth the
+        first codes of four pairs, then the second ones."""
+        product, steps = self.product, ceil_div(self.product.terms, 8)
+        lines, value = self._expression(product.activation)
+        body = [
+            f"float *x = (float *)call->workspace + row * {self.pitch}L + step * 8;",
+            *self._row_axes("row"),
+            "for (long i = 0; i < 8; i++) {",
+            f"  const long {self._axis(product.depth)} = step * 8 + i % 4 * 2 + i / 4;",
+            *indented([*lines, f"x[i] = (float)({value});"]),
+            "}",
+        ]
+        return self._function(
+            "order",
+            [
+                *self._pointers([product.activation]),
+                *self._share(self.rows * steps),
+                "for (long n = begin; n < end; n++) {",
+                f"  const long row = n / {steps}, step = n % {steps};",
+                *indented(body),
+                "}",
+            ],
+        )
+
+    def _row_axes(self, row: str) -> Lines:
+        """C variables for the axes of a row."""
+        lines, step = [], 1
+        for axis in reversed(self.product.rows):
+            extent = self.product.program.extent[axis]
+            lines.append(f"const long {self._axis(axis)} = {row} / {step} % {extent};")
+            step *= extent
+        return lines
+
+    @cached_property
+    def _tiles(self) -> Mapping[int, CodedTile]:
+        """The functions of tiles, by their rows: whole ones, and what is left."""
+        whole = int(self.values["tile_rows"])
+        counts = dict.fromkeys(n for n in (whole, self.rows % whole) if n and n <= self.rows)
+        return {rows: self._tile(rows) for rows in counts}
+
+    def _tile(self, rows: int) -> CodedTile:
+        product, before = self.product, list[str]()
+        found: dict[str, str | None] = {"zero": None, "scale": None}
+        for name in found:
+            node = getattr(product, name)
+            if node is not None and not (name == "zero" and self.decoding.folds_zero):
+                lines, found[name] = self._expression(node)
+                before += lines
+        axes = [
+            f"const long {self._axis(product.column)} = column;",
+            f"const long {self._axis(product.depth)} = depth;",
+        ]
+        nodes = [n for n in (product.zero, product.scale) if n is not None]
+        shared = Shared(
+            zero=found["zero"],
+            scale=found["scale"],
+            before=(*axes, *before),
+            group=product.group if self._is_grouped else None,
+            early=self.values["scales"] == "early",
+        )
+        return CodedTile(
+            name=f"{self.entry}_tile{rows}",
+            rows=rows,
+            columns=product.columns,
+            depth=product.terms,
+            apart=self.width // ROWS * tile_bytes(self.decoding.bits),
+            pitch=self.pitch,
+            ahead=int(self.values["prefetch"]),
+            decoding=self.decoding,
+            shared=shared,
+            buffers=(*self._pointers(nodes), *self._table()),
+        )
+
+    def _table(self) -> Lines:
+        """C lines that fill the table of values, where codes choose from an operand."""
+        table = self.product.table
+        if table is None:
+            return []
+        count = table.shape[0]
+        lines = [*self._pointers([Read(table.name, ())]), f"float table[{self.decoding.codes}];"]
+        for code in range(self.decoding.codes):
+            entry = Read(table.name, (Number(float(min(code, count - 1))),))
+            lines.append(f"table[{code}] = (float)({self._expression(entry)[1]});")
+        return lines
+
+    def _work(self) -> Lines:
+        """C function that multiplies a worker's tiles of columns, and adds up their sums."""
+        tiles, deep = self.width // ROWS, self.pitch // DEPTH
+        size, each = tile_bytes(self.decoding.bits), SUMS * ROWS
+        number = next(n for n, a in enumerate(self.arrays) if a.name == self.product.codes.name)
+        return self._function(
+            "work",
+            [
+                f"const unsigned char *q = call->buffers[{number}];",
+                "const float *x = call->workspace;",
+                f"float *sums = (float *)((char *)call->workspace + {self._sums_at}L);",
+                f"float *finished = (float *)((char *)call->workspace + {self._finished_at}L);",
+                *self._share(tiles),
+                f"for (long i = begin * {self.rows * each}; i < end * {self.rows * each}; i++)",
+                "  sums[i] = 0;",
+                f"for (long k = 0; k < {deep}; k += {self.block}) {{",
+                f"  const long count = tw_least({self.block}, {deep} - k);",
+                "  for (long tile = begin; tile < end; tile++) {",
+                f"    float *own = sums + tile * {self.rows * each};",
+                *indented(indented(self._calls(tiles * size, size))),
+                "  }",
+                "}",
+                "for (long tile = begin; tile < end; tile++) {",
+                *indented(self._added_up()),
+                "}",
+            ],
+        )
+
+    def _calls(self, apart: int, size: int) -> Lines:
+        """Calls of a tile's function for all rows; tiles of codes have ``size`` bytes, and are
+        ``apart`` from one part of the depth to the next."""
+
+        def call(rows: int, row: str) -> str:
+            x = f"x + {row} * {self.pitch} + k * {DEPTH}"
+            given = f"call, q + k * {apart} + tile * {size}, {x}, tile * {ROWS}, k, count"
+            return f"{self.entry}_tile{rows}({given}, own + {row} * {SUMS * ROWS});"
+
+        whole = int(self.values["tile_rows"])
+        last = self.rows // whole * whole
+        lines = [f"for (long row = 0; row < {last}; row += {whole}) {call(whole, 'row')}"]
+        return lines + ([call(self.rows - last, str(last))] if last < self.rows else [])
+
+    def _added_up(self) -> Lines:
+        """The four sums of each column of a tile."""
+        columns = self.decoding.lanes // 4
+        return [
+            f"for (long row = 0; row < {self.rows}; row++) {{",
+            f"  const float *own = sums + (tile * {self.rows} + row) * {SUMS * ROWS};",
+            f"  float *y = finished + row * {self.width} + tile * {ROWS};",
+            f"  for (long c = 0; c < {ROWS}; c++, own += 4) {{",
+            f"    const long band = c / {HALVES * columns}, half = c / {columns} % {HALVES};",
+            f"    y[half * 8 + band * {columns} + c % {columns}] = "
+            "(own[0] + own[1]) + (own[2] + own[3]);",
+            "  }",
+            "}",
+        ]
+
+    @property
+    def _last(self) -> Program:
+        """The program of what is written, whose sums lie in whole tiles of columns."""
+        last, sums = self.product.last, self.product.sums
+        apart = replace(sums, leading=self.width if len(sums.shape) > 1 else None)
+        operands = (apart if operand is sums else operand for operand in last.operands)
+        return replace(last, operands=tuple(operands))
+
+    def _writing(self) -> Lines:
+        """C function that makes the output of the finished sums."""
+        code = self._nest(self._last)
+        finished = f"(const float *)((const char *)call->workspace + {self._finished_at}L)"
+        output = self.product.program.outputs[0].name
+        element = [*code.at_element(), *code.value(), *code.stores()]
+        return self._function(
+            "write",
+            [
+                *self._pointers([code.stage.body], output),
+                f"const float *finished = {finished};",
+                *self._share(code.count),
+                "for (long n = begin; n < end; n++) {",
+                *indented(element),
+                "}",
+            ],
+        )

@@ -1,0 +1,276 @@
+"""The C that turns the words of codes into vectors of their values.
+
+Values of few codes are looked up in registers by one shuffle, whose indices may have anything above
+the bits that count: so a code needs a shift alone. Other whole numbers are shifted, masked and
+converted, and other floats are put together of their fields, without subnormal numbers on the way,
+which a caller may have told the processor to take for zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.spaces.cpu.isa import repeated
+from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.low_bit.order import Slot, word_groups
+from tilewright.spaces.low_bit.values import POWERS, split_of
+
+Lines = list[str]
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """The way from words ``w0``, ``w1``, ... of ``lanes`` lanes to values of codes.
+
+    With a ``table`` the values are entries of an array of floats that the kernel fills; they are
+    the dtype's own otherwise, less a ``zero`` that is known.
+    """
+
+    name: str
+    lanes: int
+    table: bool
+    zero: float | None
+
+    @property
+    def bits(self) -> int:
+        """Bits of a code."""
+        return dtype(self.name).bits
+
+    @property
+    def codes(self) -> int:
+        """The number of codes that there are."""
+        return int(2**self.bits)
+
+    @cached_property
+    def vectors(self) -> int:
+        """Vectors that hold the table; 0 if it does not lie in registers."""
+        vectors = max(1, self.codes // self.lanes)
+        most = 4 if self.lanes >= 16 or not dtype(self.name).is_integer else 2
+        if dtype(self.name).is_integer and not self.table and vectors > 1:
+            return 0  # a conversion is shorter
+        return vectors if vectors <= most else 0
+
+    @property
+    def folds_zero(self) -> bool:
+        """Tell whether the zero point is in the table."""
+        return self.vectors > 0 and not self.table and self.zero is not None
+
+    @property
+    def needs_memory(self) -> bool:
+        """Tell whether values are read from an array, one by one."""
+        return self.table and not self.vectors
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The table as it is known: the values by code."""
+        return (dtype(self.name).values - (self.zero or 0.0)).astype(np.float32)
+
+    # -- C -----------------------------------------------------------------------------------------
+
+    def prelude(self, isa: str) -> str:
+        """C definitions that kernels share, behind those of :mod:`spaces.cpu.vectors.simd`."""
+        values = {"LANES": self.lanes, "TOP": 30 - (self.lanes - 1).bit_length()}
+        text = repeated(isa) + _replaced(_TEXT, values)
+        lanes, halves = self.lanes, self.lanes // 2
+        for name, first in (("low", 0), ("high", halves)):
+            own = range(first, first + halves)
+            text += _shuffle(name, [*own, *(lanes + lane for lane in own)])
+        text += _shuffle("even", range(0, 2 * lanes, 2)) + _shuffle("odd", range(1, 2 * lanes, 2))
+        for word in (0, 2):
+            order = [4 * lane + w for w in (word, word + 1) for lane in range(halves)]
+            text += _shuffle(f"code_words{word}", order)
+        each = ", ".join(str(lane // 4) for lane in range(lanes))
+        text += _EACH.replace("@ORDER@", each)
+        if not (self.vectors or self.table or dtype(self.name).is_integer):
+            text += self._fields()
+        return text
+
+    def declared(self) -> Lines:
+        """C declarations of the vectors that hold the table, of an array ``table``, of which the
+        entries are given here where they are known."""
+        if not self.vectors:
+            return []
+        repeats = max(1, self.lanes // self.codes)
+        known = []
+        if not self.table:
+            entries = ", ".join(_float(v) for v in [*self.values] * repeats)
+            known = [f"static const float table[] = {{{entries}}};"]
+        loads = (
+            f"const vf table{n} = tw_load_float32(table + {n * self.lanes});"
+            for n in range(self.vectors)
+        )
+        return [*known, *loads]
+
+    def words(self, place: str, band: str) -> Lines:
+        """C declarations of the words of a band of lanes, whose tile is at ``place``."""
+        lines: Lines = []
+        for first, count in word_groups(self.bits):
+            start = f"{place} + {128 * first} + {band} * {4 * count * self.lanes}"
+            if count == 1:
+                lines.append(f"const vu w{first} = tw_code_words({start});")
+                continue
+            step = 4 * self.lanes
+            loaded = [f"v{first + n}" for n in range(count)]
+            lines += [
+                f"const vu {v} = tw_code_words({start} + {n * step});" for n, v in enumerate(loaded)
+            ]
+            lines += _two(first, loaded) if count == 2 else _four(first, loaded)
+        return lines
+
+    def value(self, slot: Slot, code: int) -> str:
+        """C expression: the values of the pairs' first or second ``code`` in a slot."""
+        if self.vectors:
+            given = ", ".join(f"table{n}" for n in range(self.vectors))
+            return f"tw_entries{self.vectors}({given}, {self._code(slot, code, masked=False)})"
+        if self.needs_memory:
+            return f"tw_looked_up(table, {self._code(slot, code)})"
+        if not dtype(self.name).is_integer:
+            return f"tw_code_value({self._code(slot, code)})"
+        if self.name.startswith("uint"):
+            return f"tw_whole((vi){self._code(slot, code)})"
+        if len(slot) == 1:
+            top = 32 - slot[0].place - 16 * code - self.bits
+            moved = f"(w{slot[0].word} << {top})" if top else f"w{slot[0].word}"
+        else:
+            moved = f"({self._code(slot, code)} << {32 - self.bits})"
+        return f"tw_whole((vi){moved} >> {32 - self.bits})"
+
+    def _code(self, slot: Slot, code: int, masked: bool = True) -> str:
+        """C expression: a code in the lowest bits, with anything above it unless it is masked."""
+        parts = []
+        for piece in slot:
+            shift = piece.place + 16 * code
+            moved = f"w{piece.word} >> {shift}" if shift else f"w{piece.word}"
+            if shift + piece.bits < 32 and (masked or len(slot) > 1):
+                moved = f"(({moved}) & {2**piece.bits - 1})"
+            parts.append(f"({moved} << {piece.bit})" if piece.bit else f"({moved})")
+        return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+
+    def _fields(self) -> str:
+        """C text of ``tw_code_value``: a float of its sign, exponent and fraction."""
+        if self.name == POWERS:
+            return _POWERS
+        split = split_of(self.name)
+        assert split is not None
+        exponent, fraction = split
+        bias, most = 2 ** (exponent - 1) - 1, 2 ** (exponent + fraction)
+        special = ""
+        if self.name.endswith("fn"):
+            special = (
+                f"  x = tw_either((vi)(size == {most - 1}), (vf)((vu){{0}} + 0x7fc00000), x);\n"
+            )
+        elif self.bits == 8:
+            first = most - 2**fraction
+            beyond = f"(vf)(size << {23 - fraction} | 0x7f800000)"
+            special = f"  x = tw_either((vi)(size >= {first}), {beyond}, x);\n"
+        names = {
+            "MOST": most,
+            "UP": 23 - fraction,
+            "BASE": (127 - bias) << 23,
+            "UNIT": _float(2.0 ** (1 - bias - fraction)),
+            "NORMAL": 2**fraction,
+            "SIGN": 32 - self.bits,
+            "SPECIAL": special,
+        }
+        return _replaced(_FIELDS, names)
+
+
+def _float(value: float) -> str:
+    if np.isnan(value):
+        return '__builtin_nanf("")'
+    if np.isinf(value):
+        return f"{'-' if value < 0 else ''}__builtin_inff()"
+    return f"{float(value).hex()}f"
+
+
+def _two(first: int, loaded: Lines) -> Lines:
+    """C declarations of two words of each lane, which lie side by side in two vectors."""
+    given = ", ".join(loaded)
+    return [f"const vu w{first} = tw_even({given}), w{first + 1} = tw_odd({given});"]
+
+
+def _four(first: int, loaded: Lines) -> Lines:
+    """C declarations of four words of each lane, which lie side by side in four vectors."""
+    a, b, c, d = loaded
+    lines = []
+    for word in (0, 2):
+        one, other = f"p{first + word}", f"p{first + word + 1}"
+        lines += [
+            f"const vu {one} = tw_code_words{word}({a}, {b});",
+            f"const vu {other} = tw_code_words{word}({c}, {d});",
+            f"const vu w{first + word} = tw_low({one}, {other});",
+            f"const vu w{first + word + 1} = tw_high({one}, {other});",
+        ]
+    return lines
+
+
+def _shuffle(name: str, order: Iterable[int]) -> str:
+    """C text of a function of two vectors of words that gives these lanes of both."""
+    text = "static inline vu tw_@NAME@(vu a, vu b) { return (vu)tw_shuffle(a, b, @ORDER@); }\n"
+    return _replaced(text, {"NAME": name, "ORDER": ", ".join(map(str, order))})
+
+
+def _replaced(text: str, values: Mapping[str, object]) -> str:
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", str(value))
+    return text
+
+
+_TEXT = """\
+typedef vu vu_any __attribute__((aligned(1), may_alias));
+static inline vu tw_code_words(const unsigned char *p) { return *(const vu_any *)p; }
+static inline vf tw_whole(vi x) { return __builtin_convertvector(x, vf); }
+static inline vf tw_either(vi mask, vf a, vf b) {
+  return (vf)((mask & (vi)a) | (~mask & (vi)b));
+}
+static inline vf tw_looked_up(const float *table, vu i) {
+  vf x;
+  for (int lane = 0; lane < @LANES@; lane++) x[lane] = table[i[lane]];
+  return x;
+}
+#ifdef __clang__
+static inline vf tw_entries1(vf a, vu i) {
+  vf x;
+  for (int lane = 0; lane < @LANES@; lane++) x[lane] = a[i[lane] % @LANES@];
+  return x;
+}
+static inline vf tw_entries2(vf a, vf b, vu i) {
+  return tw_either((vi)(i << (@TOP@ + 1)) < 0, tw_entries1(b, i), tw_entries1(a, i));
+}
+#else
+static inline vf tw_entries1(vf a, vu i) { return __builtin_shuffle(a, (vi)i); }
+static inline vf tw_entries2(vf a, vf b, vu i) { return __builtin_shuffle(a, b, (vi)i); }
+#endif
+static inline vf tw_entries4(vf a, vf b, vf c, vf d, vu i) {
+  return tw_either((vi)(i << @TOP@) < 0, tw_entries2(c, d, i), tw_entries2(a, b, i));
+}
+"""
+
+_EACH = """\
+static inline vf tw_each_four(const float *p) {
+  const vf x = tw_repeated(p);
+  return tw_shuffle(x, x, @ORDER@);
+}
+"""
+
+# A size is the code without its sign; one below the least normal number is a multiple of a unit.
+_FIELDS = """\
+static inline vf tw_code_value(vu code) {
+  const vu size = code & (@MOST@ - 1);
+  const vf normal = (vf)((size << @UP@) + @BASE@), small = tw_whole((vi)size) * @UNIT@;
+  vf x = tw_either((vi)(size < @NORMAL@), small, normal);
+@SPECIAL@  return (vf)((vu)x | ((code & @MOST@) << @SIGN@));
+}
+"""
+
+_POWERS = """\
+static inline vf tw_code_value(vu code) {
+  const vu bits = code << 23;
+  const vu none = (vu)(code == 0) & 0x400000, last = (vu)(code == 255) & 0x400000;
+  return (vf)(bits | none | last);
+}
+"""

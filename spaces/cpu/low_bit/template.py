@@ -1,0 +1,154 @@
+"""The CPU template of products with packed codes: what can be decided, and what rules it.
+
+It is a template of its own. Those of plain products read elements where they lie, by strides, and
+have no place for words that hold codes of several columns, for groups, or for tables. See
+``spaces.cpu.low_bit.code`` for the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tilewright.spaces.algebra.integers import ceil_div, round_up
+from tilewright.spaces.cpu.abi import ABI_PRELUDE, FLOAT, c_kernel
+from tilewright.spaces.cpu.loops.code import HELPERS
+from tilewright.spaces.cpu.low_bit.decoding import Decoding
+from tilewright.spaces.cpu.low_bit.served import why_no_codes
+from tilewright.spaces.cpu.low_bit.traffic import coded_quantities
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.cpu.vectors import simd
+from tilewright.spaces.derivation.algebra import constant
+from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.low_bit.order import DEPTH, ROWS
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.target import Target
+from tilewright.spaces.template import Columns, Decision, Rule, Template
+from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.workload import Workload
+
+MOST_ROWS = 8
+"""Rows of a tile at most: then decoding is a small part of the work."""
+BLOCKS = (4, 8, 16, 32, 64)
+"""Tiles of codes along the depth of a block."""
+EARLY, LATE = "early", "late"
+"""When scales multiply: each value, or the sums of groups."""
+
+
+class LowBit(Template):
+    """Products of activations and packed codes, with zero points and scales of groups."""
+
+    name: ClassVar[str] = "low_bit"
+    version: ClassVar[int] = 1
+    reads_codes: ClassVar[bool] = True
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cpu = target
+        found = coded_product_of(workload.program)
+        assert isinstance(found, CodedProduct)
+        self.product = found
+        self.decisions = (
+            Decision("tile_rows", _even_parts(found.row_count)),
+            Decision("block_depth", BLOCKS),
+            Decision("scales", (LATE, EARLY) if found.scale is not None else (LATE,)),
+            Decision("prefetch", (0, 1, 2, 4)),
+            Decision("workers", tuple(range(1, target.threads + 1))),
+        )
+        self.rules = self._rules()
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no product of codes and activations, or groups and depths that do not fit."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_no_codes(workload)
+
+    @cached_property
+    def decoding(self) -> Decoding:
+        """The way from codes to values."""
+        product, lanes = self.product, self.cpu.lanes(FLOAT)
+        zero = constant(product.zero) if product.zero is not None else None
+        return Decoding(product.codes.dtype, lanes, product.table is not None, zero)
+
+    def registers(self, values: Mapping[str, Any]) -> Any:
+        """Vectors in use: sums, also those of groups, words, and a value of each factor."""
+        late = np.asarray(values["scales"] == LATE) & (self.product.scale is not None)
+        rows = values["tile_rows"]
+        sums = np.where(rows == 1, 4, 2 * rows)
+        words = min(self.decoding.bits, 4) + self.decoding.vectors
+        return sums + late * 2 * rows + words + 2
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.low_bit.traffic``."""
+        return coded_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        from tilewright.spaces.cpu.low_bit.code import CodedCode
+
+        given, entry = self.workload.operands, self.entry(schedule)
+        code = CodedCode(self.product, self.decoding, given, schedule.values, entry)
+        lanes = self.cpu.lanes(FLOAT)
+        vectors = simd.prelude(self.cpu.isa, lanes, self.cpu.bf16_dot)
+        prelude = ABI_PRELUDE + vectors + self.decoding.prelude(self.cpu.isa) + HELPERS
+        return c_kernel(self.workload, prelude, code)
+
+    def _rules(self) -> tuple[Rule, ...]:
+        tiles = ceil_div(self.product.columns, ROWS)
+        deep = ceil_div(self.product.terms, DEPTH)
+        longest = next((n for n in BLOCKS if n >= deep), BLOCKS[-1])
+        most = self.cpu.vector_registers
+        return (
+            Rule(
+                "idle_workers",
+                ("workers",),
+                lambda c: c["workers"] <= tiles,
+                lambda c: f"{c['workers']} workers share {tiles} tiles of {ROWS} columns",
+            ),
+            Rule(
+                "one_block",
+                ("block_depth",),
+                lambda c: c["block_depth"] <= longest,
+                lambda c: (
+                    f"blocks of {c['block_depth']} tiles are one, as are those of {longest}; "
+                    f"the depth has {deep}"
+                ),
+            ),
+            Rule(
+                "whole_groups",
+                ("block_depth",),
+                lambda c: (c["block_depth"] * DEPTH >= self._group) | (c["block_depth"] == longest),
+                lambda c: (
+                    f"blocks of {c['block_depth'] * DEPTH} of the depth are smaller than groups "
+                    f"of {self._group}"
+                ),
+            ),
+            Rule(
+                "registers",
+                ("tile_rows", "scales"),
+                lambda c: (c["tile_rows"] == 1) | (self.registers(c) <= most),
+                lambda c: f"{int(self.registers(c))} vectors in use; there are {most} registers",
+            ),
+        )
+
+    @property
+    def _group(self) -> int:
+        return self.product.group if self.product.group < self.product.terms else 1
+
+    @property
+    def rows_in_order(self) -> int:
+        """Bytes of a row of activations in the order of the codes."""
+        return FLOAT * round_up(self.product.terms, DEPTH)
+
+
+def _even_parts(rows: int) -> tuple[int, ...]:
+    """Rows of a tile, as even as can be; each height once."""
+    parts = {ceil_div(rows, tiles) for tiles in range(1, rows + 1)}
+    return tuple(sorted(n for n in parts if n <= MOST_ROWS))

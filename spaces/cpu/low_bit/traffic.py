@@ -1,0 +1,67 @@
+"""Work and memory traffic of a product with packed codes; names and units are those of
+``spaces.quantities``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cpu.abi import FLOAT
+from tilewright.spaces.cpu.traffic import USABLE, footprints, shares
+from tilewright.spaces.low_bit.order import DEPTH, ROWS, tile_bytes
+from tilewright.spaces.quantities import filled, widened
+from tilewright.spaces.template import Columns
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cpu.low_bit.template import LowBit
+
+DECODING = 3
+"""Instructions for a vector of values, about: a shift, a mask and a conversion, or a shuffle."""
+
+
+def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray]:
+    """Every quantity, one float64 array each."""
+    c, product, cpu = widened(columns), template.product, template.cpu
+    lanes, rows = cpu.lanes(FLOAT), product.row_count
+    tiles, deep = ceil_div(product.columns, ROWS), ceil_div(product.terms, DEPTH)
+    tile_rows, block = c["tile_rows"], np.minimum(c["block_depth"], deep)
+    row_tiles, blocks = ceil_div(rows, tile_rows), ceil_div(deep, block)
+    vectors = float(tiles * deep * ROWS * DEPTH // lanes)
+    early = (c["scales"] == "early") * 1.0
+    multiplies, decoded = rows * vectors, row_tiles * vectors
+    zero = 1.0 * (product.zero is not None and not template.decoding.folds_zero)
+    loads = rows * vectors / 2
+    updates = 2.0 * rows * tiles * ROWS * 4 / lanes * blocks
+    sums = FLOAT * 4.0 * rows * tiles * ROWS
+    codes = float(tiles * deep * tile_bytes(template.decoding.bits))
+    ordered = float(rows * template.rows_in_order)
+    near = FLOAT * tile_rows * block * DEPTH + block * tile_bytes(template.decoding.bits)
+    middle = near + sums / c["workers"]
+    share = ceil_div(tiles, c["workers"])
+    registers = np.minimum(template.registers(columns), cpu.vector_registers)
+    everything = float(sum(array.bytes for array in template.workload.operands))
+    quantities = {
+        "flops": 2.0 * multiplies * lanes,
+        "useful_flops": 2.0 * rows * product.columns * product.terms,
+        "instructions": multiplies + loads + decoded * (DECODING + zero + early) + updates,
+        "register_bytes": codes * row_tiles + FLOAT * lanes * (loads + updates),
+        "near_bytes": codes * row_tiles + np.where(near > USABLE * cpu.l1_bytes, ordered, 0.0),
+        "middle_bytes": codes + np.where(middle > USABLE * cpu.l2_bytes, sums * blocks, 0.0),
+        "main_bytes": everything,
+        "packing_bytes": 2 * ordered,
+        "epilogue_elements": float(rows * product.columns),
+        "registers": registers,
+        "register_fraction": registers / cpu.vector_registers,
+        **footprints(cpu, near, middle),
+        "far_fraction": everything / cpu.l3_bytes,
+        "independent_chains": np.where(tile_rows == 1, 4, 2 * tile_rows),
+        "vector_fraction": product.columns * product.terms / (vectors * lanes),
+        "intensity": multiplies / (loads + codes / (FLOAT * lanes)),
+        "main_loop_trips": 1.0 * block,
+        "tile_visits": 1.0 * tiles * row_tiles * blocks,
+        "synchronisations": 3.0 * (c["workers"] > 1),
+        **shares(cpu, c["workers"], c["workers"] * share / tiles),
+    }
+    return filled(quantities, tile_rows.shape)
