@@ -39,19 +39,21 @@ class Interval:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """A type to compute in: its spacing at 1, its largest number, and the least that no code
-    replaces by zero. Sums in float16 keep subnormal numbers."""
+    """A type to compute in: its spacing at 1, its largest number, the least that no code replaces
+    by zero, and the spacing of numbers below that. Sums in float16 keep subnormal numbers."""
 
     unit: float
     largest: float
     least: float
+    subnormal: float
 
     @staticmethod
     def of(name: str) -> Arithmetic:
         """Return the arithmetic of a dtype."""
         limits = np.finfo(name)
         least = limits.smallest_subnormal if name == "float16" else limits.tiny
-        return Arithmetic(float(limits.eps), float(limits.max), float(least))
+        numbers = (limits.eps, limits.max, least, limits.smallest_subnormal)
+        return Arithmetic(*map(float, numbers))
 
 
 @dataclass(frozen=True)
@@ -204,8 +206,17 @@ class Rules(Operations[Interval]):
 
     def _quotient(self, a: Interval, b: Interval) -> Interval:
         ends = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]
-        hull = self._hull(ends, a, b)
-        return Interval(hull.low, hull.high, hull.free | ((b.low <= 0.0) & (b.high >= 0.0)))
+        hull, off = self._hull(ends, a, b), self._off_reciprocal(a)
+        free = hull.free | ((b.low <= 0.0) & (b.high >= 0.0))
+        return Interval(hull.low - off, hull.high + off, free)
+
+    def _off_reciprocal(self, dividend: Interval) -> Any:
+        """Return the error of a quotient whose divisor has a subnormal reciprocal, by which code
+        may multiply; next to nothing of a dividend that is not huge."""
+        numbers = self.numbers
+        size = numbers.greatest(*(numbers.call("abs", [end]) for end in _ends(dividend)))
+        off = size * (SLACK * Arithmetic.of(self.kind).subnormal / 2)
+        return numbers.select(off < numbers.constant(float("inf")), off, numbers.constant(0.0))
 
     def _extreme(self, function: str, a: Interval, b: Interval) -> Interval:
         low = self.numbers.call(function, [a.low, b.low])

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tests.spaces.edge_inputs import UNKNOWN, edge_inputs, in_single, wrong
+from tests.spaces.edge_inputs import edge_inputs, outcomes, wrong
 from tests.spaces.edge_programs import Case
 from tilewright.spaces.derivation.rounding.allowance import allowed
 from tilewright.spaces.errors import InputError
@@ -88,7 +88,7 @@ class Judged:
 
     @cached_property
     def _outcomes(self) -> Sequence[Arrays]:
-        return [in_single(self.work.program, self._inputs, unknown) for unknown in UNKNOWN]
+        return outcomes(self.work.program, self._inputs)
 
     def _singles(self, name: str) -> Sequence[np.ndarray]:
         return [outcome[name] for outcome in self._outcomes]

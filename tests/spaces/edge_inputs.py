@@ -15,6 +15,7 @@ from tilewright.spaces.language.tree import AxisValue, Binary, Call, Expression,
 
 Arrays = Mapping[str, np.ndarray]
 Fill = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+SINGLE = np.dtype(np.float32)
 LEAST, INF, NAN = float(np.finfo(np.float32).min), np.inf, np.nan
 
 
@@ -132,45 +133,82 @@ def _filled(operand: Operand, fill: str, generator: np.random.Generator) -> np.n
 
 @dataclass(frozen=True)
 class _Single(evaluation.Exact):
-    """The meaning with each operation rounded to float32: infinite and NaN where that is."""
+    """The meaning with each operation rounded to float32: infinite and NaN where that is. Factors
+    are rounded to ``narrow`` first, as operands of a second product are."""
+
+    narrow: np.dtype = SINGLE
 
     def number(self, value: float) -> Any:
         return _single(super().number(value))
 
     def binary(self, operator: str, left: Any, right: Any) -> Any:
+        if operator == "*":
+            left, right = _rounded(left, self.narrow), _rounded(right, self.narrow)
         return _single(super().binary(operator, left, right))
 
     def call(self, function: str, arguments: Sequence[Any]) -> Any:
         return _single(super().call(function, arguments))
 
 
-def _single(value: Any) -> Any:
+def _rounded(value: Any, to: np.dtype) -> Any:
     array = np.asarray(value)
-    return array.astype(np.float32).astype(np.float64) if array.dtype.kind == "f" else value
+    return array.astype(to).astype(np.float64) if array.dtype.kind == "f" else value
 
 
-UNKNOWN = (NAN, INF, -INF)
-"""What a sum may be that may overflow on the way, by the order in which it is added up."""
+def _single(value: Any) -> Any:
+    return _rounded(value, SINGLE)
+
+
+UNKNOWN = (NAN, INF, -INF, None, 0.7390851)
+"""Values of a sum that may overflow on the way, by the order in which it is added up. None draws
+one of them for each sum on its own. The number shows which outputs depend on such sums where all
+other outcomes are NaN; no kernel finds it by chance."""
+
+
+def outcomes(program: Program, inputs: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """Return the outputs as float32 has them, for each of ``UNKNOWN``; and, where an operand has 16
+    bits, with all factors rounded to these."""
+    elements = [o.element for o in program.operands if not o.element.is_integer]
+    narrow = {e.numpy for e in elements if e.bytes == 2}
+    return [
+        *(in_single(program, inputs, unknown) for unknown in UNKNOWN),
+        *(in_single(program, inputs, NAN, np.dtype(each)) for each in sorted(narrow, key=str)),
+    ]
 
 
 def in_single(
-    program: Program, inputs: Mapping[str, np.ndarray], unknown: float = NAN
+    program: Program,
+    inputs: Mapping[str, np.ndarray],
+    unknown: float | None = NAN,
+    narrow: np.dtype = SINGLE,
 ) -> dict[str, np.ndarray]:
-    """The outputs as float32 has them but for rounding; ``unknown`` where a sum may overflow on the
-    way."""
+    """Return the outputs as float32 has them but for rounding; ``unknown`` where a sum may overflow
+    on the way. Factors are rounded to ``narrow``."""
     exact = evaluation.evaluate_stages(program, inputs)
     values = {o.name: exact[o.name] for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
-            values[stage.name] = _stage_in_single(program, stage, values, exact, unknown)
+            values[stage.name] = _stage_in_single(program, stage, values, exact, unknown, narrow)
     return {o.name: values[o.name] for o in program.outputs}
 
 
+def _overflown(found: np.ndarray, unknown: float | None) -> np.ndarray:
+    """Return values in the place of those that may overflow on the way."""
+    if unknown is not None:
+        return np.full_like(found, unknown)
+    return np.random.default_rng(28).choice([NAN, INF, -INF], found.shape)
+
+
 def _stage_in_single(
-    program: Program, stage: Stage, values: Arrays, exact: Arrays, unknown: float
+    program: Program,
+    stage: Stage,
+    values: Arrays,
+    exact: Arrays,
+    unknown: float | None,
+    narrow: np.dtype,
 ) -> np.ndarray:
     grid = evaluation._grid(program, (*stage.axes, *stage.over), {})
-    meaning = _Single(values, grid, {}, bounded=bool(program.bounding(stage)))
+    meaning = _Single(values, grid, {}, bounded=bool(program.bounding(stage)), narrow=narrow)
     body = np.broadcast_to(
         np.asarray(stage.body.fold(meaning)),
         np.broadcast_shapes(*(axis.shape for axis in grid.values())),
@@ -198,10 +236,13 @@ def _stage_in_single(
 
     if stage.reducer == "sum" and body.dtype.kind == "f":
         most = sizes(_undivided(program, stage, stage.body), 0).sum(axis=-1)
-        found = np.where(most > -LEAST, unknown, found)
+        found = np.where(most > -LEAST, _overflown(found, unknown), found)
     if stage.reducer == "prod" and body.dtype.kind == "f":
-        most = np.maximum(sizes(stage.body, 1), 1).prod(axis=-1)
-        found = np.where(most > -LEAST, found * INF, found)
+        factors = sizes(stage.body, 1)
+        overflows = np.maximum(factors, 1).prod(axis=-1) > -LEAST
+        vanishes = np.minimum(factors, 1).prod(axis=-1) < np.finfo(np.float32).tiny
+        found = np.where(overflows, found * INF, found)
+        found = np.where(overflows & vanishes, _overflown(found, unknown), found)
     return _single(found)
 
 
@@ -232,7 +273,7 @@ def wrong(
     or by operations in float32, of which ``singles`` are the outcomes; all else is from ``low`` to
     ``high``."""
     stored = np.asarray(found)
-    value, finite = stored.astype(np.float64), np.isfinite(exact)
+    value = stored.astype(np.float64)
     if stored.dtype.kind not in "iu":
         with np.errstate(all="ignore"):
             exact, *singles = (x.astype(stored.dtype).astype(np.float64) for x in (exact, *singles))
@@ -244,8 +285,8 @@ def wrong(
     kinds = [_kind(single) for single in singles]
     for rounded in kinds:
         right |= (meant != rounded) & (kind == rounded)
-    # sums that may overflow, each in its own way, come together in what no float32 holds
-    right |= finite & (meant != 0) & (kinds[0] == 1) & (kind != 0)
+    # sums that may overflow, each in its own way, come together
+    right |= (np.ptp(kinds, axis=0) > 0) & (kind != 0)
     for single in singles[1:]:  # where it differs from the first, a sum may have overflowed
         differs = ~np.isclose(single, singles[0], equal_nan=True)
         right |= differs & np.isclose(value, single, rtol=1e-3)
