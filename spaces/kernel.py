@@ -101,7 +101,8 @@ class Call:
     ``arguments`` are the workload's arrays in the order the entry takes them.
     ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call. The first
     ``workspace_zeroed`` bytes of them are zero before a kernel's first call, and it must leave
-    them so; the others hold anything.
+    them so; the others hold anything. The extent of ``open_axis`` is given at each call, by a
+    pointer to 64 bits behind those of the arrays, whose shapes have the largest one.
     """
 
     entry: str
@@ -109,6 +110,7 @@ class Call:
     workspace_bytes: int = 0
     workspace_zeroed: int = 0
     launches: tuple[Launch, ...] = ()
+    open_axis: str | None = None
 
     @property
     def arrays(self) -> tuple[Array, ...]:

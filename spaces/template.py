@@ -90,6 +90,15 @@ class Template(ABC):
         """The name and the version, such as ``contraction.2``: what a schedule's text means."""
         return f"{self.name}.{self.version}"
 
+    def why_not_open(self, axis: str) -> str | None:
+        """Say why no kernel takes the extent of ``axis`` at each call; None if all do."""
+        return f"kernels of {self.name} have fixed extents"
+
+    def lower_open(self, schedule: Schedule) -> Kernel:
+        """Return a kernel for all extents of an axis up to the workload's, one of those for which
+        :meth:`why_not_open` has no reason."""
+        raise NotImplementedError(self.name)
+
     @classmethod
     def numerics_of(cls, workload: Workload) -> Numerics:
         """Return the promise about errors that kernels of a workload keep: ``FAST`` where their

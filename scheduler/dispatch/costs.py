@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.scheduler.dispatch.family import Family
+from tilewright.scheduler.dispatch.open_kernels import open_seconds
 from tilewright.scheduler.dispatch.profile import Profile
 from tilewright.scheduler.dispatch.serving import Extra, extra_for
 from tilewright.scheduler.dispatch.table import TableKernel
@@ -81,7 +82,11 @@ def _best_kernel(
             found.append(TableKernel(size, timed[schedule.key], schedule))
         elif record is records[0]:
             found.append(TableKernel(size, extra.seconds(score), schedule))
-    return min(found, key=lambda kernel: kernel.seconds, default=None)
+    best = min(found, key=lambda kernel: kernel.seconds, default=None)
+    if best is None or best.schedule is None:
+        return best
+    fewer = open_seconds(family, size, best.schedule, target, database)
+    return replace(best, is_open=bool(fewer), fewer=fewer)
 
 
 def recorded(target: Target, database: Database) -> list[Workload]:

@@ -48,16 +48,16 @@ def size_rows(table: Table) -> list[Cells]:
         (
             _range(row),
             "torch" if row.torch else str(row.size),
-            "" if row.torch else _how(row),
+            "" if row.torch else _how(row, row.size in table.open_sizes),
         )
         for row in table.rows
     ]
 
 
-def _how(row: Row) -> str:
+def _how(row: Row, is_open: bool) -> str:
     """Return the ways in which the kernel serves calls of a row's sizes."""
     ways = {
-        "copied": row.first < row.size,
+        "open" if is_open else "copied": row.first < row.size,
         "whole": row.first <= row.size <= row.last,
         "in pieces": row.last > row.size,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from pathlib import Path
@@ -14,6 +14,7 @@ from tilewright.scheduler.answer import Provenance
 from tilewright.scheduler.best import best
 from tilewright.scheduler.dispatch.explaining import table_text
 from tilewright.scheduler.dispatch.making import KERNELS, dispatch_table
+from tilewright.scheduler.dispatch.open_kernels import open_function
 from tilewright.scheduler.dispatch.profile import Profile
 from tilewright.scheduler.dispatch.table import Piece, Row, Table, TableKernel, read_table
 from tilewright.scheduler.functions.arrays import (
@@ -23,6 +24,7 @@ from tilewright.scheduler.functions.arrays import (
     is_tensor,
     outputs_of,
 )
+from tilewright.scheduler.functions.open_function import OpenFunction
 from tilewright.spaces.backends import backend
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.registry import space_for
@@ -72,6 +74,7 @@ class Dispatch:
         self._rows: tuple[Row | None, ...] = (None, *table.rows, None)
         self._ends = (0, *(row.last for row in table.rows))
         self._functions = _built(table, self.target, database)
+        self._open = _opened(table, self.target)
         calling = calling_of(table.family.at(table.last))
         self._inputs, self._outputs = calling.inputs, calling.outputs
         places = enumerate(zip(self._inputs, table.family.inputs, strict=True))
@@ -139,9 +142,11 @@ class Dispatch:
                 )
         if row.size == size:
             return self._functions[size](*arrays, out=out)
+        if row.size > size and row.size in self._open:
+            return self._open[row.size](*arrays, out=out)
         plan = self._plans.get(size)
         if plan is None:
-            plan = self._plans[size] = _Plan(self.table, size, self.target.kind)
+            plan = self._plans[size] = _Plan(self.table, size, self.target.kind, self._open)
         return plan.run(self._functions, arrays, out)
 
     def _size(self, arrays: Sequence[Any]) -> int:
@@ -160,22 +165,26 @@ class _Plan:
     """The way in which a call of one size is served: whole arrays are checked, and pieces of them
     handed to kernels."""
 
-    def __init__(self, table: Table, size: int, kind: str) -> None:
+    def __init__(
+        self, table: Table, size: int, kind: str, opened: Mapping[int, OpenFunction]
+    ) -> None:
         family = table.family
         calling = calling_of(family.at(size))
-        self._kind = kind
+        self._kind, self._open = kind, opened
         self._places = (*family.inputs, *family.outputs)
         self._count, self._several = len(calling.inputs), len(calling.outputs) > 1
         self._ports = _ports(calling.inputs, calling.outputs, kind)
         self._pieces = [
             (piece, None if self._lies_right(piece) else _ports_at(table, piece.size, kind))
-            for piece in table.pieces(size)
+            for piece in table.pieces(size, opened)
         ]
 
     def _lies_right(self, piece: Piece) -> bool:
         """Return True if the kernel can take its rows where they lie."""
-        if piece.rows < piece.size or self._kind == "cpu":
-            return piece.rows == piece.size
+        if self._kind == "cpu":
+            return piece.rows == piece.size or piece.size in self._open
+        if piece.rows < piece.size:
+            return False
         steps = zip(self._ports, self._places, strict=True)
         return not any(
             piece.first * _row_bytes(port.operand, place) % ALIGNMENT
@@ -196,7 +205,8 @@ class _Plan:
         check_apart(self._ports, addresses, len(out))
         for piece, ports in self._pieces:
             if ports is None:
-                self._call(functions[piece.size], self._cut(whole, piece))
+                own = self._open if piece.rows < piece.size else functions
+                self._call(own[piece.size], self._cut(whole, piece))
             else:
                 self._call_copied(functions[piece.size], whole, piece, ports)
         return result
@@ -305,6 +315,14 @@ def _function(table: Table, kernel: TableKernel, target: Target, database: Any) 
             function = backend(target.kind).part("function")
             return function(space, schedule, Provenance.MEASURED)
     return best(workload, target, database, verify=True)
+
+
+def _opened(table: Table, target: Target) -> dict[int, OpenFunction]:
+    """Return the functions of open kernels by size, of those that this target has."""
+    known = {k.size: k.schedule for k in table.kernels if k.is_open and k.schedule is not None}
+    with ThreadPoolExecutor(BUILDERS) as pool:
+        made = pool.map(lambda size: open_function(table.family, size, known[size], target), known)
+        return {size: each for size, each in zip(known, made, strict=True) if each is not None}
 
 
 def _ports(inputs: Sequence[Array], outputs: Sequence[Array], kind: str) -> list[Port]:

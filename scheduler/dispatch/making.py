@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.scheduler.dispatch.costs import (
     Torch,
+    kernels_of,
     known_kernels,
     known_torch,
     usual_sizes,
@@ -20,9 +21,10 @@ from tilewright.scheduler.dispatch.costs import (
 )
 from tilewright.scheduler.dispatch.family import Described, Family, family_of
 from tilewright.scheduler.dispatch.keeping import keep
+from tilewright.scheduler.dispatch.open_kernels import time_open
 from tilewright.scheduler.dispatch.profile import Profile, as_profile
 from tilewright.scheduler.dispatch.selecting import select
-from tilewright.scheduler.dispatch.serving import choices, extra_for, serving_seconds
+from tilewright.scheduler.dispatch.serving import Times, choices, extra_for, serving_seconds
 from tilewright.scheduler.dispatch.table import MOST_KERNELS, Row, Table, TableKernel
 from tilewright.scheduler.dispatch.timing import time_from_memory
 from tilewright.scheduler.opening import opened
@@ -120,7 +122,7 @@ def tuned_table(
                 if not remaining or not isinstance(request.target, CpuTarget):
                     break
                 for size in sorted(remaining):
-                    time_from_memory(request.family.at(size), request.target, known)
+                    _time(request, size, request.target, known)
                 timed |= remaining
                 continue
             suite = Suite("dispatch", tuple(Member(request.family.at(size)) for size in new))
@@ -131,6 +133,15 @@ def tuned_table(
             raise InputError(f"no kernel was measured in {seconds:g} s; allowed: more seconds")
         keep(table, known)
     return table
+
+
+def _time(request: Request, size: int, target: CpuTarget, database: Database) -> None:
+    """Time the best kernels of a size from memory, and with fewer rows what is best then."""
+    family = request.family
+    time_from_memory(family.at(size), target, database)
+    for kernel in kernels_of(family, [size], request.profile.last, target, database):
+        if kernel.schedule is not None:
+            time_open(family, size, kernel.schedule, target, database)
 
 
 def _request(
@@ -168,10 +179,11 @@ def selected(
     of ``every`` kernel."""
     family, profile, last = request.family, request.profile, request.profile.last
     extra = extra_for(family, last, request.target)
-    seconds = {each.size: each.seconds for each in offered}
-    sizes = sorted(seconds)
+    opened = {each.size: each.fewer for each in offered if each.is_open}
+    times = Times({each.size: each.seconds for each in offered}, opened)
+    sizes = sorted(times.seconds)
     sets = [(size,) for size in sizes] + list(combinations(sizes, 2))
-    serving = serving_seconds(sets, seconds, last, extra)
+    serving = serving_seconds(sets, times, last, extra)
     known_at, known_seconds = zip(*((each.size, each.seconds) for each in every), strict=True)
     own = np.interp(np.arange(last + 1), known_at, known_seconds)
     own = np.minimum(own, serving.min(axis=0))  # the time of a kernel for this very size
@@ -187,11 +199,11 @@ def selected(
             np.vstack([regrets, by_torch[columns] / fastest[columns] - 1]),
         )
     chosen = select(regrets, plans, np.array([*weights.values()]), request.kernels)
-    open_sizes = [sizes[place] for place in chosen] or [sizes[-1]]
-    final = serving_seconds([open_sizes], seconds, last, extra)[0]
+    used_sizes = [sizes[place] for place in chosen] or [sizes[-1]]
+    final = serving_seconds([used_sizes], times, last, extra)[0]
     torch_wins = by_torch < final
     regret = np.minimum(final, by_torch)[1:] / fastest[1:] - 1
-    chosen_sizes = choices(open_sizes, seconds, last, extra)
+    chosen_sizes = choices(used_sizes, times, last, extra)
     rows = _rows(chosen_sizes[1:], torch_wins[1:].tolist())
     used = {row.size for row in rows}
     return Table(

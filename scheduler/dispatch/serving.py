@@ -2,7 +2,8 @@
 
 A call of ``m`` rows is served by a kernel of ``s`` rows in one of two ways. If ``s <= m`` it
 computes the first ``s`` rows, and the remaining rows are served as a call of their own. If
-``s > m`` the rows are copied into arrays of ``s`` rows. Where a larger call has gone before, such
+``s > m`` the rows are copied into arrays of ``s`` rows, or the kernel takes the number of rows at
+the call, if it can. Where a larger call has gone before, such
 a kernel need not copy: it begins earlier, and some rows are computed twice. The time of the copy is
 counted all the same, so that what is counted for ``m`` rows does not depend on the rows before.
 """
@@ -10,7 +11,7 @@ counted all the same, so that what is counted for ``m`` rows does not depend on 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import hypot
 
 import numpy as np
@@ -70,33 +71,52 @@ Begin = Callable[[int, np.ndarray], np.ndarray]
 set."""
 
 
-def serving_seconds(
-    sets: Sequence[Sequence[int]], seconds: Mapping[int, float], most: int, extra: Extra
-) -> np.ndarray:
-    """Return the time of calls of 0 to ``most`` rows (columns) by the kernels of each set (rows).
+@dataclass(frozen=True)
+class Times:
+    """The times of kernels by their sizes; ``opened`` has, of kernels that take fewer rows at a
+    call, those of 0 to as many."""
 
-    ``seconds`` are the times of kernels by their sizes.
-    """
+    seconds: Mapping[int, float]
+    opened: Mapping[int, Sequence[float]] = field(default_factory=dict)
+
+    def of_fewer(self, size: int, most: int) -> np.ndarray:
+        """Return the times of 0 to ``most`` rows by the open kernel of a size; infinite where it
+        does not serve them."""
+        found = np.full(most + 1, np.inf)
+        known = self.opened.get(size, ())[: min(size, most + 1)]
+        found[: len(known)] = known
+        return found
+
+
+def serving_seconds(
+    sets: Sequence[Sequence[int]], times: Times, most: int, extra: Extra
+) -> np.ndarray:
+    """Return the time of calls of 0 to ``most`` rows (columns) by the kernels of each set
+    (rows)."""
     width = max(map(len, sets))
     sizes = np.array([[*each, *[each[0]] * (width - len(each))] for each in sets])
-    found = _recurrence(sizes, seconds, most, extra, lambda _, ways: ways.argmin(axis=1))
+    found = _recurrence(sizes, times, most, extra, lambda _, ways: ways.argmin(axis=1))
     for place, each in enumerate(sets):
         for size in each:
             if size <= most:  # a call of the whole arrays
-                found[place, size] = min(found[place, size], seconds[size])
+                found[place, size] = min(found[place, size], times.seconds[size])
     return found
 
 
 def _recurrence(
-    sizes: np.ndarray, seconds: Mapping[int, float], most: int, extra: Extra, begin: Begin
+    sizes: np.ndarray, times: Times, most: int, extra: Extra, begin: Begin
 ) -> np.ndarray:
     """Return the time of calls of 0 to ``most`` rows (columns) by the ``sizes`` of each set (rows),
     where ``begin`` chooses the kernel that begins a call: what remains is a call of its own."""
-    own = np.vectorize(seconds.__getitem__, otypes=[float])(sizes)
+    unique, places = np.unique(sizes, return_inverse=True)
+    fewer = np.array([times.of_fewer(int(size), most) for size in unique])
+    at = places.reshape(sizes.shape)
+    own = np.vectorize(times.seconds.__getitem__, otypes=[float])(sizes)
     every = np.arange(len(sizes))
     found = np.zeros((len(sizes), most + 1))
     for rows in range(1, most + 1):
         ways = _ways(sizes, own, found, every[:, None], rows, extra)
+        ways = np.minimum(ways, fewer[at, rows])
         found[:, rows] = ways[every, begin(rows, ways)]
     return found
 
@@ -115,9 +135,7 @@ def _ways(
     return own + np.where(sizes <= rows, then, copied)
 
 
-def choices(
-    sizes: Sequence[int], seconds: Mapping[int, float], most: int, extra: Extra
-) -> list[int]:
+def choices(sizes: Sequence[int], times: Times, most: int, extra: Extra) -> list[int]:
     """Return the size of the kernel that begins a call of 1 to ``most`` rows, where all kernels of
     these sizes may be used. The first entry, for no rows, has no meaning."""
     ordered = np.array([sorted(sizes, reverse=True)])
@@ -125,12 +143,12 @@ def choices(
 
     def begin(rows: int, ways: np.ndarray) -> np.ndarray:
         least = ways[0].min()
-        if rows in sizes and seconds[rows] <= least + extra.piece:
+        if rows in sizes and times.seconds[rows] <= least + extra.piece:
             place = np.flatnonzero(ordered[0] == rows)[:1]
         else:
             place = np.flatnonzero(ways[0] <= least * (1 + 1e-9))[:1]  # the largest of equal ones
         chosen.append(int(ordered[0, place[0]]))
         return place
 
-    _recurrence(ordered, seconds, most, extra, begin)
+    _recurrence(ordered, times, most, extra, begin)
     return chosen

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.validation.files import open_now, output_file
 
-FORMAT, VERSION = "tilewright-dispatch", 1
+FORMAT, VERSION, FIRST = "tilewright-dispatch", 2, 1
 MEASURED, ESTIMATED = "measured", "estimated"
 LARGEST_FILE = 1 << 24
 MOST_KERNELS = 64
@@ -30,12 +30,16 @@ class TableKernel:
     """A kernel of ``size`` rows and its latency in seconds, where weights come from memory.
 
     ``schedule`` is that of the best record where the latency is measured. It is None where the
-    latency is an estimate: then the kernel is chosen, and checked, by whoever loads the table.
+    latency is an estimate: then the kernel is chosen, and checked, by whoever loads the table. One
+    that was timed with fewer rows takes their number at each call; ``fewer`` has the times of 0 to
+    ``size`` rows where they are known, and is not part of a table's file.
     """
 
     size: int
     seconds: float
     schedule: Schedule | None = None
+    is_open: bool = False
+    fewer: tuple[float, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def provenance(self) -> str:
@@ -57,7 +61,7 @@ class Row:
 @dataclass(frozen=True)
 class Piece:
     """A call of the kernel of ``size`` rows for the rows from ``first`` on; ``rows`` is less than
-    its size if they are copied and padded."""
+    its size if they are copied and padded, or if it is open."""
 
     size: int
     first: int
@@ -90,20 +94,26 @@ class Table:
     def _ends(self) -> tuple[int, ...]:
         return (0, *(row.last for row in self.rows))
 
+    @cached_property
+    def open_sizes(self) -> frozenset[int]:
+        """The sizes of kernels that take fewer rows as well."""
+        return frozenset(each.size for each in self.kernels if each.is_open)
+
     def row(self, size: int) -> Row | None:
         """Return the row of a call of ``size``; None beyond the table."""
         place = bisect_left(self._ends, size) - 1
         return self.rows[place] if 0 <= place < len(self.rows) else None
 
-    def pieces(self, size: int) -> tuple[Piece, ...]:
+    def pieces(self, size: int, opened: Container[int] = ()) -> tuple[Piece, ...]:
         """Return the calls of kernels that serve a call of ``size`` rows, which must be in the
-        table."""
+        table. Kernels of the sizes ``opened`` take fewer rows as well."""
         found: list[Piece] = []
         done = 0
         while done < size:
             rows = size - done
             kernel = self.rows[bisect_left(self._ends, rows) - 1].size
-            begin = done if kernel <= rows or kernel > size else size - kernel
+            fits = kernel <= rows or kernel > size or kernel in opened
+            begin = done if fits else size - kernel
             found.append(Piece(kernel, begin, min(kernel, size - begin)))
             done = begin + kernel
         return tuple(found)
@@ -126,6 +136,7 @@ class Table:
                     "seconds": each.seconds,
                     "provenance": each.provenance,
                     "schedule": None if each.schedule is None else each.schedule.to_json(),
+                    "open": each.is_open,
                 }
                 for each in self.kernels
             ],
@@ -166,12 +177,12 @@ def table_from_json(data: object) -> Table:
     fields = Fields(data)
     if (kind := fields.take("format")) != FORMAT:
         raise InputError(f"format={shown(kind)} is not allowed; allowed: {FORMAT}")
-    if (version := fields.integer("version")) != VERSION:
-        raise InputError(f"version={version} is not allowed; allowed: {VERSION}")
+    if (version := fields.integer("version")) not in (FIRST, VERSION):
+        raise InputError(f"version={version} is not allowed; allowed: {FIRST}, {VERSION}")
     profile = as_profile(fields.text("profile"))
     operator, axis = fields.text("operator"), fields.text("axis")
     family = family_of((operator, fields.description("parameters")), axis, profile)
-    kernels = tuple(map(_kernel, _list(fields, "kernels", MOST_KERNELS)))
+    kernels = tuple(_kernel(each, version) for each in _list(fields, "kernels", MOST_KERNELS))
     rows = tuple(map(_row, _list(fields, "rows", LARGEST_SIZE)))
     table = Table(
         family,
@@ -195,15 +206,17 @@ def _list(fields: Fields, name: str, most: int) -> Sequence[object]:
     return value
 
 
-def _kernel(data: object) -> TableKernel:
+def _kernel(data: object, version: int) -> TableKernel:
     fields = Fields(data)
     size, seconds = fields.integer("size"), fields.number("seconds", least=0.0)
     provenance = fields.choice("provenance", (MEASURED, ESTIMATED))
     given = fields.take("schedule")
     if (given is None) != (provenance == ESTIMATED) or not isinstance(given, dict | None):
         raise InputError(f"schedule={shown(given)} of a kernel that is {provenance} is not allowed")
+    is_open = version > FIRST and fields.flag("open")  # the first version had no such kernels
     fields.finish()
-    return TableKernel(size, seconds, None if given is None else Schedule.from_json(given))
+    schedule = None if given is None else Schedule.from_json(given)
+    return TableKernel(size, seconds, schedule, is_open)
 
 
 def _row(data: object) -> Row:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ SECONDS, LEAST_ROUNDS = 1.5, 5
 """Rounds at least, and as many more as there are seconds for."""
 
 Arrays = Sequence[np.ndarray]
+Name = TypeVar("Name", Schedule, int)
 
 
 def time_from_memory(workload: Workload, target: CpuTarget, database: Database) -> None:
@@ -54,13 +55,17 @@ def time_from_memory(workload: Workload, target: CpuTarget, database: Database) 
         with suppress(RefusedKernelError):  # by this compiler, but not by the one of the record
             if schedule in space:
                 built[schedule] = function(space, schedule, Provenance.MEASURED)
-    if built:
-        _record(workload, target, database, in_turns(built, _rotation(workload, target), target))
+    if not built:
+        return
+    now = time.time()
+    for schedule, seconds in in_turns(built, rotation(workload, target), target).items():
+        told = {"schedule": schedule.key, "from_memory_seconds": seconds}
+        record(workload, target, database, told, now)
 
 
 def in_turns(
-    calls: Mapping[Schedule, Callable[..., Any]], sets: Sequence[Arrays], target: CpuTarget
-) -> dict[Schedule, float]:
+    calls: Mapping[Name, Callable[..., Any]], sets: Sequence[Arrays], target: CpuTarget
+) -> dict[Name, float]:
     """Return the median time of each call, by CPU time where kernels have one thread."""
     clock = time.thread_time if target.threads == 1 else time.perf_counter
     draw = random.Random(0)
@@ -72,10 +77,10 @@ def in_turns(
         return clock() - began
 
     found = rounds([partial(timed, call) for call in calls.values()], LEAST_ROUNDS, SECONDS)
-    return {schedule: median(row[place] for row in found) for place, schedule in enumerate(calls)}
+    return {name: median(row[place] for row in found) for place, name in enumerate(calls)}
 
 
-def _rotation(workload: Workload, target: CpuTarget) -> list[Arrays]:
+def rotation(workload: Workload, target: CpuTarget) -> list[Arrays]:
     """Return the sets of inputs, so many that a set has probably left the caches at its next
     turn."""
     size = sum(array.bytes for array in workload.inputs)
@@ -94,30 +99,29 @@ def _drawn(array: Array, rng: np.random.Generator) -> np.ndarray:
     return array.array(rng.integers(-4, 5, array.shape).astype(np.float64))
 
 
-def _record(
-    workload: Workload, target: Target, database: Database, times: Mapping[Schedule, float]
+def record(
+    workload: Workload, target: Target, database: Database, told: Mapping[str, Any], now: float
 ) -> None:
-    now = time.time()
-    for schedule, seconds in times.items():
-        run = Run(
-            key=new_job_id(),
-            workload=workload,
-            target=target,
-            session=_session(workload),
-            command=COMMAND,
-            configuration={"schedule": schedule.key, "from_memory_seconds": seconds},
-            started_at=now,
-            heartbeat=now,
-            ended_at=now,
-            reason="timed from memory",
-        )
-        database.begin_run(run)
+    """Keep what was found of a workload's kernels as a run that ended ``now``."""
+    run = Run(
+        key=new_job_id(),
+        workload=workload,
+        target=target,
+        session=session_of(workload),
+        command=COMMAND,
+        configuration=told,
+        started_at=now,
+        heartbeat=now,
+        ended_at=now,
+        reason="timed from memory",
+    )
+    database.begin_run(run)
 
 
 def times_from_memory(workload: Workload, target: Target, database: Database) -> dict[str, float]:
     """Return the times on record by the keys of schedules, the latest of each."""
     found: dict[str, float] = {}
-    for run in database.runs(_session(workload)):
+    for run in database.runs(session_of(workload)):
         key, value = (run.configuration.get(name) for name in ("schedule", "from_memory_seconds"))
         if run.command != COMMAND or run.target != target or not isinstance(key, str):
             continue
@@ -126,5 +130,6 @@ def times_from_memory(workload: Workload, target: Target, database: Database) ->
     return found
 
 
-def _session(workload: Workload) -> str:
+def session_of(workload: Workload) -> str:
+    """Return the session of the runs that :func:`record` keeps."""
     return f"dispatch {workload.digest}"

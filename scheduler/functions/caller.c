@@ -44,6 +44,7 @@ typedef struct {
   PyObject *dtypes, *demands;        /* a tuple, and bytes: the inputs', then the outputs' */
   PyObject *new_array, *new_tensor;  /* make an output, if there is one only */
   PyObject *workspaces, *new_workspace;
+  int64_t extent;    /* of an open axis: a pointer to it follows those of the arrays */
   PyObject *closely; /* takes whatever is not taken here */
 } caller;
 
@@ -136,6 +137,7 @@ static int run(caller *self, void **addresses) {
     scratch += -(uintptr_t)scratch % LINE;
   }
   int fit;
+  addresses[self->inputs + self->outputs] = &self->extent;
   Py_BEGIN_ALLOW_THREADS
   fit = hold(self, addresses);
   if (fit) self->entry(addresses, scratch, self->runtime);
@@ -155,7 +157,7 @@ static PyObject *new_output(const caller *self, PyObject *const *arrays) {
 /* The result, a new reference; NULL if the call needs a closer look, or with an error. */
 static PyObject *call_at_once(caller *self, PyObject *given, PyObject *named) {
   PyObject *arrays[MOST_ARRAYS], *out = NULL;
-  void *addresses[MOST_ARRAYS];
+  void *addresses[MOST_ARRAYS + 1];
   if (PyTuple_GET_SIZE(given) != self->inputs) return NULL;
   if (named && PyDict_GET_SIZE(named)) {
     if (PyDict_GET_SIZE(named) > 1 || !(out = PyDict_GetItemWithError(named, out_name)))
@@ -183,10 +185,12 @@ static PyObject *call(caller *self, PyObject *given, PyObject *named) {
 
 static PyObject *new_caller(PyTypeObject *type, PyObject *given, PyObject *Py_UNUSED(named)) {
   unsigned long long entry, runtime;
-  PyObject *dtypes, *demands, *array, *tensor, *workspace, *closely;
+  PyObject *dtypes, *demands, *array, *tensor, *workspace, *idle, *closely;
   int inputs;
-  if (!PyArg_ParseTuple(given, "KKiO!SOOOO", &entry, &runtime, &inputs, &PyTuple_Type, &dtypes,
-                        &demands, &array, &tensor, &workspace, &closely))
+  long long extent;
+  if (!PyArg_ParseTuple(given, "KKiO!SOOOO!LO", &entry, &runtime, &inputs, &PyTuple_Type,
+                        &dtypes, &demands, &array, &tensor, &workspace, &PyList_Type, &idle,
+                        &extent, &closely))
     return NULL;
   Py_ssize_t arrays = PyTuple_GET_SIZE(dtypes);
   if (inputs < 0 || inputs >= arrays || arrays > MOST_ARRAYS || !is_whole(demands, arrays)) {
@@ -204,9 +208,9 @@ static PyObject *new_caller(PyTypeObject *type, PyObject *given, PyObject *Py_UN
   self->new_array = Py_NewRef(array);
   self->new_tensor = Py_NewRef(tensor);
   self->new_workspace = Py_NewRef(workspace);
+  self->extent = extent;
   self->closely = Py_NewRef(closely);
-  self->workspaces = PyList_New(0);
-  if (!self->workspaces) Py_CLEAR(self);
+  self->workspaces = Py_NewRef(idle);
   return (PyObject *)self;
 }
 

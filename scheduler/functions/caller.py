@@ -40,12 +40,15 @@ def caller(
     inputs: Sequence[Port],
     outputs: Sequence[Port],
     new_workspace: Callable[[], np.ndarray] | None,
+    idle: list[np.ndarray],
     closely: Call,
+    extent: int = 0,
 ) -> Call:
     """Return a function of arrays for the ``inputs`` and of ``out``, that runs the kernel whose
     address is ``entry``; ``closely`` itself if there is nothing faster. Each call at a time has
     scratch memory of its own, an array of bytes by ``new_workspace``, of which the first at a
-    multiple of 64 bytes is used; None if the kernel needs none."""
+    multiple of 64 bytes is used; None if the kernel needs none. ``idle`` keeps those that no call
+    uses. ``extent`` is that of an open axis."""
     ports = (*inputs, *outputs)
     served = len(ports) <= MOST_ARRAYS and all(map(_in_sequence, ports))
     module = compiled_module() if served else None
@@ -55,7 +58,7 @@ def caller(
     demands = b"".join(map(_demand, ports))
     makers = (outputs[0].empty_array, outputs[0].empty_tensor)
     call: Call = module.Caller(
-        entry, runtime, len(inputs), dtypes, demands, *makers, new_workspace, closely
+        entry, runtime, len(inputs), dtypes, demands, *makers, new_workspace, idle, extent, closely
     )
     return call
 

@@ -28,7 +28,8 @@ static inline long tw_least(long a, long b) { return a < b ? a : b; }
 
     void ENTRY(void *const *buffers, void *workspace, const tw_runtime *runtime);
 
-``buffers`` are in the order of ``Call.arguments`` and aligned to their element at least;
+``buffers`` are in the order of ``Call.arguments`` and aligned to their element at least; one more
+points to the extent of ``Call.open_axis``, if there is one;
 ``workspace`` is aligned to 64 bytes. ``runtime->parallel(runtime->pool, workers, task, context)``
 calls ``task(context, w)`` for every ``w < workers`` and returns when all have run: at the same time
 on as many threads as are free, so that no worker may wait for another. A kernel
@@ -66,10 +67,17 @@ class Code(Protocol):
         """What a call takes beside the arrays."""
 
 
-def c_kernel(workload: Workload, prelude: str, code: Code) -> Kernel:
-    """The kernel of a workload's arrays, its inputs first, with this text."""
+def c_kernel(workload: Workload, prelude: str, code: Code, open_axis: str | None = None) -> Kernel:
+    """Return the kernel of a workload's arrays, its inputs first, with this text, which reads the
+    extent of ``open_axis`` by :func:`open_extent`."""
     given = arguments(workload.inputs, workload.outputs)
-    return Kernel(Source("c", prelude, code.source), Call(code.entry, given, code.workspace_bytes))
+    call = Call(code.entry, given, code.workspace_bytes, open_axis=open_axis)
+    return Kernel(Source("c", prelude, code.source), call)
+
+
+def open_extent(workload: Workload) -> str:
+    """Return the C expression of the extent that a call gives, in a function of workers."""
+    return f"*(const long *)call->buffers[{len(workload.operands)}]"
 
 
 def buffer_variables(

@@ -74,7 +74,7 @@ class Space:
         """Tell whether a name such as ``contraction.2`` is another version of one of its templates.
         Schedules of that version meant other kernels.
         """
-        return versioned.rpartition(".")[0] in self.templates and versioned not in self.versions
+        return versioned.partition(".")[0] in self.templates and versioned not in self.versions
 
     @property
     def width(self) -> int:
@@ -135,6 +135,19 @@ class Space:
         if reason:
             raise InputError(f"schedule is not in the space: {reason}")
         return self.templates[schedule.template].lower(schedule)
+
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Say why this schedule has no kernel that takes the extent of ``axis`` at each call; None
+        if it has one."""
+        return self.why_not(schedule) or self.templates[schedule.template].why_not_open(axis)
+
+    def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
+        """Return the kernel of ``schedule`` that takes the extent of ``axis`` at each call, at most
+        that of the workload; :class:`InputError` says why if there is none."""
+        reason = self.why_not_open(schedule, axis)
+        if reason:
+            raise InputError(f"{axis} cannot be open: {reason}")
+        return self.templates[schedule.template].lower_open(schedule)
 
     def nearest(self, schedule: Schedule, generator: np.random.Generator) -> Schedule | None:
         """Return ``schedule`` if it is in this space, else one like it that is; None if there is

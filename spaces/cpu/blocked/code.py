@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.index import Index, extent, index
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import entry_function
+from tilewright.spaces.cpu.abi import entry_function, open_extent
 from tilewright.spaces.cpu.blocked.blocking import Blocking, blocking
 from tilewright.spaces.cpu.blocked.memory import Memory
 from tilewright.spaces.cpu.tiles.epilogue import finish_function
@@ -30,12 +30,15 @@ from tilewright.spaces.workloads.product import Product
 
 @dataclass(frozen=True)
 class ContractionCode:
-    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+    """The kernel called ``entry`` of ``product`` under the decisions ``values``. One that
+    ``is_open`` has any number of rows up to the product's: workers divide what a call has, and
+    there is a micro-kernel for each height that the last tile may have."""
 
     product: Product
     values: Mapping[str, Value]
     lanes: int
     entry: str
+    is_open: bool = False
 
     @cached_property
     def blocks(self) -> Blocking:
@@ -103,16 +106,25 @@ class ContractionCode:
 
         return [
             tile(rows, columns)
-            for rows in tile_extents(product.rows, b.tile_rows)
+            for rows in self._heights
             for columns in tile_extents(product.columns, b.tile_columns)
         ]
 
+    @property
+    def _heights(self) -> list[int]:
+        """The numbers of rows that a tile may have."""
+        b = self.blocks
+        if not self.is_open:
+            return tile_extents(self.product.rows, b.tile_rows)
+        return [b.tile_rows, *range(1, b.tile_rows)]
+
     def _tile_choice(self) -> list[str]:
         b, ahead = self.blocks, self.memory.ahead
+        most = b.tile_rows + 1 if self.is_open else self.product.rows
         return tile_choice(
             f"{self.entry}_tile",
             [(tile, ", next" if tile.ahead else "") for tile in self._tiles],
-            (self.product.rows, self.product.columns),
+            (most, self.product.columns),
             (b.tile_rows, b.tile_columns),
             f", const {ahead.c_type} *next" if ahead else "",
         )
@@ -165,13 +177,31 @@ class ContractionCode:
         blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(
             b.block_columns, self.memory.block_steps
         )
-        row, column = chunk[0] * b.chunk_rows, chunk[1] * b.chunk_columns
+        column = chunk[1] * b.chunk_columns
         extents = ("chunk_columns", self.memory.steps)
         return [
-            f"const long row0 = {row}, column0 = {column};",
-            f"const long chunk_rows = tw_least({product.rows} - row0, {b.chunk_rows});",
+            *self._rows_of(chunk[0], f"column0 = {column}"),
             f"const long chunk_columns = tw_least({product.columns} - column0, {b.chunk_columns});",
             *blocks.emit(0, self._right_part, extents=extents, prefix="b"),
+        ]
+
+    def _rows_of(self, chunk: Index, column: str) -> list[str]:
+        """The first of a worker's rows and columns, and how many rows it has: a share of whole
+        tiles."""
+        b, product = self.blocks, self.product
+        if not self.is_open:
+            return [
+                f"const long row0 = {chunk * b.chunk_rows}, {column};",
+                f"const long chunk_rows = tw_least({product.rows} - row0, {b.chunk_rows});",
+            ]
+        rows, whole = extent("rows_given", 1, product.rows), b.row_workers * b.tile_rows
+        share = (rows + whole - 1) // whole * b.tile_rows
+        return [
+            f"const long rows_given = {open_extent(product.workload)};",
+            f"const long share = {share};",
+            f"const long row0 = {chunk} * share, {column};",
+            "const long chunk_rows = tw_least(rows_given - row0, share);",
+            "if (chunk_rows <= 0) return;",
         ]
 
     def _right_part(self, start: Sequence[Index]) -> list[str]:

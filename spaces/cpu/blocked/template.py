@@ -80,6 +80,25 @@ class BlockedTemplate(Template):
         code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
+    def why_not_open(self, axis: str) -> str | None:
+        """Say why not: rows alone can be open, where they are the outermost axis."""
+        product = self.product
+        if axis != product.row or product.batch:
+            return f"{axis} is not the rows of one product"
+        work = product.workload
+        arrays = (*work.factors, *work.epilogue_inputs, work.output)
+        inner = [o.name for o in arrays if axis in o.axes and o.axes[o.order[0]] != axis]
+        return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
+
+    def lower_open(self, schedule: Schedule) -> Kernel:
+        """Return the kernel of any number of rows up to the product's."""
+        from tilewright.spaces.cpu.blocked.code import ContractionCode
+
+        entry = f"{self.entry(schedule)}_open"
+        code = ContractionCode(self.product, schedule.values, self.lanes, entry, is_open=True)
+        shared = prelude(self.workload, self.cpu)
+        return c_kernel(self.workload, shared, code, self.product.row)
+
     # -- the space -----------------------------------------------------------------------------
 
     def _decisions(self) -> tuple[Decision, ...]:

@@ -33,10 +33,13 @@ def tile_choice(
 ) -> list[str]:
     """C function ``name(a, b, s, rows, columns, depth, accumulate, further...)``: calls the
     micro-kernel for what is left of a ``full`` tile (rows, columns) of the ``whole``. With each
-    micro-kernel comes the text of its arguments after those that all have."""
+    micro-kernel comes the text of its arguments after those that all have. Of several lower ones,
+    that which is high enough is called: they come in the order of their rows."""
     chosen = []
+    heights = {tile.rows for tile, _ in tiles}
     for tile, arguments in tiles:
-        tests = [f"rows < {full[0]}"] * (tile.rows < full[0] < whole[0])
+        higher = min((height for height in heights if height > tile.rows), default=full[0])
+        tests = [f"rows < {higher}"] * (tile.rows < full[0] < whole[0])
         tests += [f"columns < {full[1]}"] * (tile.columns < full[1] < whole[1])
         call = f"{tile.name}(a, b, s, depth, accumulate{arguments});"
         chosen.append((len(tests), f"if ({' && '.join(tests)}) {call}" if tests else call))

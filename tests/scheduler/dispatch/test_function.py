@@ -131,7 +131,8 @@ def test_pieces_that_a_gpu_cannot_load_where_they_lie_are_copied():
     half = replace(table("matmul n=8 k=5 dtype=float16"), rows=rows)
     copied = {
         size: [
-            (piece.first, ports is not None) for piece, ports in _Plan(half, size, "cuda")._pieces
+            (piece.first, ports is not None)
+            for piece, ports in _Plan(half, size, "cuda", {})._pieces
         ]
         for size in (3, 16, 17, 20)
     }
@@ -139,7 +140,7 @@ def test_pieces_that_a_gpu_cannot_load_where_they_lie_are_copied():
     assert copied[16] == [(0, False), (8, False)]
     assert copied[17] == [(0, False), (8, False), (13, True)]
     assert copied[20] == [(0, False), (8, False), (16, False)]
-    assert not any(ports for _, ports in _Plan(half, 17, "cpu")._pieces)
+    assert not any(ports for _, ports in _Plan(half, 17, "cpu", {})._pieces)
 
 
 def test_a_function_travels():

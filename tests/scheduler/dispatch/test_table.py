@@ -53,9 +53,15 @@ def test_a_file_gives_it_back(table, tmp_path):
     assert table_from_json(json.loads(json.dumps(table.to_json()))) == table
 
 
+def test_a_file_without_open_kernels_is_read(table):
+    data = table.to_json() | {"version": 1}
+    data["kernels"] = [{k: v for k, v in each.items() if k != "open"} for each in data["kernels"]]
+    assert table_from_json(data) == table
+
+
 CHANGES = {
     "format": ("other", "format='other' is not allowed; allowed: tilewright-dispatch"),
-    "version": (2, "version=2 is not allowed; allowed: 1"),
+    "version": (3, "version=3 is not allowed; allowed: 1, 2"),
     "operator": ("__import__('os')", "__import__"),
     "parameters": ([], "parameters=[] is not allowed"),
     "axis": ("q", "matmul has no parameter 'q'"),

@@ -38,6 +38,7 @@ class Kernel:
             ports[:-outputs],
             ports[-outputs:],
             (lambda: self._new(scratch)) if scratch else None,
+            [],
             self._closely,
         )
 

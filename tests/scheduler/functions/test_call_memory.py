@@ -66,6 +66,7 @@ def test_nothing_is_leaked():
         [Port(array("x", 6, 4))],
         [Port(array("y", 4, 6), output=True)],
         lambda: kernel._new(64),
+        [],
         kernel._closely,
     )
 
@@ -94,7 +95,7 @@ def test_a_circle_of_a_caller_and_who_looks_closely_is_collected():
     class Owner:
         def __init__(self):
             port = Port(array("x", 6, 4))
-            self.call = caller(0, 0, [port], [port], None, self.closely)
+            self.call = caller(0, 0, [port], [port], None, [], self.closely)
 
         def closely(self):
             return None

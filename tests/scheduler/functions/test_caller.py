@@ -123,7 +123,7 @@ def test_demands_are_checked():
         (0, good * [1, 1, 3, 1, -1, 1, 1, 1, 1]),
     ):
         with pytest.raises(ValueError, match="demands are seven numbers an array"):
-            made(0, 0, inputs, (None,), demands.tobytes(), None, None, None, None)
+            made(0, 0, inputs, (None,), demands.tobytes(), None, None, None, [], 0, None)
 
 
 def test_more_arrays_than_there_is_room_for_are_looked_at_closely():
@@ -132,8 +132,8 @@ def test_more_arrays_than_there_is_room_for_are_looked_at_closely():
     def closely():
         raise InputError
 
-    assert caller(0, 0, ports[:-1], ports[-1:], None, closely) is closely
-    assert caller(0, 0, ports[:-2], ports[-1:], None, closely) is not closely
+    assert caller(0, 0, ports[:-1], ports[-1:], None, [], closely) is closely
+    assert caller(0, 0, ports[:-2], ports[-1:], None, [], closely) is not closely
 
 
 def test_it_compiles_without_a_warning(tmp_path):

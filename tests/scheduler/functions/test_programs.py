@@ -146,7 +146,7 @@ def test_calls_at_once_say_of_wrong_indices_what_a_closer_look_says(work, kind):
             with pytest.raises(InputError, match=f"{operand.name} holds the index {value}") as said:
                 call(*map(kind, wrong))
             with pytest.raises(InputError) as closely:
-                call._closely(*map(kind, wrong))
+                call._call.closely(*map(kind, wrong))
             assert str(said.value) == str(closely.value)
         if operand.drawn.sorted:
             falling = [*given[:place], entries[::-1].copy(), *given[place + 1 :]]

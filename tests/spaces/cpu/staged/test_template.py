@@ -120,6 +120,9 @@ def test_its_version_rises_with_those_of_its_parts():
     assert isinstance(staged, StagedTemplate)
     rows, thin = (each.versioned for each in staged.templates)
     assert space.versions == {f"staged.1+{rows}+{thin}"}
+    assert space.is_earlier(f"staged.1+{rows}+contraction.0")
+    assert not space.is_earlier(f"staged.1+{rows}+{thin}")
+    assert not space.is_earlier(f"contraction.0+{rows}")
 
 
 BUGS = {

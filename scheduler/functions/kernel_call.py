@@ -1,0 +1,132 @@
+"""Calls of a loaded CPU kernel on arrays of given shapes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.scheduler.functions.arrays import (
+    IndexPort,
+    Port,
+    address_of,
+    check_apart,
+    holds_indices,
+    in_order,
+    is_tensor,
+    outputs_of,
+)
+from tilewright.scheduler.functions.caller import CallParts, admit_tensors, caller, packed_demands
+from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.workloads.calling import Calling
+
+ALIGNMENT = 64
+_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class KernelCall:
+    """A kernel of a loaded library, called on the arrays that ``calling`` describes.
+
+    ``runtime`` is the address of the threads that it runs on. :attr:`fastest` is a function of
+    arrays for the inputs and of ``out``; it hands to :meth:`closely` whatever C code does not take.
+    Indices are checked if ``ends`` are given: the last values of pointers, by their arrays' names.
+    ``idle`` keeps workspaces that no call uses. ``extent`` is that of the kernel's open axis.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        library: ctypes.CDLL,
+        runtime: int,
+        calling: Calling,
+        ends: Mapping[str, int] | None = None,
+        idle: list[np.ndarray] | None = None,
+        extent: int = 0,
+    ) -> None:
+        call = kernel.call
+        self._workspace_bytes = call.workspace_bytes
+        self._library, self._runtime = library, runtime
+        self._entry = _PROTOTYPE((call.entry, library))
+        self._given = tuple(
+            Port(operand)
+            if ends is None or not holds_indices(operand)
+            else IndexPort(operand, ends.get(operand.name))
+            for operand in calling.inputs
+        )
+        self._order = calling.order
+        self._inputs = tuple(self._given[place] for place in calling.order)
+        self._outputs = tuple(Port(output, output=True) for output in calling.outputs)
+        self._ports = (*self._inputs, *self._outputs)
+        self._buffers = ctypes.c_void_p * (len(self._ports) + 1)
+        self._idle = [] if idle is None else idle
+        self._extent = ctypes.c_int64(extent)
+        self.fastest: Callable[..., Any] = self.closely
+        if self._inputs == self._given:
+            self.fastest = caller(
+                self._address,
+                self._runtime,
+                self._inputs,
+                self._outputs,
+                self._new_workspace if self._workspace_bytes else None,
+                self._idle,
+                self.closely,
+                extent,
+            )
+
+    @property
+    def _address(self) -> int:
+        return ctypes.cast(self._entry, ctypes.c_void_p).value or 0
+
+    @property
+    def parts(self) -> CallParts | None:
+        """All that C code needs to call the kernel; None if it cannot check the arrays."""
+        demands = packed_demands((*self._given, *self._outputs))
+        if demands is None:
+            return None
+        return CallParts(
+            self._address,
+            self._runtime,
+            self._workspace_bytes,
+            tuple(self._order),
+            demands,
+            tuple(port.operand.dtype for port in (*self._given, *self._outputs)),
+        )
+
+    def closely(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """Call the kernel on arrays of any kind: each is checked by its port."""
+        if named or len(arrays) != len(self._given):
+            arrays = in_order(self._given, arrays, named)
+        several = len(self._outputs) > 1
+        if out is None:
+            made = tuple(_new(port, arrays) for port in self._outputs)
+            out = made if several else made[0]
+        elif several:
+            out = outputs_of(self._outputs, out)
+        given = (*(arrays[place] for place in self._order), *(out if several else (out,)))
+        addresses = [port.address(array) for port, array in zip(self._ports, given, strict=True)]
+        check_apart(self._ports, addresses, len(self._outputs))
+        if any(map(is_tensor, given)):
+            admit_tensors()
+        self._run(addresses)
+        return out
+
+    def _run(self, addresses: Sequence[int]) -> None:
+        try:
+            workspace = self._idle.pop()
+        except IndexError:
+            workspace = self._new_workspace()
+        aligned = -(-address_of(workspace) // ALIGNMENT) * ALIGNMENT
+        buffers = self._buffers(*addresses, ctypes.addressof(self._extent))
+        self._entry(buffers, aligned, self._runtime)
+        self._idle.append(workspace)
+
+    def _new_workspace(self) -> np.ndarray:
+        """Zeroed scratch memory of one call at a time, from its first aligned byte on."""
+        return np.zeros(self._workspace_bytes + ALIGNMENT, np.uint8)
+
+
+def _new(port: Port, arrays: tuple[Any, ...]) -> Any:
+    """Return an output of the first input's kind."""
+    return port.empty_tensor() if arrays and is_tensor(arrays[0]) else port.empty_array()

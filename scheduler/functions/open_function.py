@@ -1,0 +1,93 @@
+"""Call one CPU kernel with any number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tilewright.measure.cpu.binaries import kernel_library
+from tilewright.measure.cpu.pool import load_pool
+from tilewright.scheduler.functions.kernel_call import KernelCall
+from tilewright.spaces.cpu.target import CpuTarget
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.schedule import Schedule
+from tilewright.spaces.space import Space
+from tilewright.spaces.workloads.array import Array
+from tilewright.spaces.workloads.calling import Calling, calling_of
+
+
+class OpenFunction:
+    """A CPU kernel that takes the extent of ``axis`` at each call, built and loaded.
+
+    Example::
+
+        space = space_for(workload("matmul m=4096 n=3072 k=768"), target)
+        up = OpenFunction(space, schedule, "m", (0, None), (0,))
+        c = up(a, b)  # a has 1 to 4096 rows
+
+    ``inputs`` and ``outputs`` have, of each array in the order of calls, the dimension that is the
+    axis; None if the array does not have it. The workload of the ``space`` has the largest extent.
+    Raises :class:`InputError` if the schedule has no such kernel, and for arrays that do not fit.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        schedule: Schedule,
+        axis: str,
+        inputs: Sequence[int | None],
+        outputs: Sequence[int | None],
+    ) -> None:
+        assert isinstance(space.target, CpuTarget)
+        self.workload, self.schedule, self.axis = space.workload, schedule, axis
+        self._kernel = space.lower_open(schedule, axis)
+        self._library = kernel_library(self._kernel.source, space.target)
+        self._runtime = load_pool(space.target.threads)
+        self._calling = calling_of(space.workload)
+        self._places = (*inputs, *outputs)
+        self._sized, self._dimension = next(
+            (place, dimension) for place, dimension in enumerate(inputs) if dimension is not None
+        )
+        self.largest = self._calling.inputs[self._sized].shape[self._dimension]
+        self._calls: dict[int, KernelCall] = {}
+        self._idle: list[np.ndarray] = []
+
+    def __call__(self, /, *arrays: Any, out: Any = None) -> Any:
+        """Return the result for the given arrays, written to ``out`` if that is given."""
+        size = self._size(arrays)
+        call = self._calls.get(size)
+        if call is None:
+            call = self._calls[size] = self._at(size)
+        return call.fastest(*arrays) if out is None else call.fastest(*arrays, out=out)
+
+    def __repr__(self) -> str:
+        return f"<OpenFunction {self.axis}=1 to {self.largest} of {self.workload}: {self.schedule}>"
+
+    def _size(self, arrays: Sequence[Any]) -> int:
+        shape = getattr(arrays[self._sized], "shape", ()) if len(arrays) > self._sized else ()
+        size = int(shape[self._dimension]) if len(shape) > self._dimension else 0
+        if not 1 <= size <= self.largest:
+            raise InputError(
+                f"{self._calling.inputs[self._sized].name} has the shape {tuple(shape)}; allowed: "
+                f"1 to {self.largest} at place {self._dimension}"
+            )
+        return size
+
+    def _at(self, size: int) -> KernelCall:
+        arrays = (*self._calling.inputs, *self._calling.outputs)
+        sized = [_resized(*each, size) for each in zip(arrays, self._places, strict=True)]
+        count = len(self._calling.inputs)
+        calling = Calling(sized[:count], sized[count:], self._calling.order)
+        loaded = (self._kernel, self._library, self._runtime)
+        return KernelCall(*loaded, calling, None, self._idle, size)
+
+
+def _resized(array: Array, dimension: int | None, size: int) -> Array:
+    """Return an array with another extent of its outermost dimension."""
+    if dimension is None:
+        return array
+    shape = (*array.shape[:dimension], size, *array.shape[dimension + 1 :])
+    return replace(array, shape=shape)

@@ -1,0 +1,124 @@
+"""One kernel of any number of rows: equal to the program at every size, and never beyond it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tilewright.scheduler.dispatch.family import Family, family_of
+from tilewright.scheduler.dispatch.profile import as_profile
+from tilewright.scheduler.functions.open_function import OpenFunction
+from tilewright.spaces.errors import InputError
+from tilewright.spaces.operators import workload
+from tilewright.spaces.registry import space_for
+from tilewright.spaces.target import as_target
+from tilewright.spaces.workloads.calling import calling_of
+
+LARGEST = 61
+FAMILIES = {
+    "product": ("matmul", {"n": 70, "k": 50}),
+    "epilogue": ("matmul", {"n": 70, "k": 50, "epilogue": "max(x + bias[m], 0) * r[m,n] + c[n]"}),
+    "bfloat16": ("matmul", {"n": 33, "k": 50, "dtype": "bfloat16", "accumulator": "float32"}),
+    "weights along the depth": ("y[m,n] = sum[k](a[m,k] * w[n,k])", {"n": 48, "k": 40}),
+}
+
+EXPECTED = {
+    "product": lambda a, b: a @ b,
+    "epilogue": lambda a, b, bias, r, c: np.maximum(a @ b + bias[:, None], 0) * r + c,
+    "bfloat16": lambda a, b: a @ b,
+    "weights along the depth": lambda a, w: a @ w.T,
+}
+
+
+def family(name: str) -> Family:
+    return family_of(FAMILIES[name], "m", as_profile(f"1-{LARGEST}:1"))
+
+
+def functions(of: Family, count: int, threads: int = 2) -> list[OpenFunction]:
+    space = space_for(of.at(LARGEST), as_target(f"cpu:threads={threads}"))
+    rows = space.sample(np.random.default_rng(7), 4 * count)
+    schedules = [s for s in map(space.schedule, rows) if not space.why_not_open(s, "m")]
+    return [OpenFunction(space, s, "m", of.inputs, of.outputs) for s in schedules[:count]]
+
+
+def given(of: Family, size: int, seed: int = 0) -> list[np.ndarray]:
+    draw = np.random.default_rng(seed).integers
+    return [a.array(draw(-3, 4, a.shape).astype(float)) for a in calling_of(of.at(size)).inputs]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_it_is_the_program_at_every_number_of_rows(name):
+    of = family(name)
+    made = functions(of, 3)
+    assert len(made) == 3
+    for size in range(1, LARGEST + 1, 3 if name == "product" else 7):
+        arrays = given(of, size, size)
+        wanted = EXPECTED[name](*(each.astype(np.float64) for each in arrays))
+        for call in made:
+            found = np.asarray(call(*arrays)).astype(np.float64)
+            np.testing.assert_allclose(found, wanted, rtol=1e-2 if name == "bfloat16" else 1e-6)
+
+
+def test_workers_share_the_rows_that_a_call_has():
+    of = family("product")
+    shared = [call for call in functions(of, 12) if call.schedule.values["row_workers"] == 2]
+    assert shared
+    for size in (1, 5, 30, LARGEST):
+        a, b = given(of, size)
+        for call in shared:
+            np.testing.assert_allclose(call(a, b), a @ b)
+
+
+def test_nothing_is_written_beyond_the_rows_of_a_call():
+    of = family("product")
+    (call,) = functions(of, 1)
+    a, b = given(of, 9)
+    whole = np.full((20, 70), 7.0, np.float32)
+    assert call(a, b, out=whole[5:14]) is not None
+    np.testing.assert_allclose(whole[5:14], a @ b)
+    assert (np.delete(whole, range(5, 14), axis=0) == 7.0).all()
+
+
+def test_tensors_are_taken_and_given_back():
+    of = family("product")
+    (call,) = functions(of, 1)
+    a, b = map(torch.from_numpy, given(of, 4))
+    assert torch.allclose(call(a, b), a @ b)
+
+
+@pytest.mark.parametrize("rows", [0, LARGEST + 1])
+def test_more_or_fewer_rows_are_refused(rows):
+    of = family("product")
+    (call,) = functions(of, 1)
+    a, b = np.zeros((rows, 50), np.float32), np.zeros((50, 70), np.float32)
+    with pytest.raises(InputError, match=f"allowed: 1 to {LARGEST}"):
+        call(a, b)
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    of = family("product")
+    (call,) = functions(of, 1)
+    a, b = given(of, 4)
+    for wrong in ((a[:, ::2], b), (a, b.T), (a.astype(np.float64), b), (a,)):
+        with pytest.raises(InputError):
+            call(*wrong)
+    with pytest.raises(InputError):
+        call(a, b, out=np.zeros((5, 70), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("text", "axis", "reason"),
+    [
+        ("matmul m=64 n=64 k=64", "n", "n is not the rows"),
+        ("softmax r=64 c=64", "r", "kernels of rows have fixed extents"),
+        ("matmul m=8 n=64 k=64", "m", "fixed extents"),
+    ],
+)
+def test_what_cannot_be_open_says_why(text, axis, reason):
+    name, *words = text.split()
+    extents = {key: int(value) for key, value in (word.split("=") for word in words)}
+    space = space_for(workload(name, **extents), as_target("cpu"))
+    schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
+    with pytest.raises(InputError, match=reason):
+        space.lower_open(schedule, axis)
