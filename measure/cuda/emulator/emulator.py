@@ -76,7 +76,7 @@ class Emulator:
     other must be for it to show.
     """
 
-    def __init__(self, batch: int = 8, resident: int = 32) -> None:
+    def __init__(self, batch: int = 16, resident: int = 32) -> None:
         self._batch = batch
         self._resident = resident
         self._folder = RunDirectory()

@@ -74,23 +74,19 @@ def process() -> Path:
 
 
 def unit(kernels: Sequence[Kernel]) -> str:
-    """Return the translation unit of ``kernels``: each distinct prelude once, each source in a
-    namespace of its own, so that helpers may share names. Entries have other names there, for one
-    may be called like a function of the C library, and C has no namespaces."""
+    """Return the translation unit of ``kernels``: each prelude and source in a namespace of their
+    own, so that helpers may share names. Entries have other names there, for one may be called like
+    a function of the C library, and C has no namespaces."""
     runtime, call = ((_NATIVE / name).read_text() for name in ("runtime.h", "call.h"))
-    preludes = dict.fromkeys(kernel.source.prelude for kernel in kernels)
-    parts = [
-        runtime,
-        host_text("\n".join(kernel.source.text for kernel in kernels)),
-        call,
-        *preludes,
-    ]
+    texts = "\n".join(kernel.source.text for kernel in kernels)
+    parts = [runtime, host_text(texts), call]
     for i, kernel in enumerate(kernels):
         names = dict.fromkeys(kernel.call.function(launch) for launch in kernel.call.launches)
         renamed = [f"#define {name} tw_entry_{name}" for name in names]
         entries = [f"TW_ENTRY({name})" for name in names]
         back = [f"#undef {name}" for name in names]
-        parts += [f"namespace kernel_{i} {{", *renamed, kernel.source.body, *entries, *back, "}"]
+        source = [kernel.source.prelude, *renamed, kernel.source.body, *entries, *back]
+        parts += [f"namespace kernel_{i} {{", *source, "}"]
     return "\n".join(parts)
 
 
