@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -31,20 +33,24 @@ RARE = [
     workload("y[j, i] = x[i, j]", i=4096, j=4096),
 ]
 """Workloads with decisions that few have."""
-DECISIONS = {
-    (target.name if target.kind == "cuda" else "cpu", template.name, decision.name)
-    for target in TARGETS
-    for work in (*WORKLOADS, *RARE)
-    for template in templates_for(target)
-    if template.why_not(work, target) is None
-    for decision in template(work, target).decisions
-}
+
+
+@cache
+def decisions() -> set[tuple[str, str]]:
+    """The template and the name of each decision of some workload."""
+    return {
+        (template.name, decision.name)
+        for target in TARGETS
+        for work in (*WORKLOADS, *RARE)
+        for template in templates_for(target)
+        if template.why_not(work, target) is None
+        for decision in template(work, target).decisions
+    }
 
 
 def test_no_template_has_a_decision_of_an_earlier_name():
-    assert [
-        (template, name) for _, template, name in DECISIONS if present_name(template, name) != name
-    ] == []
+    changed = [each for each in decisions() if present_name(*each) != each[1]]
+    assert changed == []
 
 
 def test_renaming_twice_changes_nothing():
@@ -52,11 +58,11 @@ def test_renaming_twice_changes_nothing():
 
 
 def test_each_name_of_today_is_a_decision_of_a_template():
-    assert set(RENAMED.values()) <= {name for *_, name in DECISIONS}
+    assert set(RENAMED.values()) <= {name for _, name in decisions()}
 
 
 def test_every_template_with_a_new_name_is_listed():
-    new = {template for _, template, name in DECISIONS if name in set(RENAMED.values())}
+    new = {template for template, name in decisions() if name in set(RENAMED.values())}
     assert new - {"contraction", "thin_stream", "thin_dots", "thin_packed"} <= TEMPLATES
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, wraps
 from itertools import islice
+from typing import ParamSpec, cast
 
 from tests import kernels
 from tilewright.measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator, verify
@@ -14,8 +16,37 @@ from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.workloads.workload import Workload
 
 Case = tuple[Workload, Kernel]
+P = ParamSpec("P")
 SHARE = 4
 """Kernels of one template take turns with edge inputs: each runs on one in so many of them."""
+
+
+class Deferred:
+    """A case that is made when it is first used: each process collects all tests, and runs a third
+    of them."""
+
+    def __init__(self, make: Callable[[], Case]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Workload | Kernel]:
+        return iter(self._case)
+
+    def __getitem__(self, place: int) -> Workload | Kernel:
+        return self._case[place]
+
+    @cached_property
+    def _case(self) -> Case:
+        return self._make()
+
+
+def deferred(make: Callable[P, Case]) -> Callable[P, Case]:
+    """Have a function return a :class:`Deferred` case."""
+
+    @wraps(make)
+    def later(*arguments: P.args, **options: P.kwargs) -> Case:
+        return cast(Case, Deferred(lambda: make(*arguments, **options)))
+
+    return later
 
 
 def planted(case: Case, pattern: str, replacement: str, mark: str = "bug") -> Case:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tilewright.spaces.cuda.rows.template import CudaRows
 from tilewright.spaces.cuda.target import cuda_target
 from tilewright.spaces.language import program
@@ -42,16 +42,19 @@ AGAIN = {"row_storage": "memory", "unroll": 2}
 MAP = {**WARPS, "row_storage": "memory", "unroll": 2, "row_threads": 64, "block_rows": 1}
 
 
+@deferred
 def case(work: Workload, values: dict) -> Case:
     """The workload, and the kernel of a schedule."""
     template = CudaRows(work, H200)
     return work, template.lower(Schedule("rows", tuple(values.items())))
 
 
+@deferred
 def named(operator: str, values: dict, **parameters) -> Case:
     return case(workload(operator, **parameters), values)
 
 
+@deferred
 def own(text: str, values: dict, **extents) -> Case:
     found = program(text, dtype="float32", **extents)
     return case(Computation("program", (), found, "no product"), values)

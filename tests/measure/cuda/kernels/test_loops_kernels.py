@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.loops.programs import SERVED, text_of
 from tilewright.measure.cuda.nvrtc import NvrtcBuilder
@@ -21,6 +21,7 @@ from tilewright.spaces.testing.template import TemplateContract, silent_rules
 TARGETS = [cuda_target("sm_90a"), cuda_target("sm_80")]
 
 
+@deferred
 def case(text: str, threads: int, sharing: int, target=TARGETS[0]) -> Case:
     w = workload(text)
     space = Space(w, target, [CudaLoops(w, target)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.emulator.planting import Case, check_right, deferred
 from tests.measure.cuda.kernels.blocks.test_block_kernels import instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.derivation.maps.random_maps import random_map
@@ -34,6 +34,7 @@ TARGET = cuda_target("sm_90a")
 FUSED = "y[j, i] = relu(x[i, j] + b[i] * v[j])"
 
 
+@deferred
 def case(w: Workload, **values: int | str) -> Case:
     """The workload, and the kernel of a schedule."""
     template = CudaMap(w, TARGET)

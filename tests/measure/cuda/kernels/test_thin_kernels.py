@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.measure.cuda.emulator.planting import deferred
 from tests.measure.cuda.kernels.blocks.test_block_kernels import ORDERS, instructions
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tilewright.scheduler.verification import draw, emulate
@@ -32,6 +33,7 @@ MMA = {**FMA, "multiply": "mma", "thread_columns": 8, "small_operand": "shared"}
 TURNED = {**MMA, "multiply": "mma_turned"}
 
 
+@deferred
 def case(values: dict, m: int, n: int, k: int, orders=ORDERS[2], target="sm_89", **options):
     """The workload, and the kernel of a schedule."""
     a, b, c = orders

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tilewright.measure.cuda.cubin import read_cubin
 from tilewright.measure.cuda.nvrtc import NvrtcBuilder
@@ -23,6 +23,7 @@ PLAIN |= {"store_path": "direct", "coarsening": 2, "blocks_per_sm": 1}
 SMALL = {"n": 2, "c": 3, "h": 13, "w": 11, "o": 24, "r": 3, "s": 3, "stride": 2, "padding": 1}
 
 
+@deferred
 def case(schedule: dict[str, int | str], **parameters: int | str) -> Case:
     """A convolution and its kernel. So few tiles would not be given to blocks in turn."""
     made = workload("conv2d", **SMALL | {"dtype": "float16", "layout": "NHWC"} | parameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tilewright.spaces.cuda.hopper.template import Hopper
 from tilewright.spaces.cuda.mma.template import Mma
 from tilewright.spaces.cuda.simt.template import Simt
@@ -72,6 +72,7 @@ HOPPER |= {"store_buffers": 0, "stages": 3, "in_flight": 0, "tail_rows": 0}
 HOPPER |= {**ALONE, "merge": "add"}
 
 
+@deferred
 def fixed(name: str, kind: str, **changes: int | str) -> Case:
     """One schedule of a template, some of its decisions changed."""
     template, dtype = TEMPLATES[kind]

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import check_right
+from tests.measure.cuda.emulator.planting import check_right, deferred
 from tilewright.measure.cuda.cubin import read_cubin
 from tilewright.measure.cuda.emulator import Emulator, verify
 from tilewright.measure.cuda.nvrtc import NvrtcBuilder
@@ -40,6 +40,7 @@ def space(name: str, work: Workload, target: str) -> Space:
     return Space(work, hardware, [TEMPLATES[name][0](work, hardware)])
 
 
+@deferred
 def case(name: str, work: Workload, target: str = "sm_89", **changes: int | str) -> tuple:
     """The workload, and the kernel of the template's small schedule with some decisions changed."""
     values = dict(TEMPLATES[name][1])

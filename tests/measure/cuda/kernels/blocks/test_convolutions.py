@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.blocks.convolution_cases import random_convolution
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tilewright.measure.cuda.cubin import read_cubin
@@ -98,6 +98,7 @@ def test_any_sum_of_products_in_places_is_served(name):
         assert not found, "\n".join(found)
 
 
+@deferred
 def convolution(**changes: int | str) -> Case:
     """A small convolution of mma, some of its decisions or parameters changed."""
     parameters = {"n": 2, "c": 16, "h": 9, "w": 7, "o": 24, "r": 3, "s": 3, "stride": 2}
@@ -123,6 +124,7 @@ def hopper(seed: int, **parameters: int | str) -> tuple[Space, list[Schedule]]:
     return space, draw(space, 1, seed)
 
 
+@deferred
 def walking() -> Case:
     """A kernel of TMA and wgmma whose windows have strides and dilations."""
     values = {"swap_ab": False, "block_m": 64, "block_n": 16, "consumers": 1, "blocks_per_sm": 1}

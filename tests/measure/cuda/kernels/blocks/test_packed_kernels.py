@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.call_bugs import CallContract, Change, by, moved, without
 from tilewright.measure.cuda.compilation import compile_cubin
 from tilewright.spaces.cuda.intrinsics import device_text
@@ -42,28 +43,32 @@ def kernels(name: str, target: str, count: int, seed: int = 1) -> list[Kernel]:
     return [space.lower(space.schedule(row)) for row in rows]
 
 
+@deferred
+def drawn(name: str, target: str, number: int, count: int = 3, seed: int = 1) -> Case:
+    """One of some schedules."""
+    return space_of(name, target).workload, kernels(name, target, count, seed)[number]
+
+
 CASES = {
-    f"{name}, {target} {number}": (space_of(name, target).workload, kernel)
+    f"{name}, {target} {number}": drawn(name, target, number)
     for name in TEXTS
     for target in TARGETS
-    for number, kernel in enumerate(kernels(name, target, 3))
+    for number in range(3)
 }
 
 
-def staged(seed: int) -> Kernel:
+@deferred
+def staged(seed: int) -> Case:
     """One whose output leaves by TMA, image by image."""
     space = space_of("whole lines", "sm_90a")
     found = map(space.schedule, space.sample(np.random.default_rng(seed), 256))
-    return space.lower(next(s for s in found if s.values["store_buffers_3"]))
+    return space.workload, space.lower(next(s for s in found if s.values["store_buffers_3"]))
 
 
-CASES |= {
-    f"staged {seed}": (space_of("whole lines", "sm_90a").workload, staged(seed))
-    for seed in range(5)
-}
+CASES |= {f"staged {seed}": staged(seed) for seed in range(5)}
 BROKEN = {
-    "staged": (space_of("whole lines", "sm_90a").workload, staged(9)),
-    "windows": (space_of("windows", "sm_90a").workload, *kernels("windows", "sm_90a", 1, 7)),
+    "staged": staged(9),
+    "windows": drawn("windows", "sm_90a", 0, 1, 7),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.spaces.chained_programs import FORMS, SCORE, VALUE, form, made
 from tilewright.spaces.cuda.chained.template import CudaChained
 from tilewright.spaces.cuda.target import cuda_target
@@ -56,6 +56,7 @@ def dtype_of(name: str) -> str:
     return "bfloat16" if name in ("no chain", "half precision", "two products") else "float16"
 
 
+@deferred
 def case(found: Program, values: dict) -> Case:
     """The kernel of a schedule of a program."""
     work = Computation("program", (), found, "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.spaces.chained_programs import form
 from tilewright.spaces.cuda.chained_hopper.template import ChainedHopper
 from tilewright.spaces.cuda.target import CudaTarget, cuda_target
@@ -44,6 +44,7 @@ def space_of(w: Workload, target: CudaTarget = SMALL) -> Space:
     return Space(w, target, [ChainedHopper(w, target)])
 
 
+@deferred
 def case(w: Workload, **changes: Value) -> Case:
     """The workload, and the kernel of the usual schedule with some decisions changed."""
     return w, space_of(w).lower(Schedule("chained_hopper", tuple((USUAL | changes).items())))

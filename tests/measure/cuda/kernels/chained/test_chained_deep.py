@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case, check_all_right
+from tests.measure.cuda.emulator.planting import Case, check_all_right, deferred
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import made
 from tilewright.measure.cuda.compilation import compile_cubin
@@ -50,6 +50,7 @@ SCHEDULES: dict[str, dict[str, Value]] = {
 }
 
 
+@deferred
 def case(text: str, values: dict[str, Value], **changes: int) -> Case:
     """The kernel of a text, its extents primes."""
     extents = {"i": 37, "j": 137, "d": 83, "e": 19} | changes

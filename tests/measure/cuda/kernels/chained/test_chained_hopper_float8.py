@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case, check_all_right
+from tests.measure.cuda.emulator.planting import Case, check_all_right, deferred
 from tests.measure.cuda.kernels.chained.chained_hopper_cases import SMALL, USUAL, space_of
 from tests.measure.cuda.kernels.chained.test_float8 import DECODE, E4M3, E5M2, SCALED
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
@@ -32,6 +32,7 @@ LONG = {"i": 75, "j": 131, "d": 48, "e": 72}
 FEW = {**LONG, "b": 1, "h": 2, "i": 64}
 
 
+@deferred
 def case(found: Program, **changes: Value) -> Case:
     """The kernel of the usual schedule with some decisions changed."""
     work = Computation("program", (), found, "")

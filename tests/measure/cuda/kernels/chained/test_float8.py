@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case, check_all_right
+from tests.measure.cuda.emulator.planting import Case, check_all_right, deferred
 from tests.measure.cuda.kernels.chained.chained_cases import (
     CLUSTER,
     HELD,
@@ -51,6 +51,7 @@ LONG = {"i": 45, "j": 131, "d": 40, "e": 72}
 EQUAL = {"b": 1, "i": 101, "j": 101, "d": 40, "e": 72}
 
 
+@deferred
 def case(
     found: Program, values: dict, columns: int = -1, kind: type[CudaChained] = CudaChained
 ) -> Case:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import made
 from tilewright.measure.cuda.emulator import INTERLEAVINGS
@@ -44,6 +44,7 @@ SCHEDULES: dict[str, dict[str, Value]] = {
 BIASED = PRODUCT + "y[i] = argmax[j](p[i,j] + c[j])"
 
 
+@deferred
 def case(text: str, values: dict[str, Value]) -> Case:
     """The kernel of a text."""
     work = Computation("program", (), made(text, "float16", j=150), "")

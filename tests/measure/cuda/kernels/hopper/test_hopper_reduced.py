@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.emulator.planting import Case, deferred
 from tests.measure.cuda.kernels.hopper.hopper_problems import small_target
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import made
@@ -51,6 +51,7 @@ SCHEDULES: dict[str, dict[str, Value]] = {
 }
 
 
+@deferred
 def case(text: str, values: dict[str, Value], **changes: int) -> Case:
     """The kernel of a text; its rows and columns fill no tile."""
     extents = {"i": 149, "j": 137, "d": 88} | changes
