@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from tests.spaces.cpu.fenced import Beginning, Ending, apart
-from tests.spaces.cpu.native import Guarded, Run, compile_apart, here, outcome
+from tests.spaces.cpu.native import QUICKLY, Guarded, Run, compile_apart, here, outcome
 from tests.spaces.edge_cases import Judged
 from tests.spaces.edge_programs import Case
 from tilewright.spaces.cpu.target import detect_cpu
@@ -27,12 +27,13 @@ class Environment:
 
 
 HERE = Environment()
+QUICK = Environment(QUICKLY)
 TRAPS = (
     "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-ftrivial-auto-var-init=pattern"
 )  # fmt: skip
 """Flags with which code that has no meaning in C ends its process, or shows in results: variables
 without a value hold -1.7e38 throughout."""
-BETWEEN_WALLS = tuple(Environment((), memory, apart) for memory in (Ending, Beginning))
+BETWEEN_WALLS = tuple(Environment(QUICKLY, memory, apart) for memory in (Ending, Beginning))
 TRAPPED = tuple(dataclasses.replace(place, flags=TRAPS) for place in BETWEEN_WALLS)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.native import QUICKLY, compile_kernels, complaint
 from tests.spaces.language.strategies import programs
 from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.errors import InputError
@@ -36,7 +36,7 @@ def check(drawn: tuple[str, dict[str, int]], dtype: str, seed: int) -> None:
     rows = space.sample(np.random.default_rng(seed), 16)
     kernel = space.lower(space.schedule(rows[0]))
     with TemporaryDirectory() as folder:
-        library = compile_kernels([kernel], TARGET, Path(folder))
+        library = compile_kernels([kernel], TARGET, Path(folder), *QUICKLY)
         assert not complaint(kernel, library, w, seed)
 
 

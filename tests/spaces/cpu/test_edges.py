@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.kernels import planted
-from tests.spaces.cpu.edges import BETWEEN_WALLS, TARGET, TRAPPED, TRAPS, complaints
+from tests.spaces.cpu.edges import BETWEEN_WALLS, QUICK, TARGET, TRAPPED, TRAPS, complaints
 from tests.spaces.cpu.native import compile_apart, outcome
 from tests.spaces.edge_inputs import edge_inputs
 from tests.spaces.edge_programs import cases
@@ -113,13 +113,13 @@ KNOWN = {
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_went_wrong_once_is_right(name):
-    assert complaints((*KNOWN[name], 1), 10) == []
+    assert complaints((*KNOWN[name], 1), 10, [QUICK]) == []
 
 
 @settings(max_examples=40)
 @given(cases())
 def test_kernels_are_right_at_the_edges(case):
-    assert complaints(case, 2) == []
+    assert complaints(case, 2, [QUICK]) == []
 
 
 @settings(max_examples=25)

@@ -13,7 +13,7 @@ import pytest
 from tests.kernels import planted
 from tests.spaces.cpu import fenced
 from tests.spaces.cpu.fenced import Fenced, apart
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.native import QUICKLY, compile_kernels, complaint
 from tests.spaces.index_programs import (
     COMPARED,
     PROGRAMS,
@@ -65,7 +65,7 @@ def outcomes(
     space = space_for(w, TARGET)
     rows = np.unique(space.sample(np.random.default_rng(1), 4 * COUNT), axis=0)
     kernels = [space.lower(space.schedule(row)) for row in rows[::4]]
-    library = compile_kernels(kernels, TARGET, folder)
+    library = compile_kernels(kernels, TARGET, folder, *QUICKLY)
     for wild, near in pairs:
         for kernel in kernels:
             found = complaint(kernel, library, w, 0, wild, 0, near, Fenced, apart)

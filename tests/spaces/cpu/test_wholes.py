@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.spaces.cpu.fenced import Fenced, apart
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.native import QUICKLY, compile_kernels, complaint
 from tests.spaces.whole_programs import KINDS, inputs, programs
 from tilewright.spaces.cpu.target import detect_cpu
 from tilewright.spaces.cpu.templates import TEMPLATES
@@ -35,7 +35,7 @@ def check(w: Workload, seed: int, served: set[str]) -> None:
         row = space.sample(np.random.default_rng(seed), 32)[0]
         kernel = space.lower(space.schedule(row))
         with tempfile.TemporaryDirectory() as folder:
-            library = compile_kernels([kernel], TARGET, Path(folder))
+            library = compile_kernels([kernel], TARGET, Path(folder), *QUICKLY)
             found = complaint(kernel, library, w, seed, given_, 0, None, Fenced, apart)
         assert not found, f"{w} {space.schedule(row)}: {found}"
 
