@@ -6,12 +6,23 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- not run by tests: [^>]+ -->\n)?```(\w+)\n(.*?)\n```", re.DOTALL)
 PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
-PROGRAMS = {"python": [sys.executable, "-c"], "sh": ["/bin/sh", "-e", "-c"]}
+EACH = """\
+import sys
+from types import ModuleType
+for text in sys.argv[1:]:
+    sys.modules["__main__"] = ModuleType("__main__")
+    exec(text, sys.modules["__main__"].__dict__)
+"""
+"""Runs blocks of Python one after the other, which share no names but what they import."""
+PROGRAMS = {"python": [sys.executable, "-c", EACH], "sh": ["/bin/sh", "-e", "-c"]}
 """What runs a block of each language; blocks of others are for reading."""
 
 
@@ -32,9 +43,21 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | {"PATH": path, "PYTHONPATH": PATHS}
 
 
-def run(language: str, text: str, folder: Path, variables: dict[str, str]) -> str:
-    """Run one block; what it printed. It must succeed, and say nothing on standard error."""
-    command = [*PROGRAMS[language], text]
+def run_all(found: Iterable[tuple[str, str]], folder: Path, variables: dict[str, str]) -> None:
+    """Run each block whose language has a program; those of Python that follow each other in one
+    process, so that they load PyTorch once."""
+    runs = (block for block in found if block[0] in PROGRAMS)
+    for language, group in groupby(runs, key=itemgetter(0)):
+        texts = [text for _, text in group]
+        for part in [texts] if language == "python" else [[text] for text in texts]:
+            run(language, part, folder, variables)
+
+
+def run(language: str, texts: Sequence[str], folder: Path, variables: dict[str, str]) -> str:
+    """Run blocks of one language; what they printed. They must succeed, and say nothing on standard
+    error."""
+    text = "\n\n".join(texts)
+    command = [*PROGRAMS[language], *texts]
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
     assert done.stderr == "" or "--source" in text, f"{text}\n{done.stderr}"

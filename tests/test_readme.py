@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.pages import BLOCK, PROGRAMS, ROOT, blocks, environment, quickly, run
+from tests.pages import BLOCK, ROOT, blocks, environment, quickly, run_all
 
 PAGE = ROOT / "README.md"
 README = PAGE.read_text()
@@ -24,9 +24,7 @@ def test_every_block_runs(tmp_path, version):
     folder = tmp_path / "project"
     folder.mkdir()
     variables = environment(tmp_path)
-    for language, text in blocks(PAGE):
-        if language in PROGRAMS:
-            run(language, version(text), folder, variables)
+    run_all([(language, version(text)) for language, text in blocks(PAGE)], folder, variables)
 
 
 def test_it_is_short():

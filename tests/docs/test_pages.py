@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.pages import BLOCK, PROGRAMS, ROOT, blocks, environment, quickly, run
+from tests.pages import BLOCK, ROOT, blocks, environment, quickly, run_all
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language import program
 
@@ -29,9 +29,7 @@ def test_every_block_runs(page, tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
     variables = environment(tmp_path)
-    for language, text in blocks(page):
-        if language in PROGRAMS:
-            run(language, quickly(text), folder, variables)
+    run_all([(language, quickly(text)) for language, text in blocks(page)], folder, variables)
 
 
 def programs(kind: str) -> list[str]:
