@@ -2,7 +2,8 @@
 
 Files go to whichever process is free, in their order. Those of a lane go to one process, one after
 the other: tests that start clusters or servers, or that kill and time processes, would otherwise
-disturb each other.
+disturb each other; and what others share, such as PyTorch's compilers and the built site, would be
+loaded or made in each process.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ LANES = {
         "tests/scheduler/faults/",
         "tests/test_readme.py",
     ),
+    "PyTorch": (
+        "tests/scheduler/dispatch/test_making.py",
+        "tests/scheduler/functions/test_cuda_tensors.py",
+        "tests/scheduler/torch/",
+    ),
+    "site": ("tests/docs/test_browser.py", "tests/docs/test_site.py"),
 }
 OUTSIDE = (
     "tests/measure/cluster/driver/",

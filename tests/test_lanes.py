@@ -22,7 +22,8 @@ def test_every_place_is_there() -> None:
         ("tests/measure/cluster/driver/test_plan.py::test_d", None),
         ("tests/scheduler/cli/commands/test_tune.py::test_e", "whole machine"),
         ("tests/scheduler/cli/test_text.py::test_f", None),
-        ("tests/spaces/test_g.py::test_h", None),
+        ("tests/scheduler/torch/backend/test_g.py::test_h", "PyTorch"),
+        ("tests/spaces/test_i.py::test_j", None),
     ],
 )
 def test_a_test_has_its_lane(nodeid: str, lane: str | None) -> None:
