@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,12 +22,38 @@ settings.register_profile(  # the same examples each time, on machines of any sp
 )
 settings.load_profile("steady")
 
+BEGAN = pytest.StashKey[float]()
+"""When the first test of this process began."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     from tests.lanes import Lanes
 
     return Lanes(config, log)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    said = "skip tests that would begin later than so many seconds after the first one"
+    parser.addoption("--within", type=float, metavar="SECONDS", help=said)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    limit = item.config.getoption("within")
+    began = item.config.stash.setdefault(BEGAN, time.monotonic())
+    if limit is not None and time.monotonic() - began > limit:
+        pytest.skip(f"left to make test: {limit:g} s are over")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from going through thousands of tests again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 
@@ -35,6 +36,27 @@ def test_helpers_of_tests_hand_on_what_they_import():
     }
     assert touched(["measure/x.py"], known) == ["tests/b/test_user.py"]
     assert touched(["measure/z.py"], known) == []
+
+
+def test_the_nearest_tests_come_first():
+    known = {
+        "tests/a/test_user.py": frozenset({"spaces/x/y.py"}),
+        "tests/spaces/x/test_y.py": frozenset[str](),
+        "tests/z/test_changed.py": frozenset[str](),
+    }
+    nearest = ["tests/z/test_changed.py", "tests/spaces/x/test_y.py", "tests/a/test_user.py"]
+    assert touched(["spaces/x/y.py", "tests/z/test_changed.py"], known) == nearest
+
+
+def test_tests_that_would_begin_too_late_are_skipped(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
+    (tmp_path / "test_two.py").write_text("def test_a(): pass\ndef test_b(): pass\n")
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-rs", "-c", str(ROOT / "pyproject.toml")]
+    for limit, counts in (("0", "2 skipped"), ("100", "2 passed")):
+        done = subprocess.run(
+            [*command, "--within", limit, str(tmp_path)], cwd=ROOT, capture_output=True, text=True
+        )
+        assert counts in done.stdout, done.stdout + done.stderr
 
 
 def test_what_nearly_all_import_touches_its_own_folder_alone():

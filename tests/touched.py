@@ -3,7 +3,8 @@
 They are those that changed since the branch left ``BASE`` or are not committed yet, those that
 import a changed module, themselves or by helpers of tests, and those in the folder that mirrors a
 changed module's. A module that very many tests import touches that folder alone. Tests of ``APART``
-are left to ``make test``: they emulate GPUs, start clusters and run whole programs.
+are left to ``make test``: they emulate GPUs, start clusters and run whole programs. So are those
+that would begin too late: the nearest to the change come first (``--within`` of tests/conftest.py).
 """
 
 from __future__ import annotations
@@ -52,12 +53,19 @@ def imports() -> Imports:
 
 
 def touched(paths: Iterable[str], known: Imports) -> list[str]:
-    """The test files that a change of ``paths`` touches, sorted."""
-    found = set[str]()
+    """The test files that a change of ``paths`` touches: those that changed, those that mirror what
+    changed, those that import it."""
+    nearest: list[set[str]] = [set(), set(), set()]
     for path in paths:
         users = _users(path, known)
-        found |= {path, *_beside(path, known), *(users if len(users) <= MOST else ())}
-    return sorted(path for path in found if path in known and _is_quick(path))
+        for near, found in zip(
+            nearest,
+            ({path}, _beside(path, known), users if len(users) <= MOST else set()),
+            strict=True,
+        ):
+            near |= found
+    ordered = dict.fromkeys(path for near in nearest for path in sorted(near))
+    return [path for path in ordered if path in known and _is_quick(path)]
 
 
 def _is_quick(path: str) -> bool:
