@@ -2,8 +2,10 @@
 
 Which stages become arrays is chosen one at a time: from all of them on, the choice that makes the
 whole cheaper by most is made as long as there is one. Then kernels that write several arrays take
-the place of those that write one each, where that is cheaper. A kernel's cost is the larger of two
-times: for the bytes that it must move, and for its operations, both counted as bytes.
+the place of those that write one each, where that is cheaper. Beside that, all outputs may be of
+one kernel, which computes again whatever is larger than the program's arrays. A kernel's cost is
+the larger of two times: for the bytes that it must move, and for its operations, both counted as
+bytes.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import prod
 
 from tilewright.spaces.derivation.cutting import BETWEEN
 from tilewright.spaces.derivation.dividing import (
@@ -86,7 +89,13 @@ def divided(
     possible = possible_arrays(whole)
     if len(possible) > MOST_ARRAYS:
         return f"{len(possible)} stages may be arrays; allowed: {MOST_ARRAYS}"
-    return _Division(whole, serving, spare, costs).best(possible)
+    found = _Division(whole, serving, spare, costs).best(possible)
+    together = _Division(program, serving, spare, costs).together(possible_arrays(program))
+    if isinstance(together, str):
+        return found
+    if isinstance(found, str) or costs.of_parts(together) < costs.of_parts(found):
+        return together
+    return found
 
 
 @dataclass
@@ -103,7 +112,20 @@ class _Division:
         """Return the parts of a division, from one on where all that is ``possible`` is an
         array."""
         arrays = self._improved(possible)
-        kernels = self._joined(self._single(arrays), arrays)
+        return self._found(self._joined(self._single(arrays), arrays), arrays)
+
+    def together(self, possible: Sequence[str]) -> Parts:
+        """Return the parts where all outputs are of one kernel, and the arrays before it are what
+        is ``possible`` and no larger than the program's own arrays."""
+        largest = max(a.size for a in (*self.program.operands, *self.program.outputs))
+        axes = {name: self.program.stage[name].axes for name in possible}
+        outputs = tuple(output.name for output in self.program.outputs)
+        small = (n for n in possible if prod(self.program.shape(axes[n])) <= largest)
+        arrays = frozenset(small) - set(outputs)
+        single = [names for names in self._single(arrays) if names[0] not in outputs]
+        return self._found(self._joined((*single, outputs), arrays), arrays)
+
+    def _found(self, kernels: Kernels, arrays: frozenset[str]) -> Parts:
         found: list[Part] = []
         for names in kernels:
             _, parts = self._part(names, arrays)
@@ -135,10 +157,10 @@ class _Division:
             least, kernels = cost, joined
 
     def _pairs(self, kernels: Kernels, arrays: frozenset[str]) -> Iterator[Kernels]:
-        """Yield the kernels with any two joined that do not wait for each other."""
+        """Yield the kernels with any two joined, of which none between waits for the first."""
         reads = [self._reads(names, arrays) for names in kernels]
         for first, second in combinations(range(len(kernels)), 2):
-            waits = any(not reads[n].isdisjoint(kernels[first]) for n in range(first, second + 1))
+            waits = any(not reads[n].isdisjoint(kernels[first]) for n in range(first + 1, second))
             if not waits:
                 rest = [names for n, names in enumerate(kernels) if n not in (first, second)]
                 joined = (*kernels[first], *kernels[second])

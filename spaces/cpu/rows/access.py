@@ -10,7 +10,7 @@ from tilewright.spaces.cpu.abi import ARRAY_TYPES
 from tilewright.spaces.cpu.rows.columns import Vector
 from tilewright.spaces.cpu.vectors.vector_code import loaded
 from tilewright.spaces.derivation.rows.addresses import RowAddress
-from tilewright.spaces.derivation.rows.view import Rows
+from tilewright.spaces.derivation.rows.column_sums import SummedRows
 from tilewright.spaces.language.tree import Read
 from tilewright.spaces.workloads.array import Array
 
@@ -24,7 +24,7 @@ class RowAccess:
     registers they are of the dtype ``element``.
     """
 
-    rows: Rows
+    rows: SummedRows
     buffers: Mapping[str, str]
     at: Sequence[Index]
     lines: list[str]
@@ -64,6 +64,14 @@ class RowAccess:
         if vector.left:
             return f"tw_store_most_{dtype}({where}, {value}, {vector.left});"
         return f"tw_{'stream' if streaming else 'store'}_{dtype}({where}, {value});"
+
+    def add(self, place: RowAddress, value: str, vector: Vector) -> str:
+        """The line that adds a vector to what is there."""
+        dtype, where = self._dtype(place), self._where(place, vector)
+        if vector.left:
+            old = f"tw_load_most_{dtype}({where}, {vector.left})"
+            return f"tw_store_most_{dtype}({where}, {old} + {value}, {vector.left});"
+        return f"tw_store_{dtype}({where}, tw_load_{dtype}({where}) + {value});"
 
     def row_number(self, span: int, shift: int) -> str:
         """The row's index along a span of rows, as floats."""

@@ -19,11 +19,12 @@ from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES, buffer_variables, entry_function
 from tilewright.spaces.cpu.rows.access import RowAccess
+from tilewright.spaces.cpu.rows.column_sums import ColumnSums
 from tilewright.spaces.cpu.rows.columns import Walk
 from tilewright.spaces.cpu.rows.held import Held
 from tilewright.spaces.cpu.rows.row import RowBody
+from tilewright.spaces.derivation.rows.column_sums import SummedRows
 from tilewright.spaces.derivation.rows.passes import Pass
-from tilewright.spaces.derivation.rows.view import Rows
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.workloads.array import Array
 
@@ -34,7 +35,7 @@ class RowsCode:
     in flight, of one row, or of as many rows each as they have lanes if ``lanes_are_rows``;
     the walk ``fetching`` along a row also fetches what the next row reads (:class:`RowBody`)."""
 
-    rows: Rows
+    rows: SummedRows
     operands: Sequence[Array]
     passes: tuple[Pass, ...]
     held: Held | None
@@ -50,13 +51,23 @@ class RowsCode:
     @property
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
-        entry = entry_function(self.entry, {f"{self.entry}_work": self.workers})
-        return "\n".join([*self._work(), *entry]) + "\n"
+        passes, joined = {f"{self.entry}_work": self.workers}, list[str]()
+        if self.rows.sums:
+            name = f"{self.entry}_join"
+            passes[name] = 1
+            joined = self._sums.joined(name, self.operands, self._names)
+        entry = entry_function(self.entry, passes)
+        return "\n".join([*self._work(), *joined, *entry]) + "\n"
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch rows of all workers."""
-        return dtype(self.element).bytes * self.workers * self._held_elements
+        """Sums and scratch rows of all workers."""
+        elements = self._sums.elements + self._held_elements
+        return dtype(self.element).bytes * self.workers * elements
+
+    @cached_property
+    def _sums(self) -> ColumnSums:
+        return ColumnSums(self.rows, self.workers, self.lanes, self.element)
 
     @property
     def _held_elements(self) -> int:
@@ -85,7 +96,7 @@ class RowsCode:
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *(f"  {line}" for line in (*self._buffers(), *lines)),
+            *(f"  {line}" for line in (*self._buffers(), *lines, *self._ended())),
             *(["  tw_flush();"] if self.streaming else []),
             "}",
         ]
@@ -97,11 +108,18 @@ class RowsCode:
     def _buffers(self) -> list[str]:
         written = {output.array.name for output in self.rows.outputs}
         lines = buffer_variables(self.operands, self._names, written)
+        c_type = ARRAY_TYPES[self.element]
+        if self.rows.sums:
+            start = index("worker", self.workers) * self._sums.elements
+            lines += self._sums.begun(f"({c_type} *)call->workspace + {start}")
         if self._held_elements:
-            start = index("worker", self.workers) * self._held_elements
-            c_type = ARRAY_TYPES[self.element]
+            before = self.workers * self._sums.elements
+            start = index("worker", self.workers) * self._held_elements + before
             lines.append(f"{c_type} *held = ({c_type} *)call->workspace + {start};")
         return lines
+
+    def _ended(self) -> list[str]:
+        return self._sums.ended() if self.rows.sums else []
 
     def _item(self, at: Sequence[Index]) -> list[str]:
         row = index("row", prod(self._items))
@@ -136,9 +154,10 @@ class RowsCode:
         self, at: Sequence[Index], walk: Walk, vectors: int = 1, left: str | None = None
     ) -> list[str]:
         lines: list[str] = []
+        names = {**self._names, **self._sums.names}
         access = RowAccess(
-            self.rows, self._names, at, lines, self.lanes, self.element, self.lanes_are_rows
+            self.rows, names, at, lines, self.lanes, self.element, self.lanes_are_rows
         )
         body = RowBody(access, walk, self.held, self.streaming, self.fetching, lines, vectors, left)
         body.write(self.passes)
-        return lines
+        return [*lines, *(self._sums.row_ends() if self.rows.sums else [])]

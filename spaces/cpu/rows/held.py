@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.spaces.derivation.rows.addresses import RowAddress
+from tilewright.spaces.derivation.rows.column_sums import SummedRows
 from tilewright.spaces.derivation.rows.view import RowOutput, Rows
 from tilewright.spaces.derivation.scopes import special
 from tilewright.spaces.language.tree import Expression
@@ -32,13 +33,15 @@ def worth_holding(rows: Rows) -> Expression | None:
     return max(again, key=lambda node: (_size(node), str(node)), default=None)
 
 
-def output_to_hold_in(rows: Rows, element: str) -> RowOutput | None:
+def output_to_hold_in(rows: SummedRows, element: str) -> RowOutput | None:
     """An output whose memory can hold an ``element`` for each of its own until it is written."""
     return next(
         (
             output
             for output in outputs_by_element(rows)
-            if output.array.dtype == element and output.place.columns[-1] == 1
+            if output.array.dtype == element
+            and output.place.columns[-1] == 1
+            and output.array.name not in rows.summed
         ),
         None,
     )

@@ -13,8 +13,9 @@ from tilewright.spaces.cpu.rows.columns import Vector, Walk
 from tilewright.spaces.cpu.rows.held import Held
 from tilewright.spaces.cpu.rows.reducing import Reducing
 from tilewright.spaces.cpu.rows.scopes import VectorScope
+from tilewright.spaces.derivation.rows.column_sums import SummedRows
 from tilewright.spaces.derivation.rows.passes import Pass
-from tilewright.spaces.derivation.rows.view import RowOutput, Rows
+from tilewright.spaces.derivation.rows.view import RowOutput
 from tilewright.spaces.derivation.scopes import Integer, Scope
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.magnitude import magnitudes
@@ -76,7 +77,7 @@ class RowBody:
                     self._row_output(lanes, output)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> SummedRows:
         """What is computed."""
         return self.access.rows
 
@@ -161,7 +162,10 @@ class RowBody:
             scope.text(self.held.value)  # before an output takes its place
         for output in outputs:
             value = scope.text(output.value)
-            scope.lines.append(self.access.store(output.place, value, vector, self.streaming))
+            if output.array.name in self.rows.summed:
+                scope.lines.append(self.access.add(output.place, value, vector))
+            else:
+                scope.lines.append(self.access.store(output.place, value, vector, self.streaming))
 
     def _row_output(self, lanes: Lanes, output: RowOutput) -> None:
         start = tuple(Index() for _ in self.rows.columns)

@@ -9,9 +9,10 @@ from math import log2, prod
 from tilewright.spaces.cpu.vectors import doubles
 from tilewright.spaces.cpu.vectors.moves import SMALL, TABLE_TYPES
 from tilewright.spaces.cpu.vectors.simd import FLOATS
+from tilewright.spaces.derivation.rows.column_sums import SummedRows, summed_rows_of
 from tilewright.spaces.derivation.rows.passes import expressions
 from tilewright.spaces.derivation.rows.served import why_product
-from tilewright.spaces.derivation.rows.view import RowOutput, Rows, rows_of
+from tilewright.spaces.derivation.rows.view import RowOutput, Rows
 from tilewright.spaces.dtypes import EXACT
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.kinds import is_integer
@@ -24,7 +25,7 @@ ELEMENTS = {"float32": FLOATS, "float64": ("float64", "float32")}
 """Dtypes of elements, by the one that they have in registers."""
 MOST_COLUMNS = 2**31 - 1
 
-cached_rows = lru_cache(maxsize=64)(rows_of)
+cached_rows = lru_cache(maxsize=64)(summed_rows_of)
 
 
 def why_no_rows(workload: Workload) -> str | None:
@@ -66,7 +67,10 @@ def _why_no_function(workload: Computation) -> str | None:
     return None
 
 
-def _why_no_array(rows: Rows, floats: tuple[str, ...]) -> str | None:
+def _why_no_array(rows: SummedRows, floats: tuple[str, ...]) -> str | None:
+    for total in rows.sums:
+        if total.dtype not in floats:
+            return _dtype_reason(total.name, total.dtype, floats)
     for output in rows.outputs:
         allowed: tuple[str, ...] = ("int32", "int64") if is_place(output, rows) else floats
         if output.array.dtype not in allowed:

@@ -23,7 +23,6 @@ SERVED = {
     "a product and gelu": ("matmul m=48 n=64 k=96 epilogue=gelu(x+bias[n])", "A,B,bias", ""),
     "a gated product": ("gated_matmul m=13 n=24 k=31", "A,gate,up", ""),
     "a normalised product": ("rmsnorm_matmul m=13 n=24 k=31", "A,weight,B", ""),
-    "a norm": ("layernorm r=24 c=40", "x,weight,bias", "mean,rstd"),
     "attention": (ATTENTION, "q,k,v", "y"),
     "causal attention of groups": (f"{ATTENTION} mask=causal kv=2", "q,k,v", "y"),
     "a convolution": (
@@ -83,3 +82,10 @@ def test_conditions_are_in_the_arrays_that_products_read() -> None:
 @pytest.mark.parametrize("name", SERVED)
 def test_it_is_one_of_the_templates_of_a_gradient(name: str) -> None:
     assert "divided" in space_for(asked(name), machine()).templates
+
+
+def test_maxima_and_sums_of_attention_are_computed_before_its_pairs() -> None:
+    made = DividedTemplate(asked("causal attention of groups"), machine())
+    found = [(part.template.name, [o.name for o in part.program.outputs]) for part in made.parts]
+    assert found[0] == ("chained", ["y_max", "y_sum2"])
+    assert found[-1] == ("pairwise", ["dq", "dk", "dv"])
