@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.attention.picture import draw
+from experiments.attention.picture import TITLES, draw
 
 LIBRARIES = ("cudnn", "flash")
 Cases = Mapping[str, Mapping[str, Any]]
@@ -56,17 +56,17 @@ def table(cases: Cases) -> str:
     return "\n".join(lines) + "\n"
 
 
-def panels(cases: Cases) -> list[dict[str, list[tuple[int, float]]]]:
+def panels(cases: Cases) -> dict[str, dict[str, list[tuple[int, float]]]]:
     """Ratios over lengths by form and rival: of all positions, and of one more."""
-    found: list[dict[str, list[tuple[int, float]]]] = [{}, {}]
+    found: dict[str, dict[str, list[tuple[int, float]]]] = {title: {} for title in TITLES}
     for name, row in cases.items():
         length = int(re.search(r"(?:(1)x)?(\d+) \w+$", name)[2])  # type: ignore[index]
         form = name.partition(" d")[0] + " float16" * name.endswith(" float16")
         for rival, over in zip(("libraries", "Flex"), ratios(row), strict=True):
             if over:
-                panel = found[" 1x" in name]
+                panel = found[TITLES[" 1x" in name]]
                 panel.setdefault(f"{form}, {rival}", []).append((length, over))
-    return [{label: sorted(points) for label, points in panel.items()} for panel in found]
+    return found
 
 
 def main() -> int:
@@ -75,7 +75,7 @@ def main() -> int:
     for file in files:
         for name, row in json.loads(file.read_text())["cases"].items():
             cases.setdefault(name, row)
-    draw(panels(cases), picture, "rival's time over ours", size=5)
+    draw(panels(cases), picture, "rival's time over ours")
     print(table(cases))
     return 0
 

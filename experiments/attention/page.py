@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.attention.picture import draw
+from experiments.attention.picture import TITLES, draw
 from experiments.attention.texts import OPERATORS, lengths_of
 from experiments.operators.summary import gflops, ratio
 
@@ -37,16 +37,16 @@ def page(cases: Rows) -> str:
     return "\n".join(lines) + "\n"
 
 
-def panels(cases: Rows) -> list[dict[str, list[tuple[int, float]]]]:
-    """Ratios over lengths, a line an operator: of all positions, and of one more."""
-    return [
-        {
+def panels(cases: Rows) -> dict[str, dict[str, list[tuple[int, float]]]]:
+    """Ratios over lengths by operator: of all positions, and of one more."""
+    return {
+        title: {
             name: points
             for name, operator in OPERATORS.items()
             if operator.decodes == decodes and (points := _points(cases, name, operator))
         }
-        for decodes in (False, True)
-    ]
+        for decodes, title in enumerate(TITLES)
+    }
 
 
 def _points(cases: Rows, name: str, operator: Any) -> list[tuple[int, float]]:
@@ -62,7 +62,7 @@ def main() -> int:
     peak = f"{found['peak_gflops']:.1f} GFLOP/s of multiply-adds in registers"
     told = f"Measured on {found['date']} by `{found['command']}`; the machine's peak: {peak}.\n\n"
     table.write_text(told + page(found["cases"]))
-    draw(panels(found["cases"]), picture, "fastest rival over ours", size=7)
+    draw(panels(found["cases"]), picture, "fastest rival's time over ours")
     return 0
 
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments import ratios
 from experiments.gpu_matmul.cases import Case
+from experiments.ratios import Panel, Point, Row
 
 RIVALS = ("cublas", "triton", "compiled")
 
@@ -54,27 +56,14 @@ def in_turn(cases: Sequence[Case], done: Mapping[str, Mapping[str, Any]]) -> lis
 
 
 def draw(cases: Mapping[str, Mapping[str, Any]], path: Path) -> None:
-    """Draw one panel a regime, and one bar a case and rival."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    regimes = sorted({regime for row in cases.values() for regime in row["regimes"]})
-    figure, axes = pyplot.subplots(
-        max(len(regimes), 1), 1, figsize=(12, 2.8 * max(len(regimes), 1)), squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
-    for panel, regime in zip(axes[:, 0], regimes, strict=False):
-        names = [name for name, row in cases.items() if regime in row["regimes"]]
-        rivals = [r for r in RIVALS if any(ratio(cases[name], r) for name in names)]
-        for offset, rival in zip((-0.2, 0.2), rivals, strict=False):
-            heights = [ratio(cases[name], rival) or 0.0 for name in names]
-            places = [i + offset for i in range(len(names))]
-            panel.bar(places, heights, width=0.4, label=f"over {rival}")
-        panel.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=6)
-        panel.axhline(1.0, color="black", linewidth=0.8)
-        panel.set_title(f"{regime}: speed over libraries", fontsize=9)
-        panel.legend(fontsize=6)
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    """Draw a point for each case and regime, beside its fastest rival."""
+    rows = {}
+    for name, row in cases.items():
+        times = {who: row["median_s"][who] for who in RIVALS if who in row["median_s"]}
+        if (over := ratio(row, FASTEST)) is not None:
+            rival = min(times, key=times.__getitem__)
+            for regime in row["regimes"]:
+                rows[f"{regime}: {name}"] = Row([Point(over)], [f"over {rival}"])
+    title = "Matrix products on a GPU: the fastest rival's time over ours"
+    panel = Panel("", rows, [("fastest rival", 110)])
+    path.write_text(ratios.draw(title, "Fastest rival's time over ours", [panel]))

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments import ratios
 from experiments.operators.summary import NO_RIVALS, OURS, gflops, of_copy
+from experiments.ratios import Panel, Point, Row
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.target import target_from_json
 
-LINE = 0.17
-"""Inches of a case."""
 COPY, PEAK = "a copy", "the peak"
-SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
-"""The numbers on the axis of shares."""
 
 
 @dataclass(frozen=True)
@@ -82,42 +80,16 @@ def _of_peak(row: Mapping[str, Any], results: Mapping[str, Any]) -> float | None
 
 def draw(found: Sequence[Dot], path: Path) -> None:
     """Draw the picture, a line for each."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot, ticker
-
-    pyplot.rcParams["svg.fonttype"] = "none"
-    places = range(len(found), 0, -1)
-    size = (10.5, 1.1 + LINE * len(found))
-    figure, (left, right) = pyplot.subplots(
-        1, 2, figsize=size, sharey=True, layout="constrained", width_ratios=(3, 2)
-    )
-    for rival in dict.fromkeys(dot.rival for dot in found):
-        points = [(dot, y) for dot, y in zip(found, places, strict=True) if dot.rival == rival]
-        x = [dot.ratio for dot, _ in points]
-        ends = [[d.ratio - min(d.low, d.ratio) for d, _ in points]]
-        ends += [[max(d.high, d.ratio) - d.ratio for d, _ in points]]
-        y = [y for _, y in points]
-        left.errorbar(x, y, xerr=ends, fmt="o", markersize=3, linewidth=0.8, label=rival)
-    for words, marker in ((COPY, "o"), (PEAK, "s")):
-        known = [(dot.share, y) for dot, y in zip(found, places, strict=True) if dot.roof == words]
-        if known:
-            right.plot(*zip(*known, strict=True), marker, markersize=3, label=f"of {words}")
-    for panel, words in ((left, "fastest rival's time over ours"), (right, "share of the roof")):
-        panel.axvline(1.0, color="black", linewidth=0.8)
-        panel.grid(axis="y", linewidth=0.2)
-        panel.set(xscale="log", xlabel=words)
-        panel.margins(y=0.5 / len(found))
-        panel.tick_params(labelsize=6, which="both")
-        panel.xaxis.set_major_formatter("{x:g}")
-        panel.legend(fontsize=6)
-    left.xaxis.set_minor_formatter("{x:g}")
-    right.xaxis.set_major_locator(ticker.FixedLocator(SHARES))
-    right.xaxis.set_minor_locator(ticker.NullLocator())
-    left.set_yticks(list(places), [dot.name for dot in found])
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    rows = {
+        dot.name: Row(
+            [Point(dot.ratio, min(dot.low, dot.ratio), max(dot.high, dot.ratio))],
+            [dot.rival, f"{100 * dot.share:.0f} % of {dot.roof}" if dot.roof else "-"],
+        )
+        for dot in found
+    }
+    panel = Panel("", rows, [("fastest rival", 150), ("nearest roof", 130)])
+    title = "Time of the fastest rival over Tilewright's, by case"
+    path.write_text(ratios.draw(title, "Fastest rival's time over ours", [panel]))
 
 
 def main() -> None:

@@ -34,5 +34,5 @@ def test_a_page_has_each_operator_with_its_text_and_lines(tmp_path):
     rows = page(cases).splitlines()[2:]
     assert len(rows) == len(OPERATORS) == 10
     assert rows[1].startswith("| causal | 128: 1.50, 512: 1.50, 2048: 1.50 | 2, 2, 2 | 2 | `where")
-    draw(panels(cases), tmp_path / "lengths.svg", "fastest rival over ours", size=7)
+    draw(panels(cases), tmp_path / "lengths.svg", "fastest rival's time over ours")
     assert "softcap" in (tmp_path / "lengths.svg").read_text()
