@@ -7,7 +7,7 @@ BASE ?= main
 # One waits for clusters, servers and signals where two compute.
 PROCESSES ?= 3
 
-.PHONY: demo test quick other slow check docs bench clean
+.PHONY: demo test quick other slow check docs screenshots bench clean
 
 WORKLOAD := matmul m=512 n=512 k=512 epilogue="gelu(x + bias[n])"
 
@@ -46,6 +46,10 @@ check: .venv/dev.stamp
 
 docs: .venv/dev.stamp
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+
+# The pictures of the page on reports: a suite is tuned for five minutes.
+screenshots: .venv/dev.stamp
+	$(BIN)/python docs/screenshots.py
 
 bench: .venv/dev.stamp
 	$(BIN)/python -m experiments.cpu_matmul
