@@ -82,14 +82,15 @@ class Parts:
             self.new.lines.append(f"{new} = {taken(r.reducer, part, before)};")
 
     def elements(self, scope: ThreadScope) -> dict[Expression, str]:
-        """The C text of each element of an extreme so far, as the extreme was made of it."""
+        """The C text of each element of an extreme so far, as the extreme was made of it; a scope
+        that holds the element itself knows it already."""
         found = {}
         for k, (scale, rest) in self.multiples.items():
-            atom = self.atoms.get(k)
-            if atom is not None:
+            atom, element = self.atoms.get(k), self.chain.chained.scalars[k].element
+            if atom is not None and scope.leaf(element) is None:
                 text = scope.text(atom) + (f" * {scale!r}f" if scale != 1 else "")
                 text += f" + {scope.text(rest)}" if rest != ZERO else ""
-                found[self.chain.chained.scalars[k].element] = f"({text})"
+                found[element] = f"({text})"
         return found
 
     def _element(self, k: int, r: ChainReduction, scope: ThreadScope) -> str:

@@ -110,6 +110,21 @@ def test_scores_of_any_size_have_weights_that_sum_to_one(emulator, template, tex
     assert complaints(emulator, work, made, given) == []
 
 
+CAPPED = (
+    "where j <= i + 9\np[h,i,j] = 9 * tanh(sum[d](q[h,i,d] * k[h,j,d]) / 9)\n"
+    "m[h,i] = max[j](p[h,i,j])\n"
+    "y[h,i,e] = sum[j](exp((p[h,i,j] - m[h,i]) * 2.5) * v[h,j,e])"
+)
+
+
+def test_capped_scores_are_held_for_what_is_weighed_more_sharply(emulator):
+    """The elements of the maximum are those that are held: nothing is made of their parts."""
+    work = workload(CAPPED, h=3, i=20, j=35, d=16, e=17, dtype="bfloat16")
+    made = kernels(work, 3, 3, "chained")
+    assert made
+    assert complaints(emulator, work, made, [normal(work, 5)]) == []
+
+
 SLOPED = (
     "l: float32\nwhere j <= i + 30\np[b,h,i,j] = sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.25 + {}\n"
     "y[b,h,i,e] = sum[j](softmax[j](p[b,h,i,j]) * v[b,h,j,e])\n"
