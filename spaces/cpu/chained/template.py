@@ -44,6 +44,7 @@ from tilewright.spaces.derivation.chained.visited_tiles import VisitedTiles
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
 from tilewright.spaces.kernel import Kernel
 from tilewright.spaces.language.magnitude import magnitudes
+from tilewright.spaces.language.ranges import ranges
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
@@ -85,7 +86,7 @@ class ChainedTemplate(CorrectedTemplate):
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         reason = why_not_chained(workload)
-        if reason is None and why_not_ragged(workload, target) is None:
+        if reason is None and _has_ranges(workload) and why_not_ragged(workload, target) is None:
             return "rows have ranges of entries, which other kernels walk alone"
         return reason
 
@@ -157,3 +158,7 @@ class ChainedTemplate(CorrectedTemplate):
             yield IN_PLACE
         if reads:
             yield COPIED
+
+
+def _has_ranges(workload: Workload) -> bool:
+    return isinstance(workload, Computation) and bool(ranges(workload.program).reductions)

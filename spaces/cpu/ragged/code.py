@@ -41,7 +41,7 @@ class RaggedCode:
         """All functions of the kernel, the entry last."""
         passes: dict[str, int] = {}
         lines: list[str] = []
-        if not self.view.range.pointers:
+        if self._finds_starts:
             lines += self._function("starts", self._starts())
             passes[f"{self.entry}_starts"] = self.workers
         lines += self._row_function()
@@ -51,6 +51,11 @@ class RaggedCode:
             lines += self._function("merge", self._merge())
             passes[f"{self.entry}_merge"] = 1
         return "\n".join([*lines, *entry_function(self.entry, passes)]) + "\n"
+
+    @property
+    def _finds_starts(self) -> bool:
+        """Whether the kernel finds where rows begin."""
+        return self.view.has_rows and not self.view.range.pointers
 
     @property
     def workspace_bytes(self) -> int:
@@ -64,7 +69,7 @@ class RaggedCode:
         """Bytes from the start of the workspace to each of its arrays."""
         end, found = 0, dict[str, int]()
         element = dtype(self.tuning.element).bytes
-        if not self.view.range.pointers:
+        if self._finds_starts:
             found["starts"] = end
             end += round_up(START_BYTES * (self.view.rows + 1), PAGE)
         for step in self.view.steps:
@@ -117,17 +122,7 @@ class RaggedCode:
         if self.splits:
             place = f"(char *)call->workspace + {self._layout['parts']}L"
             lines.append(f"{kind} *restrict parts = (void *)({place});")
-        lines += [self._starts_variable, "(void)starts;"]
         return lines
-
-    @property
-    def _starts_variable(self) -> str:
-        if self.view.range.pointers:
-            operand = self.view.program.operand[self.view.range.table]
-            kind, source = ARRAY_TYPES[operand.dtype], self._arrays[self.view.range.table]
-            return f"const {kind} *const starts = {source};"
-        place = f"(char *)call->workspace + {self._layout['starts']}L"
-        return f"const long *const starts = (const void *)({place});"
 
     @property
     def _row_of(self) -> str:
@@ -167,7 +162,8 @@ class RaggedCode:
 
     def _row_function(self) -> list[str]:
         """The function of one row, of its entries from ``begin`` to before ``end``."""
-        row, kind = self._row.axis(self.view.range.row), ARRAY_TYPES[self.tuning.element]
+        kind = ARRAY_TYPES[self.tuning.element]
+        row = self._row.axis(self.view.range.row) if self.view.has_rows else "row"
         part = f", {kind} *part" if self.splits else ""
         return [
             f"static inline void {self.entry}_row(",
@@ -179,6 +175,12 @@ class RaggedCode:
     def _rows(self) -> list[str]:
         """A worker's rows: those that begin among its entries, all that are left of the last."""
         rows, entries, workers = self.view.rows, self.view.entries, self.workers
+        if not self.view.has_rows:
+            return [
+                f"const long low = {entries}L * worker / {workers};",
+                f"const long high = {entries}L * (worker + 1) / {workers};",
+                f"{self.entry}_row(call, worker, 0, low, high);",
+            ]
         lines = [
             self._starts_source,
             f"const long low = {entries}L * worker / {workers};",
@@ -224,7 +226,8 @@ class RaggedCode:
     @property
     def _starts_source(self) -> str:
         if not self.view.range.pointers:
-            return self._starts_variable
+            place = f"(char *)call->workspace + {self._layout['starts']}L"
+            return f"const long *const starts = (const void *)({place});"
         table = self.view.range.table
         number = [array.name for array in self.operands].index(table)
         kind = ARRAY_TYPES[self.view.program.operand[table].dtype]
@@ -242,6 +245,7 @@ class RaggedCode:
         row = self._row.axis(self.view.range.row)
         return [
             *self._buffers,
+            self._starts_source,
             f"for (int w = 0; w < {workers - 1}; w++) {{",
             f"  const long low = {entries}L * w / {workers};",
             f"  const long high = {entries}L * (w + 1) / {workers};",

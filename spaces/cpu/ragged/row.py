@@ -354,6 +354,8 @@ class RowCode:
 
     def _apart(self, output: RowOutput) -> list[str]:
         """An output of results that are in memory."""
+        if output.along:
+            return self._in_loops(output.axes, self._of_entries(output))
         if output.lane is None:
             lines: list[str] = []
             places = self._places("p")
@@ -373,6 +375,21 @@ class RowCode:
             return [*places.lines, *lines]
 
         return self._in_loops(output.axes[:-1], self._blocks(lane, block))
+
+    def _of_entries(self, output: RowOutput) -> list[str]:
+        """An output with an element for each entry."""
+        name, entry = self.axis(self.view.range.entry), self.view.range.entry
+        places, terms = self._places("p"), list[str]()
+        scope = self._scope(entry, 0, "left", places, terms, {})
+        kind, step = output.output.dtype, output.place.step(entry)
+        where = f"{self.arrays[output.output.name]} + {self._places().index(output.place).text}"
+        value = scope.text(output.value)
+        store = f"tw_store_most_{kind}({where}, {value}, left);"
+        if step != 1:
+            store = f"tw_spread_{kind}({where}, {step}, {value}, left);"
+        turn = ["const long left = end - e;", *places.lines, *terms, store]
+        head = f"for (long e = begin; e < end; e += {self.tuning.lanes}) {{"
+        return [head, *indented(self._at(name, "e", turn)), "}"]
 
     # -- lanes along entries -----------------------------------------------------------------------
 

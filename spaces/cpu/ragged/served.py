@@ -34,7 +34,7 @@ def _why_no_array(view: RaggedView, floats: tuple[str, ...]) -> str | None:
     program = view.program
     for name, allowed in (
         *((table, tuple(TABLE_TYPES)) for table in _tables(view)),
-        *(((view.range.table, STARTS),) if view.range.pointers else ()),
+        *(((view.range.table, STARTS),) if view.range.pointers and view.has_rows else ()),
         *((read.name, floats) for read in view.places if read.name in program.operand),
         *((output.output.name, _written(view, output, floats)) for output in view.outputs),
     ):
@@ -73,6 +73,6 @@ def _why_no_lane(view: RaggedView) -> str | None:
                 return f"{read} is not equally far apart along {step.lane}"
     for output in view.outputs:
         for read in output.value.value_reads:
-            if output.lane and view.places[read].step(output.lane) is None:
+            if output.lane and not output.along and view.places[read].step(output.lane) is None:
                 return f"{read} is not equally far apart along {output.lane}"
     return None

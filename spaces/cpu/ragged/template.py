@@ -58,13 +58,15 @@ class RaggedTemplate(Template):
         """The extents of the kept axes along which lanes lie."""
         view = self.view
         lanes = {s.lane for s in view.steps if not s.along and s.lane != view.range.entry}
-        lanes |= {output.lane for output in view.outputs if output.lane is not None}
+        lanes |= {o.lane for o in view.outputs if o.lane is not None and not o.along}
         return tuple(view.program.extent[axis] for axis in sorted(lanes))
 
     @property
     def longest_row(self) -> float:
         """Entries of the longest row, as draws have it."""
         view = self.view
+        if not view.has_rows:
+            return view.entries / self.cpu.threads
         drawn = view.program.operand[view.range.table].drawn
         mean = view.entries / view.rows
         if drawn is None or not drawn.skew:

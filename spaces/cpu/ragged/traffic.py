@@ -42,7 +42,8 @@ def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, n
     loaded, turns, useful_lanes, all_lanes = _vectors(template, c)
     gathered = _gathered(view) * element
     left = _left(view) * element * view.entries
-    starts = 0.0 if view.range.pointers else 8.0 * (view.rows + 1)
+    finds = view.has_rows and not view.range.pointers
+    starts = 8.0 * (view.rows + 1) * finds
     split = c["share"] == ENTRIES
     merged = 2.0 * workers * element * max(template.lane_extents, default=1) * split
     asked = turns * np.where(c["ahead"] > 0, 1.0, 0.0) * ceil_div(element * lanes, LINE_BYTES)
@@ -73,7 +74,7 @@ def ragged_quantities(template: RaggedTemplate, columns: Columns) -> dict[str, n
         "intensity": useful / lanes / np.maximum(1.0, loaded),
         "main_loop_trips": np.maximum(1.0, view.entries / view.rows / c["unroll"]),
         "tile_visits": float(view.rows * len(view.steps)),
-        "synchronisations": (1.0 + (not view.range.pointers)) * (workers > 1) + split,
+        "synchronisations": (1.0 + finds) * (workers > 1) + split,
         **shares(cpu, workers, uneven),
     }
     return filled(quantities, c["vectors"].shape)

@@ -5,6 +5,9 @@
 A row has a range of entries (:mod:`spaces.language.ranges`). Each step takes all of the row's
 entries: it reduces them, or it leaves a value of each for later steps. So a row stays in caches
 from step to step, and no step has more work than there are entries.
+
+A program whose outputs have an element for each entry, which tables choose what it is made of, has
+the same steps, and no rows: `s[e] = sum[d](q[row[e],d] * k[col[e],d])`.
 """
 
 from __future__ import annotations
@@ -18,12 +21,17 @@ from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.derivation.inlining import inlined
 from tilewright.spaces.derivation.products.addresses import address_of
 from tilewright.spaces.derivation.products.splitting import Indexing, whole_axes
+from tilewright.spaces.derivation.rows.served import why_product
 from tilewright.spaces.derivation.work import PLAIN
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.functions import REDUCERS
 from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.language.ranges import Range, ranges
 from tilewright.spaces.language.tree import AxisValue, Binary, Call, Expression, Number, Read
+
+
+NO_ROWS = ""
+"""The row of a range of all entries, which belong to no rows."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +74,15 @@ class Step:
 @dataclass(frozen=True)
 class RowOutput:
     """An output: ``value`` at each point of its axes beside the row, of which ``lane`` is the
-    fastest if there is one. It is known ``after`` a step."""
+    fastest if there is one. It is known ``after`` a step. One ``along`` entries has an element for
+    each of them, and ``axes`` are the others."""
 
     output: Output
     axes: tuple[str, ...]
     value: Expression
     after: str
     place: Index
+    along: bool
 
     @property
     def lane(self) -> str | None:
@@ -97,9 +107,14 @@ class RaggedView:
         return {step.name: step for step in self.steps}
 
     @property
+    def has_rows(self) -> bool:
+        """Tell whether entries belong to rows."""
+        return self.range.row != NO_ROWS
+
+    @property
     def rows(self) -> int:
-        """Rows of a call."""
-        return self.program.extent[self.range.row]
+        """Rows of a call; one where entries belong to none."""
+        return self.program.extent[self.range.row] if self.has_rows else 1
 
     @property
     def entries(self) -> int:
@@ -119,6 +134,8 @@ class RaggedView:
 
     def is_direct(self, output: RowOutput) -> bool:
         """Tell whether an output is computed from what its last step has in registers."""
+        if output.along:
+            return False
         step = self.step[output.after]
         return not step.along and step.kept == output.axes and step.lane == output.lane
 
@@ -149,7 +166,7 @@ def _one_range(program: Program) -> Range:
     found = ranges(program)
     every = {*found.reductions.values()}
     if not every:
-        raise InputError("no sorted table and no pointers make a range of what is reduced")
+        return Range(NO_ROWS, _gathering_axis(program), "", True, ())
     if len(every) > 1:
         names = ", ".join(sorted(own.table for own in every))
         raise InputError(f"ranges of {len(every)} axes are reduced, by {names}; allowed: one")
@@ -159,6 +176,29 @@ def _one_range(program: Program) -> Range:
         if others:
             raise InputError(f"'where {others[0]}' bounds what a range does not end")
     return own
+
+
+def _gathering_axis(program: Program) -> str:
+    """Return the axis of all outputs along which tables choose what sums within its elements
+    read."""
+    axes = frozenset.intersection(*(frozenset(program.stage[o.name].axes) for o in program.outputs))
+    sums = [stage for stage in program.stages if stage.reducer]
+    chosen = {
+        axis
+        for stage in sums
+        for read in stage.body.value_reads
+        for index in read.indices
+        for entry in index.reads
+        for axis in entry.axes & axes
+    }
+    if program.conditions or len(chosen) != 1 or any(chosen & {*s.over} for s in sums):
+        raise InputError("no sorted table and no pointers make a range of what is reduced")
+    (found,) = chosen
+    if len(sums) > 1 or any(found not in stage.axes for stage in program.stages):
+        raise InputError(f"more than one sum, or a stage that has no element for each {found}")
+    if reason := why_product(program):
+        raise InputError(reason)
+    return found
 
 
 @dataclass
@@ -187,7 +227,9 @@ class _Reading:
     def _steps(self, stage: Stage) -> Iterator[Step]:
         """Yield the steps of a stage: what its terms need for each entry alone first."""
         row, entry = self.range.row, self.range.entry
-        along = stage.name in ranges(self.program).along
+        along = stage.name in ranges(self.program).along or self.range.row == NO_ROWS
+        if along and not stage.reducer and stage.name in self._written:
+            return
         if not along and stage.name not in ranges(self.program).reductions:
             if stage.reducer is not None or not set(stage.axes) >= {row} or entry in stage.axes:
                 raise InputError(f"{stage.name} is not of the entries of a row")
@@ -196,7 +238,7 @@ class _Reading:
             raise InputError(f"{stage.name} is a place that later stages read")
         kept = tuple(axis for axis in stage.axes if axis not in (row, entry))
         inner = tuple(axis for axis in stage.over if axis != entry)
-        if along and stage.reducer is None and self._is_inlined(stage):
+        if along and stage.reducer is None and self._is_plain(stage):
             return
         lane = entry
         if along and inner:
@@ -245,6 +287,8 @@ class _Reading:
 
     def _is_plain(self, stage: Stage) -> bool:
         """Tell whether a map leaves nothing behind."""
+        if self.range.row == NO_ROWS:
+            return True
         return stage.name not in ranges(self.program).along or self._is_inlined(stage)
 
     def _alone(self, body: Expression, lane: str) -> list[Expression]:
@@ -280,22 +324,27 @@ class _Reading:
     def _output(self, output: Output, steps: list[Step]) -> RowOutput:
         stage = self.program.stage[output.name]
         own = Read(stage.name, tuple(map(AxisValue, stage.axes)))
-        if self.range.row not in stage.axes or self.range.entry in stage.axes:
-            raise InputError(f"{output.name} has no element for each row")
+        along = self.range.entry in stage.axes
+        if along == (self.range.row in stage.axes):
+            raise InputError(f"{output.name} has no element for each row, or none for each entry")
         value = own if stage.reducer else inlined(self.program, stage.body, lambda _: True)
         read = {r.name for r in value.value_reads}
         last = [step.name for step in steps if step.name in read]
         if not last:
             raise InputError(f"{output.name} reads nothing that rows reduce")
-        axes = tuple(axis for axis in stage.axes if axis != self.range.row)
+        axes = tuple(a for a in stage.axes if a not in (self.range.row, self.range.entry))
         steps_of = dict(zip(stage.axes, output.strides, strict=True))
         last_step = next(step for step in steps if step.name == last[-1])
-        if set(last_step.kept) == set(axes):
+        if set(last_step.kept) == set(axes) and not along:
             axes = last_step.kept
         else:
             axes = tuple(sorted(axes, key=lambda axis: -steps_of[axis]))
         place = self._indexing.place(map(AxisValue, stage.axes), output.strides)
-        return RowOutput(output, axes, value, last[-1], place)
+        return RowOutput(output, axes, value, last[-1], place, along)
+
+    @cached_property
+    def _written(self) -> frozenset[str]:
+        return frozenset(output.name for output in self.program.outputs)
 
     # -- places --------------------------------------------------------------------------------
 

@@ -28,6 +28,11 @@ BODIES = {
     "blocks": "y[r,i,c] = sum[e,j](val[e,i,j] * x[col[e],j,c])",
     "turned": "y[c,r] = prod[e](x[col[e],c])",
 }
+SCORES = {
+    "scores": "s[e] = sum[d](q[row[e],d] * k[col[e],d])",
+    "scores of heads": "z[e,h] = sum[d](q[row[e],h,d] * k[col[e],h,d]); s[e,h] = relu(z[e,h] / 2)",
+}
+"""Values of entries that tables choose the factors of."""
 EXTENTS = {"c": 3, "d": 2, "h": 2, "i": 2, "j": 2}
 
 

@@ -17,7 +17,14 @@ from tests.spaces.cpu.native import (
     outcome,
     sampled,
 )
-from tests.spaces.language.ragged_programs import BODIES, extents_of, graphs, inputs_of, text_of
+from tests.spaces.language.ragged_programs import (
+    BODIES,
+    SCORES,
+    extents_of,
+    graphs,
+    inputs_of,
+    text_of,
+)
 from tilewright.spaces.cpu.ragged.template import RaggedTemplate
 from tilewright.spaces.cpu.target import CpuTarget, detect_cpu
 from tilewright.spaces.operators import workload
@@ -49,6 +56,15 @@ def test_kernels_agree_with_the_reference(name, tmp_path):
     pointers = len(name) % 2 == 0
     target = machine(threads=1 + len(name) % 3, cores=3)
     check_sampled(space_of(ragged(name, pointers), target), 2, 1, tmp_path)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_of_entries_agree_with_the_reference(name, tmp_path):
+    """Entries belong to no rows: tables alone choose what each of them is made of."""
+    tables = "row: int32[e](index < 50); col: int32[e](index < 40); "
+    heads = {"h": 2} if "h," in SCORES[name] else {}
+    w = workload(tables + SCORES[name], e=300, d=37, **heads)
+    check_sampled(space_of(w, machine(threads=3, cores=3)), 4, 1, tmp_path)
 
 
 @pytest.mark.parametrize("pointers", [False, True])
@@ -166,6 +182,10 @@ def test_every_planted_bug_is_found(tmp_path):
     [
         (workload("matmul", m=4, n=4, k=4), "a product of matrices"),
         (workload("softmax", r=4, c=8), "no sorted table and no pointers"),
+        (
+            workload("t: int32[i](index < 9); y[i,n] = sum[k](x[t[i],k] * w[n,k])", i=5, n=8, k=7),
+            "product of matrices",
+        ),
         (workload(text_of("greatest") + "; z[r,c] = y[r,c] + r; -> z", r=5, e=9, c=4), "axes"),
         (workload("x: float16; y: float16; " + text_of("greatest"), r=5, e=9, c=4), "float16"),
         (workload(text_of("greatest").replace("ax[e]", "ax[e: e > 2]"), r=5, e=9, c=4), "bounds"),
