@@ -29,7 +29,6 @@ from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.language.ranges import Range, ranges
 from tilewright.spaces.language.tree import AxisValue, Binary, Call, Expression, Number, Read
 
-
 NO_ROWS = ""
 """The row of a range of all entries, which belong to no rows."""
 

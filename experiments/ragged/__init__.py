@@ -1,0 +1,1 @@
+"""Sparse and graph operators beside SciPy and torch; see README.md."""

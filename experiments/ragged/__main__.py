@@ -1,0 +1,122 @@
+"""Operators over ranges of entries beside SciPy and torch, in turns; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.ragged.cases import CASES, Call, Case
+from tilewright import Target, best, detect_target, program, tune
+from tilewright.spaces.language.inputs import draw
+
+OUT = Path(__file__).parent / "results"
+HELD_OUT = 7
+"""The seed of the graph that is timed; kernels are tuned on draws of the program."""
+
+
+def compare(case: Case, target: Target, seconds: float, rounds: int, database: str) -> Any:
+    """Return the times of a kernel and of its rivals, in turns, on a graph it was not tuned on."""
+    made = program(case.text, **case.extents)
+    if seconds:
+        tune(made, target, database, seconds=seconds)
+    function = best(made, target, database if seconds else None)
+    rows, columns = case.entries_of(HELD_OUT)
+    starts = np.searchsorted(rows, np.arange(case.rows + 1)).astype(np.int32)
+    arrays = dict(draw(made, 1))
+    tables = {"row": rows.astype(np.int32), "col": columns.astype(np.int32), "ptr": starts}
+    arrays |= {name: table for name, table in tables.items() if name in arrays}
+    given = [arrays[operand.name] for operand in made.operands]
+    with np.errstate(all="ignore"):
+        calls: dict[str, Call] = {"own": lambda: function(*given)}
+        calls |= case.rivals({**arrays, "starts": starts})
+        _check(calls, case.rows)
+        clock = time.process_time if target.threads == 1 else time.perf_counter
+        times = _in_turns(calls, rounds, clock)
+    return _summary(times) | {"schedule": str(function.schedule)}
+
+
+def _check(calls: Mapping[str, Call], rows: int) -> None:
+    """Hold our result to the first rival's; rows without entries may differ."""
+    own, *others = (np.asarray(call()) for call in calls.values())
+    finite = np.isfinite(own)
+    size = float(np.abs(own[finite]).max())
+    np.testing.assert_allclose(own[finite], others[0][finite], rtol=1e-3, atol=1e-4 * size)
+
+
+def _in_turns(
+    calls: Mapping[str, Call], rounds: int, clock: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Return the seconds of each call, one after the other."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            began = clock()
+            call()
+            times[name].append(clock() - began)
+    return times
+
+
+def _summary(times: Mapping[str, list[float]]) -> dict[str, Any]:
+    """Return median times, and of the best rival's over ours, turn by turn, median and
+    quartiles."""
+    medians = {name: median(found) for name, found in times.items()}
+    rival = min((name for name in medians if name != "own"), key=lambda name: medians[name])
+    ratios = [other / own for other, own in zip(times[rival], times["own"], strict=True)]
+    lower, _, upper = quantiles(ratios, n=4)
+    return {
+        "seconds": medians,
+        "rival": rival,
+        "ratio": median(ratios),
+        "quartiles": [lower, upper],
+    }
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Compare, print a line for each case, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=30, help="of tuning each; 0 for none")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--small", action="store_true", help="small sizes, to try the command out")
+    parser.add_argument("--db", default="ragged.db")
+    parser.add_argument("--out", type=Path, default=OUT / "results.json")
+    asked = parser.parse_args(given)
+    torch.set_num_threads(asked.threads)
+    target, found = detect_target("cpu", asked.threads), {}
+    for name in asked.only:
+        case = _small(CASES[name]) if asked.small else CASES[name]
+        own = found[name] = compare(case, target, asked.seconds, asked.rounds, asked.db)
+        lower, upper = own["quartiles"]
+        times = ", ".join(f"{who} {s * 1e3:.2f} ms" for who, s in own["seconds"].items())
+        print(f"{name:22} {times}: {own['ratio']:.2f} ({lower:.2f} to {upper:.2f})", flush=True)
+    head = {
+        "date": date.today().isoformat(),
+        "machine": target.summary,
+        "torch": torch.__version__,
+        "load": os.getloadavg()[0],
+        "seconds": asked.seconds,
+        "rounds": asked.rounds,
+    }
+    asked.out.parent.mkdir(exist_ok=True, parents=True)
+    asked.out.write_text(json.dumps(head | {"cases": found}, indent=1) + "\n")
+
+
+def _small(case: Case) -> Case:
+    """Return a case of sizes that take no time."""
+    return replace(case, rows=64, entries=500, width=min(case.width, 20))
+
+
+if __name__ == "__main__":
+    main()
