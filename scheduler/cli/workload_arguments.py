@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilewright.scheduler.cli import completing
-from tilewright.spaces.errors import InputError
+from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.validation.files import open_now
 
 if TYPE_CHECKING:
@@ -56,6 +56,16 @@ SavedNames = Annotated[
 ]
 
 
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table",
+        metavar="NAME=FILE",
+        help="The entries of a table, from a .npy file, instead of drawn ones.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Differentiated:
     """The values of ``--gradient`` and ``--saved``, as they were given."""
@@ -94,6 +104,7 @@ def workload_from_arguments(
     words: Sequence[str] | None,
     file: Path | None = None,
     differentiated: Differentiated = NEITHER,
+    tables: Sequence[str] | None = None,
 ) -> Workload:
     """Return the workload that a command line names; :class:`InputError` if it names none."""
     from tilewright.spaces.operators import parameters_of, program_workload, workload  # with NumPy
@@ -104,7 +115,27 @@ def workload_from_arguments(
         raise InputError("Missing argument 'OPERATOR', or --file")
     else:
         found = workload(operator, **parameters_of(words or ()))
-    return differentiated.workload(found)
+    made = differentiated.workload(found)
+    if not tables:
+        return made
+    from tilewright.spaces.operators import written_program
+    from tilewright.spaces.workloads.served import workload_of
+
+    return workload_of(with_tables_of(written_program(made), tables))
+
+
+def with_tables_of(made: Program, words: Sequence[str] | None) -> Program:
+    """Return a program with the tables that ``NAME=FILE`` words name."""
+    from tilewright.spaces.language.given import read_table
+    from tilewright.spaces.workloads.tables import with_tables
+
+    tables = {}
+    for word in words or ():
+        name, equals, file = word.partition("=")
+        if not (name and equals and file):
+            raise InputError(f"--table {shown(word)} names no file; allowed: row=graph.npy")
+        tables[name] = read_table(Path(file))
+    return with_tables(made, tables)
 
 
 def extents_of(operator: str | None, words: Sequence[str] | None) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.spaces.errors import InputError
+from tilewright.spaces.language.given import given_table
 from tilewright.spaces.language.program import Entries, Operand, Program
 from tilewright.spaces.language.ranges import pointers_of
 
@@ -50,8 +51,10 @@ def draw(
         scale = spread.scale if operand.name == scaled else 1.0
         wanted = (places or {}).get(operand.name, {})
         part = _part(operand, {dimension: len(at) for dimension, at in wanted.items()})
-        if operand.drawn and operand.drawn.sorted:
-            if operand.name in pointing:
+        if operand.drawn and (operand.drawn.sorted or operand.drawn.table):
+            if operand.drawn.table:
+                whole = given_table(operand.drawn.table, operand.shape)
+            elif operand.name in pointing:
                 whole = _pointers(generator, operand, program.extent[pointing[operand.name]])
             else:
                 whole = _drawn(generator, operand, spread.normal, scale)

@@ -21,16 +21,19 @@ class Entries:
     """Values of an operand that are indices: whole numbers from 0 to ``below`` less 1.
 
     ``sorted`` ones never fall from one entry to the next. Drawn with a ``skew`` (0: none), an index
-    has a weight w with the density w ** -skew, as the degrees of most graphs have it.
+    has a weight w with the density w ** -skew, as the degrees of most graphs have it. A ``table``
+    that a user has given is not drawn (:mod:`spaces.language.given`).
     """
 
     below: int
     sorted: bool = False
     skew: float = 0.0
+    table: str = ""
 
     def __str__(self) -> str:
         kind = "sorted" if self.sorted else "index"
-        return f"{kind} < {self.below}" + (f", skew={self.skew:g}" if self.skew else "")
+        skew = f", skew={self.skew:g}" if self.skew else ""
+        return f"{kind} < {self.below}{skew}" + (f", table={self.table}" if self.table else "")
 
 
 @dataclass(frozen=True)

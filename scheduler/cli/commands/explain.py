@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilewright.scheduler.cli.options import Format, TargetName, Threads
-from tilewright.scheduler.cli.workload_arguments import ProgramFile, workload_from_arguments
+from tilewright.scheduler.cli.workload_arguments import (
+    ProgramFile,
+    Tables,
+    workload_from_arguments,
+)
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.operators import workload as workload_of
 from tilewright.spaces.settings import default_database
@@ -38,6 +42,7 @@ def explain_command(
         ),
     ] = None,
     file: ProgramFile = None,
+    table: Tables = None,
     db: Annotated[
         str | None,
         typer.Option(
@@ -78,7 +83,7 @@ def explain_command(
         given = " ".join(words) if file is None else str(file)
         raise InputError(f"{option} is for a model, not for {shown(given)}")
     else:
-        asked = workload_from_arguments(words[0] if words else None, words[1:], file)
+        asked = workload_from_arguments(words[0] if words else None, words[1:], file, tables=table)
         _explain_workload(asked, detect_target(target, threads), db or default_database(), format)
 
 

@@ -24,6 +24,7 @@ from tilewright.scheduler.cli.workload_arguments import (
     Parameters,
     ProgramFile,
     SavedNames,
+    Tables,
     workload_from_arguments,
 )
 from tilewright.spaces.numerics.mode import Numerics
@@ -39,6 +40,7 @@ def query_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    table: Tables = None,
     target: TargetName = "cpu",
     threads: Threads = None,
     db: DatabaseName = "tuning.db",
@@ -61,7 +63,7 @@ def query_command(
       tilewright query --file my.tw r=4096 c=1024
     """
     differentiated = Differentiated(gradient, saved)
-    workload = workload_from_arguments(operator, parameters, file, differentiated)
+    workload = workload_from_arguments(operator, parameters, file, differentiated, table)
     machine = detect_target(target, threads)
 
     from tilewright.scheduler.query import query

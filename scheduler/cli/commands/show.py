@@ -14,8 +14,10 @@ from tilewright.scheduler.cli.workload_arguments import (
     Parameters,
     ProgramFile,
     SavedNames,
+    Tables,
     extents_of,
     program_text,
+    with_tables_of,
 )
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.operators import parameters_of
@@ -31,6 +33,7 @@ def show_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    table: Tables = None,
     target: TargetName = "cpu",
     threads: Threads = None,
 ) -> None:
@@ -44,6 +47,7 @@ def show_command(
       tilewright show layernorm r=4096 c=1024 --gradient x,weight --saved mean,rstd
     """
     made = Differentiated(gradient, saved).program(_program(operator, parameters or [], file))
+    made = with_tables_of(made, table)
 
     from tilewright.scheduler.cli.output import put
     from tilewright.spaces.derivation.facts import describe

@@ -42,6 +42,7 @@ from tilewright.scheduler.cli.workload_arguments import (
     Parameters,
     ProgramFile,
     SavedNames,
+    Tables,
     workload_from_arguments,
 )
 from tilewright.scheduler.suites.objective import Objective
@@ -68,6 +69,7 @@ def tune_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    table: Tables = None,
     suite: SuiteFile = None,
     section: SectionName = None,
     objective: ObjectiveOption = Objective.LATENCY,
@@ -108,7 +110,7 @@ def tune_command(
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
     differentiated = Differentiated(gradient, saved)
-    what = _what(operator, parameters, file, differentiated, suite, section, objective)
+    what = _what(operator, parameters, file, differentiated, table, suite, section, objective)
     budget = _budget(what, effort, trials, seconds, patience)
     session = secrets.token_hex(4)
     with open_executors(
@@ -141,6 +143,7 @@ def _what(
     parameters: list[str] | None,
     file: Path | None,
     differentiated: Differentiated,
+    tables: list[str] | None,
     suite: str | None,
     section: str | None,
     objective: Objective,
@@ -153,6 +156,8 @@ def _what(
             raise InputError(f"--suite and {other}; allowed: one of them")
         if differentiated.is_asked:
             raise InputError("--gradient is for an operator; in a suite's file say gradient = true")
+        if tables:
+            raise InputError("--table is for an operator, not for a suite")
         found = read_suite(suite)
         return found if section is None else found.section(section)
     if operator is None and file is None:
@@ -161,4 +166,4 @@ def _what(
         raise InputError(f"--section {shown(section)} is one of a suite; give --suite, too")
     if objective is not Objective.LATENCY:
         raise InputError(f"--objective {objective} is for a suite; allowed here: latency")
-    return workload_from_arguments(operator, parameters, file, differentiated)
+    return workload_from_arguments(operator, parameters, file, differentiated, tables)

@@ -22,6 +22,7 @@ from tilewright.scheduler.cli.workload_arguments import (
     Parameters,
     ProgramFile,
     SavedNames,
+    Tables,
     workload_from_arguments,
 )
 from tilewright.spaces.target import detect_target
@@ -36,6 +37,7 @@ def verify_command(
     file: ProgramFile = None,
     gradient: GradientNames = None,
     saved: SavedNames = None,
+    table: Tables = None,
     target: TargetName = "cpu",
     threads: Threads = None,
     schedules: Annotated[int, typer.Option(min=1, help="Random schedules to check.")] = 50,
@@ -53,7 +55,7 @@ def verify_command(
       tilewright verify matmul m=100 n=70 k=50 epilogue="relu(x + bias[n])" --target cuda:sm_90a
     """
     differentiated = Differentiated(gradient, saved)
-    workload = workload_from_arguments(operator, parameters, file, differentiated)
+    workload = workload_from_arguments(operator, parameters, file, differentiated, table)
     machine = detect_target(target, threads)
 
     from tilewright.scheduler.cli.output import print_table

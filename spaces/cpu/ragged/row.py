@@ -604,17 +604,33 @@ class RowCode:
         """A vector of what tables choose for each entry."""
         kind = self._dtype(read)
         self._scopes += 1
+        if used is None:
+            return self._gathered_whole(read, lines)
         name, lane = f"g{self._scopes}", f"l{self._scopes}"
         shifted = {self.view.range.entry: self._axes[self.view.range.entry] + variable(lane)}
         places = self._places(f"{name}_", **shifted)
         where = f"{self._pointer(read)}[{places.index(self.view.places[read]).text}]"
         lines += [
             f"{ARRAY_TYPES[kind]} {name}[TW_LANES] = {{0}};",
-            f"for (long {lane} = 0; {lane} < {used or 'TW_LANES'}; {lane}++) {{",
+            f"for (long {lane} = 0; {lane} < {used}; {lane}++) {{",
             *indented([*places.lines, f"{name}[{lane}] = {where};"]),
             "}",
         ]
         return f"tw_load_{kind}({name})"
+
+    def _gathered_whole(self, read: Read, lines: list[str]) -> str:
+        """The same of as many entries as there are lanes, without a way through memory."""
+        entry = self.view.range.entry
+        name, kind = f"g{self._scopes}", self._dtype(read)
+        for lane in range(self.tuning.lanes):
+            places = self._places(f"{name}_{lane}_", **{entry: self._axes[entry] + lane})
+            where = places.index(self.view.places[read]).text
+            value = f"tw_splat_{kind}({self._pointer(read)} + {where})[0]"
+            lines += [
+                *places.lines,
+                f"const {ARRAY_TYPES[self.tuning.element]} {name}_{lane} = {value};",
+            ]
+        return f"(vf){{{', '.join(f'{name}_{lane}' for lane in range(self.tuning.lanes))}}}"
 
 
 def state_size(view: RaggedView, step: Step, lanes: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.errors import InputError, shown
 from tilewright.spaces.language.evaluation import OPERATIONS
+from tilewright.spaces.language.given import DIGITS
 from tilewright.spaces.language.program import Entries
 from tilewright.spaces.language.reading.expressions import ExpressionReader, Names, parts
 from tilewright.spaces.language.reading.source import Statement
@@ -20,6 +22,8 @@ from tilewright.spaces.low_bit.values import INTEGERS
 MAX_DIMENSION = 2**31
 MAX_SIZE = 2**48
 """Elements of an array."""
+TABLE = re.compile(f"x[0-9a-f]{{{DIGITS}}}")
+"""The name of a table that was given."""
 LEAST_SKEW, MOST_SKEW = 1.1, 10.0
 """Exponents of weights of drawn indices. Below, one index has nearly all entries of a table."""
 
@@ -99,15 +103,18 @@ class _Reader:
         known: Mapping[str | None, Callable[[ast.expr], object]]
         known = {"order": self._order, "leading": self._extent}
         if "drawn" in found:
-            known = {**known, "skew": self._skew}
+            known = {**known, "skew": self._skew, "table": self._table}
         for keyword in node.keywords:
             if keyword.arg not in known:
                 self._fail(
                     node, f"unknown property {keyword.arg!r}; known: {', '.join(map(str, known))}"
                 )
             found[str(keyword.arg)] = known[keyword.arg](keyword.value)
-        if "skew" in found:
-            found["drawn"] = replace(found["drawn"], skew=found.pop("skew"))
+        if "skew" in found and "table" in found:
+            self._fail(node, "a table is given, or drawn with a skew; allowed: one of both")
+        how = {name: found.pop(name) for name in ("skew", "table") if name in found}
+        if how:
+            found["drawn"] = replace(found["drawn"], **how)
         return found
 
     def _drawn(self, node: ast.expr) -> Entries:
@@ -124,6 +131,12 @@ class _Reader:
             written = ast.unparse(node)
             self._fail(node, f"skew={shown(written)}; allowed: {LEAST_SKEW} to {MOST_SKEW}")
         return float(value)  # type: ignore[arg-type]
+
+    def _table(self, node: ast.expr) -> str:
+        if not isinstance(node, ast.Name) or not TABLE.fullmatch(node.id):
+            written = shown(ast.unparse(node))
+            self._fail(node, f"table={written} is no digest; allowed: what show prints")
+        return node.id
 
     def _order(self, node: ast.expr) -> tuple[int, ...]:
         match node:
