@@ -222,18 +222,22 @@ class Index:
     def text(self) -> str:
         """C text for a place of its own: a subscript, an argument, one side of ``=``. Products are
         of 64 bits where 32 do not hold the value, whatever the types of variables are."""
+        if not self.terms:
+            return str(self.constant)
         if only := self._only_atom():
             return only.text
-        low, high = self.span
-        is_wide = (high or 0) > LARGEST_INT or (low or 0) < -LARGEST_INT
-        wide = "L" if is_wide else ""
         words = [
-            safe(atom.text) if coefficient == 1 else term_text(atom, coefficient, wide)
+            safe(atom.text) if coefficient == 1 else term_text(atom, coefficient, self._suffix)
             for atom, coefficient in self.terms
         ]
-        if self.constant or not words:
+        if self.constant:
             words.append(str(self.constant))
         return " + ".join(words)
+
+    @cached_property
+    def _suffix(self) -> str:
+        low, high = self.span
+        return "L" if (high or 0) > LARGEST_INT or (low or 0) < -LARGEST_INT else ""
 
     def __str__(self) -> str:
         return safe(self.text)

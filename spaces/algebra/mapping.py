@@ -12,15 +12,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import TypedDict, Unpack
 
 from tilewright.spaces.algebra.index import Index
 
+REMEMBERED = 1024  # products and grids, since kernels of one space share most of theirs
 Task = tuple[int, ...]
 Digits = tuple[tuple[int | None, int], ...]
 """A mixed-radix number, slowest digit first: ``(rank it counts along, how many)``; the rank is
 None for a digit that a projection dropped."""
+
+
+class Options(TypedDict, total=False):
+    """How a mapping is written; see ``spaces.algebra.mapping_emit.each``."""
+
+    extents: Sequence[int | str | None] | None
+    base: Sequence[Index | int | str] | None
+    prefix: str
+    unroll: int | bool
+    integer: str
 
 
 @dataclass(frozen=True)
@@ -77,31 +90,16 @@ class TaskMapping(ABC):
     def emit(
         self,
         worker: Index | int | str,
-        body: Callable[[tuple[Index, ...]], Sequence[str]],
-        *,
-        extents: Sequence[int | str | None] | None = None,
-        base: Sequence[Index | int | str] | None = None,
-        prefix: str = "i",
-        unroll: int | bool = False,
-        integer: str = "long",
+        lines: Callable[[tuple[Index, ...]], Sequence[str]],
         language: str = "c",
+        **options: Unpack[Options],
     ) -> list[str]:
-        """C lines that run ``body`` for each task of ``worker``; see
+        """C lines that run ``lines`` for each task of ``worker``; see
         ``spaces.algebra.mapping_emit``.
         """
         from tilewright.spaces.algebra.mapping_emit import emit
 
-        return emit(
-            self,
-            worker,
-            body,
-            extents=extents,
-            base=base,
-            prefix=prefix,
-            unroll=unroll,
-            integer=integer,
-            language=language,
-        )
+        return emit(self, worker, lines, language, **options)
 
 
 @dataclass(frozen=True)
@@ -194,27 +192,25 @@ class Composition(TaskMapping):
 def spatial(*shape: int, order: Sequence[int] | None = None) -> Spatial:
     """Return one task a worker on a grid of ``shape``; workers are numbered row-major over
     ``order``, the ranks from slowest to fastest (default: as they stand)."""
-    return Spatial(_checked(shape), prod(shape), _digits(shape, order))
+    return Spatial(shape, prod(shape), _digits(shape, None if order is None else tuple(order)))
 
 
 def repeat(*shape: int, order: Sequence[int] | None = None) -> Repeat:
     """Give all tasks of a grid of ``shape`` to one worker, row-major over ``order``."""
-    return Repeat(_checked(shape), 1, _digits(shape, order))
+    return Repeat(shape, 1, _digits(shape, None if order is None else tuple(order)))
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _composed(factors: tuple[Spatial | Repeat, ...]) -> Composition:
     shapes = zip(*(factor.task_shape for factor in factors), strict=True)
     workers = prod(factor.num_workers for factor in factors)
     return Composition(tuple(prod(extents) for extents in shapes), workers, factors)
 
 
-def _checked(shape: tuple[int, ...]) -> tuple[int, ...]:
+@lru_cache(maxsize=REMEMBERED)
+def _digits(shape: tuple[int, ...], order: tuple[int, ...] | None) -> Digits:
     if not shape or any(extent < 1 for extent in shape):
         raise ValueError(f"shape {shape}: a mapping needs ranks, and tasks along each")
-    return shape
-
-
-def _digits(shape: tuple[int, ...], order: Sequence[int] | None) -> Digits:
     ranks = range(len(shape)) if order is None else order
     if sorted(ranks) != list(range(len(shape))):
         raise ValueError(f"order {order} is no permutation of the ranks of {shape}")

@@ -10,48 +10,72 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Unpack
 
 from tilewright.spaces.algebra.index import Index, index
-from tilewright.spaces.algebra.mapping import Repeat, TaskMapping
+from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.algebra.mapping import REMEMBERED, Options, Repeat, TaskMapping
+from tilewright.spaces.kernels.body import Body
+from tilewright.spaces.kernels.statements import Lines, Loop
+from tilewright.spaces.kernels.text import PRINTERS
 
-REMEMBERED = 1024  # mappings, since kernels of one space share most of theirs
-
-Body = Callable[[tuple[Index, ...]], Sequence[str]]
+Inside = Callable[[tuple[Index, ...]], None]
 
 
 def emit(
     mapping: TaskMapping,
     worker: Index | int | str,
+    lines: Callable[[tuple[Index, ...]], Sequence[str]],
+    language: str = "c",
+    **options: Unpack[Options],
+) -> list[str]:
+    """C lines that run those of ``lines(indices)`` for each task; see :func:`each`. Of templates
+    that write no statements yet."""
+    body = Body(given=None)
+    loop = f"for ({options.get('integer', 'long')} "
+
+    def inside(at: tuple[Index, ...]) -> None:
+        found = lines(at)
+        if any(f"{loop}{name} = 0" in "\n".join(found) for name in body.names):
+            raise NameError(f"the prefix {options.get('prefix', 'i')!r} is taken inside")
+        body.add(Lines(tuple(found)))
+
+    each(body, mapping, worker, inside, **options)
+    return PRINTERS[language].lines(body.statements)
+
+
+def each(
     body: Body,
+    mapping: TaskMapping,
+    worker: Index | int | str,
+    inside: Inside,
     *,
     extents: Sequence[int | str | None] | None = None,
     base: Sequence[Index | int | str] | None = None,
     prefix: str = "i",
     unroll: int | bool = False,
     integer: str = "long",
-    language: str = "c",
-) -> list[str]:
-    """C lines that run the lines of ``body(indices)`` for each task of ``worker``, in order.
+) -> None:
+    """Write what ``inside(indices)`` writes for each task of ``worker``, in order.
 
     ``indices`` are the task's coordinates plus ``base``; they print as C expressions and take part
     in further index arithmetic. Tasks at or past ``extents`` (of rank None: unlimited) are left
     out. ``worker`` is a C expression in ``range(mapping.num_workers)``.
 
-    Loop variables are ``prefix0``, ``prefix1``, ... of the signed type ``integer``; an emission
-    inside a body needs another prefix. ``unroll=True`` writes every task out, with constant
-    indices; a number asks the compiler of ``language`` (``c`` or ``cuda``) to unroll by it.
+    Loop variables are ``prefix0``, ``prefix1``, ... of the signed type ``integer``; loops inside
+    need another prefix. ``unroll=True`` writes every task out, with constant indices; a number asks
+    the compiler to unroll by it.
     """
     rank = mapping.rank
     limits = tuple(extents) if extents is not None else (None,) * rank
-    offsets = tuple(base) if base is not None else (0,) * rank
-    if len(limits) != rank or len(offsets) != rank:
+    if len(limits) != rank or (base is not None and len(base) != rank):
         raise ValueError(f"extents {extents} and base {base} must have rank {rank}")
-    pragma = {"c": "#pragma GCC unroll", "cuda": "#pragma unroll"}[language]
-    writer = _Writer(body, limits, prefix, unroll, integer, pragma)
+    writer = _Writer(body, inside, limits, unroll, integer)
     number = _worker(worker, mapping.num_workers, integer)
-    start, loops = _start_and_loops(mapping, number, prefix)
-    position = tuple(index(b) + s for b, s in zip(offsets, start, strict=True))
-    return writer.lines(loops, position, frozenset(range(rank)))
+    position, loops = _start_and_loops(mapping, number, prefix)
+    if base is not None:
+        position = tuple(index(b) + start for b, start in zip(base, position, strict=True))
+    writer.write(loops, position, frozenset(r for r in range(rank) if limits[r] is not None))
 
 
 def only_task(mapping: TaskMapping, worker: Index) -> tuple[Index, ...]:
@@ -75,77 +99,72 @@ class _Loop:
 @dataclass(frozen=True)
 class _Writer:
     body: Body
+    inside: Inside
     extents: tuple[int | str | None, ...]
-    prefix: str
     unroll: int | bool
     integer: str
-    pragma: str
 
-    def lines(
+    def write(
         self, loops: tuple[_Loop, ...], position: tuple[Index, ...], unchecked: frozenset[int]
-    ) -> list[str]:
-        """Return the lines for the ``loops`` still to open, outermost first.
+    ) -> None:
+        """Write the ``loops`` still to open, outermost first.
 
         ``position`` holds the indices as far as the loops already open make them; ranks in
         ``unchecked`` were not compared with their extents yet.
         """
-        if any(self._misses(rank, position[rank]) for rank in unchecked):
-            return []
-        decided = unchecked - {loop.rank for loop in loops}
-        tests = [
-            f"{position[rank].text} < {_text(self.extents[rank])}"
-            for rank in sorted(decided)
-            if self._may_miss(rank, position[rank])
-        ]
-        if tests:
-            inner = self.lines(loops, position, unchecked - decided)
-            return [f"if ({' && '.join(tests)}) {{", *indented(inner), "}"]
+        if unchecked:
+            if any(self._misses(rank, position[rank]) for rank in unchecked):
+                return
+            decided = unchecked - {loop.rank for loop in loops}
+            if tests := [
+                f"{position[rank].text} < {_text(self.extents[rank])}"
+                for rank in sorted(decided)
+                if self._may_miss(rank, position[rank])
+            ]:
+                with self.body.when(" && ".join(tests)):
+                    self.write(loops, position, unchecked - decided)
+                return
         if not loops:
-            return list(self.body(position))
-        if self.unroll is True:
-            return self._written_out(loops, position, unchecked)
-        return self._rolled(loops, position, unchecked)
-
-    def _written_out(
-        self, loops: tuple[_Loop, ...], position: tuple[Index, ...], unchecked: frozenset[int]
-    ) -> list[str]:
-        lines: list[str] = []
-        for turn in range(loops[0].size):
-            lines += self.lines(loops[1:], _moved(position, loops[0], turn), unchecked)
-        return lines
+            self.inside(position)
+        elif self.unroll is True:
+            for turn in range(loops[0].size):
+                self.write(loops[1:], _moved(position, loops[0], turn), unchecked)
+        else:
+            self._rolled(loops, position, unchecked)
 
     def _rolled(
         self, loops: tuple[_Loop, ...], position: tuple[Index, ...], unchecked: frozenset[int]
-    ) -> list[str]:
+    ) -> None:
         loop, rest = loops[0], loops[1:]
-        clip, turns = "", index(loop.size)
-        last = _moved(position, loop, loop.size - 1)[loop.rank]
-        if not self.unroll and loop.rank in unchecked and self._may_miss(loop.rank, last):
-            clip, turns = self._clipped(loop, position[loop.rank])
-            if all(other.rank != loop.rank for other in rest):
-                unchecked -= {loop.rank}
-        if turns.value == 1:
-            return self.lines(rest, position, unchecked)
-        variable = index(loop.name, extent=turns.value or loop.size)
-        inner = self.lines(rest, _moved(position, loop, variable), unchecked)
-        declaration = f"for ({self.integer} {loop.name} = 0"
-        if declaration in "\n".join(inner):
-            raise ValueError(f"prefix {self.prefix!r} is taken by an emission inside this one")
-        head = [f"{self.pragma} {int(self.unroll)}"] if self.unroll else []
-        head.append(f"{declaration}{clip}; {loop.name} < {turns}; {loop.name}++) {{")
-        return [*head, *indented(inner), "}"]
+        turns: str | int = loop.size
+        clip: dict[str, str] = {}
+        if not self.unroll and loop.rank in unchecked:
+            last = _moved(position, loop, loop.size - 1)[loop.rank]
+            if self._may_miss(loop.rank, last):
+                turns, clip = self._clipped(loop, position[loop.rank])
+                if all(other.rank != loop.rank for other in rest):
+                    unchecked -= {loop.rank}
+        if turns == 1:
+            return self.write(rest, position, unchecked)
+        variable = index(loop.name, turns if isinstance(turns, int) else loop.size)
+        unroll = int(self.unroll) if self.unroll else None
+        self.body.open(*clip, loop.name)
+        self.write(rest, _moved(position, loop, variable), unchecked)
+        inner, also = self.body.close(), tuple(clip.items())
+        self.body.add(Loop(self.integer, loop.name, "0", str(turns), "1", inner, unroll, also))
 
-    def _clipped(self, loop: _Loop, start: Index) -> tuple[str, Index]:
+    def _clipped(self, loop: _Loop, start: Index) -> tuple[str | int, dict[str, str]]:
         """Say how many turns of the loop start inside the extent, and declarations to find out."""
         extent = self.extents[loop.rank]
         if start.value is not None and isinstance(extent, int):
-            return "", index(min(loop.size, -(-(extent - start.value) // loop.step)))
+            return min(loop.size, ceil_div(extent - start.value, loop.step)), {}
         left = _text(extent) if start.value == 0 else f"{_text(extent)} - {start}"
         if loop.step > 1:
             left = f"({left} + {loop.step - 1}) / {loop.step}"
         most, end = f"{loop.name}_most", f"{loop.name}_end"
-        clip = f", {most} = {left}, {end} = {most} < {loop.size} ? {most} : {loop.size}"
-        return clip, index(end)
+        self.body.read(left)
+        least = f"{most} < {loop.size} ? {most} : {loop.size}"
+        return end, {most: left, end: least}
 
     def _may_miss(self, rank: int, position: Index) -> bool:
         """Tell whether the index may be at or past the extent."""
@@ -192,7 +211,7 @@ def _worker(worker: Index | int | str, count: int, integer: str) -> Index:
 
 def _moved(position: tuple[Index, ...], loop: _Loop, turn: Index | int) -> tuple[Index, ...]:
     moved = list(position)
-    moved[loop.rank] += index(turn) * loop.step
+    moved[loop.rank] += turn * loop.step
     return tuple(moved)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tilewright.spaces.algebra.index import Index, variable
@@ -41,27 +40,26 @@ _WORDS = frozenset({*_TYPES, "true", "false", "threadIdx", "blockIdx"})
 _REMEMBERED = 65536  # texts, since schedules of a space share most of theirs
 
 
-@dataclass
-class _Scope:
-    """The names of one scope, those that nothing has read yet, and its statements."""
-
-    names: set[str] = field(default_factory=set)
-    unread: set[str] = field(default_factory=set)
-    statements: list[Statement] = field(default_factory=list)
-
-
 class Body:
-    """Statements that are written one after the other; ``given`` are names from outside."""
+    """Statements that are written one after the other; ``given`` are names from outside. None of
+    them are given where names are not checked, as those of text are not."""
 
-    def __init__(self, given: Iterable[str] = ()) -> None:
-        self._scopes = [_Scope(set(given))]
+    def __init__(self, given: Iterable[str] | None = ()) -> None:
+        self._is_checked = given is not None
+        self._known, self._unread = set(given or ()), set[str]()
+        self._scopes: list[tuple[list[str], list[Statement]]] = [([], [])]  # their own names
 
     @property
     def statements(self) -> tuple[Statement, ...]:
         """All statements so far, of a body whose scopes are closed."""
-        (scope,) = self._scopes
-        self._check_read(scope)
-        return tuple(scope.statements)
+        ((_, statements),) = self._scopes
+        self._check_read(self._unread)
+        return tuple(statements)
+
+    @property
+    def names(self) -> Iterable[str]:
+        """All names of the open scopes."""
+        return self._known
 
     # -- simple statements -----------------------------------------------------------------------
 
@@ -69,51 +67,49 @@ class Body:
         self, kind: str, name: str, value: Value | None = None, count: int | None = None
     ) -> str:
         """Declare ``name`` of a C type, an array if there is a ``count``, and return it."""
-        text = None if value is None else self._read(value)
+        text = None if value is None else self.read(value)
         self._declare(name)
-        self._add(Declaration(kind, name, text, count))
+        self.add(Declaration(kind, name, text, count))
         return name
 
     def assign(self, place: str, value: Value, operator: str = "") -> None:
         """Write ``place = value``, or ``place operator= value``."""
-        self._add(Assignment(self._read(place), self._read(value), operator))
+        self.add(Assignment(self.read(place), self.read(value), operator))
 
     def call(self, function: str, *arguments: Value) -> None:
         """Call a function for its effect."""
-        self._add(Call(function, tuple(map(self._read, arguments))))
+        self.add(Call(function, tuple(map(self.read, arguments))))
 
     def leave(self) -> None:
         """Let the thread end here."""
-        self._add(Return())
+        self.add(Return())
 
     # -- scopes ----------------------------------------------------------------------------------
 
     @contextmanager
     def block(self) -> Iterator[None]:
         """Give what is written inside a scope of its own."""
-        inner = _Scope()
-        with self._scope(inner):
-            yield
-        self._add(Block(tuple(inner.statements)))
+        self.open()
+        yield
+        self.add(self.close())
 
     @contextmanager
     def when(self, test: Value, brief: bool = False) -> Iterator[None]:
         """Run what is written inside where ``test`` holds; ``brief`` is one statement, without
         braces."""
-        text, inner = self._read(test), _Scope()
-        with self._scope(inner):
-            yield
-        self._add(Condition(text, _statement(inner, brief)))
+        text = self.read(test)
+        self.open()
+        yield
+        self.add(Condition(text, self.close(brief)))
 
     @contextmanager
     def otherwise(self, brief: bool = False) -> Iterator[None]:
         """Run what is written inside where the condition before does not hold."""
-        condition = self._scopes[-1].statements.pop()
+        condition = self._scopes[-1][1].pop()
         assert isinstance(condition, Condition)
-        inner = _Scope()
-        with self._scope(inner):
-            yield
-        self._add(Condition(condition.test, condition.then, _statement(inner, brief)))
+        self.open()
+        yield
+        self.add(Condition(condition.test, condition.then, self.close(brief)))
 
     @contextmanager
     def loop(
@@ -129,56 +125,61 @@ class Body:
     ) -> Iterator[Index]:
         """Run what is written inside for ``name`` from ``first`` to before ``end``, and give the
         index of it."""
-        start, stop, by = map(self._read, (first, end, step))
-        inner = _Scope()
-        with self._scope(inner):
-            self._declare(name)
-            inner.unread.clear()  # a loop may only count
-            yield variable(name, end if isinstance(end, int | Index) else None)
-        self._add(Loop(kind, name, start, stop, by, _statement(inner, brief), unroll))
+        start, stop, by = map(self.read, (first, end, step))
+        self.open(name)
+        yield variable(name, None if isinstance(end, str) else end)
+        self.add(Loop(kind, name, start, stop, by, self.close(brief), unroll))
+
+    def open(self, *names: str) -> None:
+        """Open a scope that has ``names``, which need not be read."""
+        self._check_new(*names)
+        self._known.update(names)
+        self._scopes.append((list(names), []))
+
+    def close(self, brief: bool = False) -> Statement:
+        """Return what was written in the innermost scope, which ends."""
+        names, statements = self._scopes.pop()
+        self._check_read(self._unread.intersection(names))
+        self._known.difference_update(names)
+        if not brief:
+            return Block(tuple(statements))
+        (statement,) = statements
+        return statement
+
+    def add(self, statement: Statement) -> None:
+        """Write a statement whose names are known."""
+        self._scopes[-1][1].append(statement)
 
     # -- names -----------------------------------------------------------------------------------
 
-    def _add(self, statement: Statement) -> None:
-        self._scopes[-1].statements.append(statement)
-
-    @contextmanager
-    def _scope(self, scope: _Scope) -> Iterator[None]:
-        self._scopes.append(scope)
-        yield
-        self._check_read(self._scopes.pop())
-
     def _declare(self, name: str) -> None:
-        if any(name in scope.names for scope in self._scopes):
-            raise NameError(f"{name} is declared in a scope that is open")
-        self._scopes[-1].names.add(name)
-        self._scopes[-1].unread.add(name)
+        self._check_new(name)
+        self._known.add(name)
+        self._unread.add(name)
+        self._scopes[-1][0].append(name)
 
-    def _read(self, value: Value) -> str:
+    def read(self, value: Value) -> str:
         """Return the text of a value whose names are known."""
-        text = value.text if isinstance(value, Index) else str(value)
-        for name in names_in(text):
-            for scope in reversed(self._scopes):
-                if name in scope.names:
-                    scope.unread.discard(name)
-                    break
-            else:
-                raise NameError(f"{name} is not declared, in {text}")
+        if isinstance(value, int):
+            return str(value)
+        text = value if isinstance(value, str) else value.text
+        if self._is_checked:
+            for name in names_in(text):
+                if name not in self._known:
+                    raise NameError(f"{name} is not declared, in {text}")
+                self._unread.discard(name)
         return text
 
-    def _check_read(self, scope: _Scope) -> None:
-        if scope.unread:
-            raise NameError(f"{', '.join(sorted(scope.unread))}: declared, and nothing reads it")
+    def _check_new(self, *names: str) -> None:
+        if not self._known.isdisjoint(names):
+            raise NameError(f"{', '.join(names)} is declared in a scope that is open")
+
+    def _check_read(self, unread: set[str]) -> None:
+        if unread and self._is_checked:
+            raise NameError(f"{', '.join(sorted(unread))}: declared, and nothing reads it")
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def names_in(text: str) -> frozenset[str]:
     """Return the variables that a C expression names; functions, members and types are none."""
     return frozenset(_NAME.findall(text)) - _WORDS
-
-
-def _statement(scope: _Scope, brief: bool) -> Statement:
-    if not brief:
-        return Block(tuple(scope.statements))
-    (statement,) = scope.statements
-    return statement

@@ -62,7 +62,7 @@ class Loop:
     """``inner`` for ``name`` from ``first`` to before ``end``, a ``step`` at a time.
 
     The compiler is asked to unroll it ``unroll`` times, all of it if that is True, and left alone
-    if it is None.
+    if it is None. ``also`` are numbers that it finds out before its first turn.
     """
 
     kind: str
@@ -72,6 +72,14 @@ class Loop:
     step: str
     inner: Statement
     unroll: int | bool | None = None
+    also: tuple[tuple[str, str], ...] = ()
 
 
-Statement = Declaration | Assignment | Call | Return | Block | Condition | Loop
+@dataclass(frozen=True)
+class Lines:
+    """Text of a template that writes no statements yet."""
+
+    lines: tuple[str, ...]
+
+
+Statement = Declaration | Assignment | Call | Return | Block | Condition | Loop | Lines

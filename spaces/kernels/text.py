@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tilewright.spaces.kernels.statements import (
@@ -11,6 +11,7 @@ from tilewright.spaces.kernels.statements import (
     Call,
     Condition,
     Declaration,
+    Lines,
     Loop,
     Return,
     Statement,
@@ -25,48 +26,41 @@ class Printer:
 
     def lines(self, statements: Iterable[Statement]) -> list[str]:
         """Return the lines of statements, one after the other."""
-        return [line for statement in statements for line in self._statement(statement)]
+        lines: list[str] = []
+        for statement in statements:
+            self._write(statement, "", lines)
+        return lines
 
-    def _statement(self, statement: Statement) -> Iterator[str]:
+    def _write(self, statement: Statement, indent: str, lines: list[str], head: str = "") -> None:
+        """Add a statement after its ``head`` to ``lines``: on the same line, but for a pragma."""
         match statement:
-            case Block(statements):
-                yield "{"
-                yield from _indented(self.lines(statements))
-                yield "}"
-            case Condition():
-                yield from self._condition(statement)
+            case Block():
+                lines.append(f"{indent}{head}{{")
+                for inner in statement.statements:
+                    self._write(inner, f"  {indent}", lines)
+                lines.append(f"{indent}}}")
             case Loop():
-                yield from self._loop(statement)
+                if statement.unroll is not None:
+                    if head:
+                        lines.append(f"{indent}{head.rstrip()}")
+                    times = "" if statement.unroll is True else f" {int(statement.unroll)}"
+                    lines.append(f"{indent}{self.unroll}{times}")
+                    indent, head = f"  {indent}" if head else indent, ""
+                self._write(statement.inner, indent, lines, f"{head}{_loop(statement)} ")
+            case Condition():
+                self._write(statement.then, indent, lines, f"{head}if ({statement.test}) ")
+                if statement.otherwise is not None:
+                    last = lines.pop().removeprefix(indent)
+                    self._write(statement.otherwise, indent, lines, f"{last} else ")
+            case Lines():
+                lines += [f"{indent}{line}" for line in statement.lines]
             case _:
-                yield f"{_simple(statement)};"
-
-    def _condition(self, statement: Condition) -> Iterator[str]:
-        *then, last = self._under(f"if ({statement.test})", statement.then)
-        yield from then
-        if statement.otherwise is None:
-            yield last
-        else:
-            yield from self._under(f"{last} else", statement.otherwise)
-
-    def _loop(self, loop: Loop) -> Iterator[str]:
-        if loop.unroll is not None:
-            yield self.unroll if loop.unroll is True else f"{self.unroll} {int(loop.unroll)}"
-        name = loop.name
-        step = f"{name}++" if loop.step == "1" else f"{name} += {loop.step}"
-        head = f"for ({loop.kind} {name} = {loop.first}; {name} < {loop.end}; {step})"
-        yield from self._under(head, loop.inner)
-
-    def _under(self, head: str, statement: Statement) -> Iterator[str]:
-        """Yield a statement after its head: on the same line, but for a pragma."""
-        first, *others = self._statement(statement)
-        if first.startswith("#"):
-            yield from (head, first, *_indented(others))
-        else:
-            yield from (f"{head} {first}", *others)
+                lines.append(f"{indent}{head}{_simple(statement)};")
 
 
 C = Printer("#pragma GCC unroll")
 CUDA = Printer("#pragma unroll")
+PRINTERS = {"c": C, "cuda": CUDA}
 
 
 def _simple(statement: Statement) -> str:
@@ -85,5 +79,8 @@ def _simple(statement: Statement) -> str:
     raise TypeError(f"{statement} is no simple statement")
 
 
-def _indented(lines: Iterable[str]) -> Iterator[str]:
-    return (f"  {line}" for line in lines)
+def _loop(loop: Loop) -> str:
+    name = loop.name
+    step = f"{name}++" if loop.step == "1" else f"{name} += {loop.step}"
+    also = "".join(f", {other} = {value}" for other, value in loop.also)
+    return f"for ({loop.kind} {name} = {loop.first}{also}; {name} < {loop.end}; {step})"

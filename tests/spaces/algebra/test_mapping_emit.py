@@ -164,7 +164,7 @@ def test_unrolled_cuda_loops_keep_their_length_and_test_inside():
 
 
 def test_two_emissions_may_not_fight_for_a_name():
-    with pytest.raises(ValueError, match="prefix 'i'"):
+    with pytest.raises(NameError, match="the prefix 'i'"):
         repeat(4).emit("0", lambda i: lines_of(repeat(4)))
 
 
