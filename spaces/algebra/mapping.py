@@ -27,7 +27,7 @@ None for a digit that a projection dropped."""
 
 
 class Options(TypedDict, total=False):
-    """How a mapping is written; see ``spaces.algebra.mapping_emit.each``."""
+    """Say how a mapping is written; see ``spaces.algebra.mapping_emit.each``."""
 
     extents: Sequence[int | str | None] | None
     base: Sequence[Index | int | str] | None

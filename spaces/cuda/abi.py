@@ -17,9 +17,13 @@ are made from :class:`~spaces.cuda.tensor_map.TensorMapSpec` by whoever launches
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
+from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.kernel import Argument, Role
+from tilewright.spaces.kernels.body import Body
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.array import Array
 
 C_TYPES = {
@@ -46,6 +50,28 @@ LARGEST = 2**31
 def index_type(arrays: Iterable[Array]) -> str:
     """The C type of what says where elements of dense ``arrays`` are: of 32 bits where they do."""
     return "i64" if any(array.size >= LARGEST for array in arrays) else "int"
+
+
+def function(name: str, bounds: int | str, given: str, lines: Sequence[str]) -> list[str]:
+    """C function ``name`` that the host launches, with launch bounds and parameters ``given``."""
+    head = f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({given}) {{'
+    return [head, *indented(lines), "}"]
+
+
+def entry(
+    name: str,
+    threads: int,
+    arguments: Sequence[Argument],
+    write: Callable[[Body], None],
+    workspace: bool = False,
+) -> str:
+    """The entry of a kernel whose statements are what ``write`` writes. Its ``arguments`` are
+    called ``x0``, ``x1``, ...; there may be a ``workspace``."""
+    named = [replace(a, array=replace(a.array, name=f"x{i}")) for i, a in enumerate(arguments)]
+    body = Body(given=(*(a.array.name for a in named), *["workspace"] * workspace))
+    write(body)
+    lines = CUDA.lines(body.statements)
+    return "\n".join(function(name, threads, parameters(named, workspace), lines)) + "\n"
 
 
 def parameters(

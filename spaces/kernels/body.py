@@ -13,8 +13,8 @@ raise :class:`NameError` where they are written. Nothing is rewritten: a body pr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 
 from tilewright.spaces.algebra.index import Index, variable
@@ -64,7 +64,11 @@ class Body:
     # -- simple statements -----------------------------------------------------------------------
 
     def let(
-        self, kind: str, name: str, value: Value | None = None, count: int | None = None
+        self,
+        kind: str,
+        name: str,
+        value: Value | None = None,
+        count: int | tuple[int, ...] | None = None,
     ) -> str:
         """Declare ``name`` of a C type, an array if there is a ``count``, and return it."""
         text = None if value is None else self.read(value)
@@ -101,6 +105,12 @@ class Body:
         self.open()
         yield
         self.add(Condition(text, self.close(brief)))
+
+    def where(self, tests: Sequence[str], brief: bool = False) -> AbstractContextManager[None]:
+        """Run what is written inside where all ``tests`` hold; ``brief`` is one statement."""
+        if tests:
+            return self.when(" && ".join(tests), brief)
+        return nullcontext() if brief else self.block()
 
     @contextmanager
     def otherwise(self, brief: bool = False) -> Iterator[None]:

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Declaration:
-    """A name of C type ``kind``; an array of ``count`` elements, if there is a count."""
+    """A name of C type ``kind``; an array of ``count`` elements, or of as many along each rank, if
+    there is a count."""
 
     kind: str
     name: str
     value: str | None = None
-    count: int | None = None
+    count: int | tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

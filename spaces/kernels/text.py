@@ -67,7 +67,8 @@ def _simple(statement: Statement) -> str:
     match statement:
         case Declaration(kind, name, value, count):
             space = "" if kind.endswith("*") else " "
-            array = "" if count is None else f"[{count}]"
+            counts = count if isinstance(count, tuple) else (count,) * (count is not None)
+            array = "".join(f"[{extent}]" for extent in counts)
             start = "" if value is None else f" = {value}"
             return f"{kind}{space}{name}{array}{start}"
         case Assignment(place, value, operator):

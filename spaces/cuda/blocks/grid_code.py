@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dtype
 from tilewright.spaces.cuda.blocks.implicit import Tiled
 from tilewright.spaces.cuda.blocks.partial_sums import PartialSums
@@ -100,14 +100,12 @@ class GridCode(ABC):
     @property
     def source(self) -> str:
         """The entry."""
-        bounds = f"__launch_bounds__({self.threads}, {self.number('blocks_per_sm')})"
+        bounds = f"{self.threads}, {self.number('blocks_per_sm')}"
         parameters = signature(self.product, self.partial.is_needed)
         lines = [
-            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
-            "  const u32 shared = tw::shared_base();",
-            *indented(self.grid.number),
-            *([] if segments_of(self.product) else indented(batch_parts(self.product))),
-            *indented(self.grid.emit(self.tile_lines)),
-            "}",
+            "const u32 shared = tw::shared_base();",
+            *self.grid.number,
+            *([] if segments_of(self.product) else batch_parts(self.product)),
+            *self.grid.emit(self.tile_lines),
         ]
-        return "\n".join(lines) + "\n"
+        return "\n".join(function(self.entry, bounds, parameters, lines)) + "\n"

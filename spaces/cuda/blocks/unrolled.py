@@ -8,7 +8,7 @@ from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.mapping import TaskMapping
 
 THREAD = "threadIdx.x"
-_TURNS = 32
+TURNS = 32
 
 Body = Callable[[tuple[Index, ...]], Sequence[str]]
 
@@ -24,11 +24,5 @@ def unrolled(
     """Lines of ``body`` for each task of ``worker``, whose indices are of C type ``integer``;
     loops of up to 32 turns are unrolled."""
     return mapping.emit(
-        worker,
-        body,
-        extents=extents,
-        prefix=prefix,
-        unroll=_TURNS,
-        integer=integer,
-        language="cuda",
+        worker, body, "cuda", extents=extents, prefix=prefix, unroll=TURNS, integer=integer
     )

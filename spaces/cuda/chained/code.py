@@ -18,6 +18,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
+from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained.columns import Columns
 from tilewright.spaces.cuda.chained.ending import Ending
@@ -78,12 +79,12 @@ class ChainedCode:
     @property
     def source(self) -> str:
         """The entry, and the kernel that merges if there is one."""
-        bounds = f"__launch_bounds__({self.block.threads}, {self.block.number('blocks_per_sm')})"
+        bounds = f"{self.block.threads}, {self.block.number('blocks_per_sm')}"
         functions = self._function(self.entry, bounds, [*self._threads(), *self._body()])
         if self.block.merges_later:
             ending = Ending(replace(self.block))  # one that knows of no tiles
             # where no number of blocks is given, the compiler may keep to few registers and spill
-            bounds = f"__launch_bounds__({self.block.team_threads}, 1)"
+            bounds = f"{self.block.team_threads}, 1"
             body = ["const int warp = threadIdx.x / 32;", *ending.merging_lines()]
             if self.block.begins_early:
                 body = ["tw::await_launches();", *body]
@@ -101,12 +102,7 @@ class ChainedCode:
         parameters = self.block.batch.parameters()
         alone = "" if early else "__restrict__ "
         parameters += f", u8 *{alone}workspace" if self.block.merging.split > 1 else ""
-        return [
-            f'extern "C" __global__ void {bounds} {name}({parameters}) {{',
-            "  const int lane = threadIdx.x % 32;",
-            *indented(body),
-            "}",
-        ]
+        return function(name, bounds, parameters, ["const int lane = threadIdx.x % 32;", *body])
 
     def _threads(self) -> list[str]:
         """Which warp of which team a thread is of."""

@@ -13,12 +13,12 @@ repeat(tiles of keys), products of 64 rows and the chain between them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
+from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.chained_hopper.copying import THREADS, Copying
 from tilewright.spaces.cuda.chained_hopper.fetching.loading import Loading
 from tilewright.spaces.cuda.chained_hopper.fetching.turning import Turned
@@ -98,15 +98,15 @@ class ChainedHopperCode:
         lines, copy = list[str](), list[str]()
         if turned := self._turned:
             copy = turned.parameters[-1:]
-            bounds = f"__launch_bounds__({THREADS})"
-            lines = _function(self._turner, bounds, turned.parameters, turned.lines())
-        bounds = f"__launch_bounds__({self._threads}, {plan.number('blocks_per_sm')})"
-        lines += _function(self.entry, bounds, [*arrays, *copy, *maps], self._body())
+            given = ", ".join(turned.parameters)
+            lines = function(self._turner, THREADS, given, turned.lines())
+        bounds = f"{self._threads}, {plan.number('blocks_per_sm')}"
+        lines += function(self.entry, bounds, ", ".join([*arrays, *copy, *maps]), self._body())
         if plan.merges_later:
             merging = Multiplying(plan).merging()
             if plan.begins_early:  # others write the workspace while it runs
                 arrays = [plan.access.parameters(), "u8 *workspace"]
-            lines += _function(self._merger, f"__launch_bounds__({GROUP})", arrays, merging)
+            lines += function(self._merger, GROUP, ", ".join(arrays), merging)
         return "\n".join(lines) + "\n"
 
     def _body(self) -> list[str]:
@@ -150,8 +150,3 @@ class ChainedHopperCode:
             *["tw::await_launches();"] * self.plan.sizes.has_bytes,
             "tw::sync_block();",
         ]
-
-
-def _function(name: str, bounds: str, parameters: Sequence[str], body: Sequence[str]) -> list[str]:
-    head = f'extern "C" __global__ void {bounds} {name}({", ".join(parameters)}) {{'
-    return [head, *indented(body), "}"]

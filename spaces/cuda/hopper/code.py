@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.blocks.finish import signature
 from tilewright.spaces.cuda.hopper.consumer import Consumer, corner
 from tilewright.spaces.cuda.hopper.plan import HopperPlan
@@ -53,7 +54,7 @@ class HopperCode:
         plan = self.plan
         # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
         threads = round_up(plan.threads, GROUP)
-        bounds = f"__launch_bounds__({threads}, {plan.number('blocks_per_sm')})"
+        bounds = f"{threads}, {plan.number('blocks_per_sm')}"
         body = [
             "const u32 shared = tw::shared_base();",
             f"const u32 full = shared + {plan.full_at}, empty = shared + {plan.empty_at};",
@@ -69,9 +70,7 @@ class HopperCode:
         ]
         lines = [
             *plan.grid.table(self._table),
-            f'extern "C" __global__ void {bounds} {self.entry}({self.parameters}) {{',
-            *indented(body),
-            "}",
+            *function(self.entry, bounds, self.parameters, body),
         ]
         return "\n".join(lines) + "\n"
 

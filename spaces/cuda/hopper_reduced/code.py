@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda import scalar_math, whole_numbers, wide
+from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.chains import lanes
 from tilewright.spaces.cuda.hopper.code import HopperCode
 from tilewright.spaces.cuda.hopper.plan import HopperPlan
@@ -101,6 +101,5 @@ class ReducedCode(HopperCode):
             *merged,
             *outputs,
         ]
-        bounds, arrays = f"__launch_bounds__({GROUP}, 1)", ", ".join(self._arrays)
-        head = f'extern "C" __global__ void {bounds} {self.entry}_merge({arrays}) {{'
-        return "\n".join([head, *indented(body), "}"]) + "\n"
+        given = ", ".join(self._arrays)
+        return "\n".join(function(f"{self.entry}_merge", f"{GROUP}, 1", given, body)) + "\n"

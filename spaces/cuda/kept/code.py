@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import spatial
-from tilewright.spaces.algebra.mapping_emit import indented, only_task
+from tilewright.spaces.algebra.mapping_emit import only_task
 from tilewright.spaces.cuda import whole_numbers
-from tilewright.spaces.cuda.abi import index_type, parameters
+from tilewright.spaces.cuda.abi import entry, index_type
 from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.kept.long_sums import LongSums
 from tilewright.spaces.cuda.kept.sizes import TICKET, KeptSizes
@@ -33,7 +33,6 @@ from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.products.reach import Reach
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
 from tilewright.spaces.kernels.body import Body, Value
-from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.language.functions import REDUCERS
 
 FILL = """\
@@ -69,7 +68,9 @@ class KeptCode:
         """The helpers, and the entry."""
         store = "store_stream" if self.sizes.values["stores"] == "stream" else "store_global"
         helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS + FILL
-        return helpers + "\n".join(self._function()) + "\n"
+        return helpers + entry(
+            self.entry, self.threads, self.arguments, self._reduce, workspace=self.split > 1
+        )
 
     @property
     def view(self) -> KeptView:
@@ -117,17 +118,6 @@ class KeptCode:
         return narrow if reach.are_narrow(indices) else "i64"
 
     # -- the entry ---------------------------------------------------------------------------
-
-    def _function(self) -> list[str]:
-        named = [
-            replace(a, array=replace(a.array, name=f"x{i}")) for i, a in enumerate(self.arguments)
-        ]
-        given = parameters(named, workspace=self.split > 1)
-        bounds = f"__launch_bounds__({self.threads})"
-        head = f'extern "C" __global__ void {bounds} {self.entry}({given}) {{'
-        body = Body(given=("workspace", *(argument.array.name for argument in named)))
-        self._reduce(body)
-        return [head, *indented(CUDA.lines(body.statements)), "}"]
 
     def _reduce(self, body: Body) -> None:
         """Reduce a part of what each task reduces over, in each thread."""

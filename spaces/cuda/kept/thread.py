@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -178,7 +177,7 @@ class Thread:
             kind, name = C_TYPES[access.array.dtype], self._name()
             loaded[key] = name
             body.let(kind, name, count=self.vector)
-            with body.when(" && ".join(tests), brief=True) if tests else nullcontext():
+            with body.where(tests, brief=True):
                 take = f"tw_take<{self.vector}, {width(self.view, access, self.vector)}>"
                 body.call(take, name, where, "left")
             if tests:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cuda.abi import C_TYPES, parameters
+from tilewright.spaces.cuda.abi import C_TYPES, function, parameters
 from tilewright.spaces.kernel import Argument, Call, Kernel, Launch, Source
 from tilewright.spaces.loops.nest import TYPES, ElementAccess, NestCode
 from tilewright.spaces.loops.numbers import FORMATS, definitions, library_definitions
@@ -91,12 +91,8 @@ class LoopsCode:
             for a in self.arguments
         ]
         given = parameters(named, self.plan.workspace_bytes > 0)
-        bounds = f"__launch_bounds__({self.threads})"
-        return [
-            f'extern "C" __global__ void {bounds} {self._name(number)}({given}) {{',
-            *indented([*self._workspace(), *self._elements(nest)]),
-            "}",
-        ]
+        lines = [*self._workspace(), *self._elements(nest)]
+        return function(self._name(number), self.threads, given, lines)
 
     def _workspace(self) -> list[str]:
         """Pointers to the arrays of the workspace."""

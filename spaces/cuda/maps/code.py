@@ -11,16 +11,17 @@ registers. As task mappings:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.algebra.mapping import TaskMapping, repeat, spatial
-from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.algebra.mapping_emit import each
 from tilewright.spaces.cuda import whole_numbers
-from tilewright.spaces.cuda.abi import C_TYPES, parameters
-from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
-from tilewright.spaces.cuda.maps.context import MapContext
-from tilewright.spaces.cuda.maps.lines import Lines
+from tilewright.spaces.cuda.abi import C_TYPES, entry
+from tilewright.spaces.cuda.blocks.unrolled import THREAD, TURNS
+from tilewright.spaces.cuda.maps.context import OWN, MapContext
+from tilewright.spaces.cuda.maps.lines import AHEAD, Lines
 from tilewright.spaces.cuda.maps.sizes import loops_inside, width
 from tilewright.spaces.cuda.maps.turning import Turning
 from tilewright.spaces.cuda.target import WARP
@@ -29,6 +30,7 @@ from tilewright.spaces.derivation.maps.order import ROWS
 from tilewright.spaces.derivation.maps.plane import ALONG, SAME, TURNED
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source
+from tilewright.spaces.kernels.body import Body, names_in
 
 HELPERS = """\
 template <int V, int W, class T, class I>
@@ -81,50 +83,42 @@ class MapCode:
         """The helpers, and the entry."""
         store = "store_stream" if self.context.values["stores"] == "stream" else "store_global"
         helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS
-        return helpers + "\n".join(self._entry()) + "\n"
+        return helpers + entry(
+            self.entry, self.context.threads, self.context.arguments, self._blocks
+        )
 
-    # -- the entry -----------------------------------------------------------------------------
+    # -- a tile --------------------------------------------------------------------------------
 
-    def _entry(self) -> list[str]:
-        pointers = self.context.pointers
-        named = [
-            replace(a, array=replace(a.array, name=pointers[a.array.name]))
-            for a in self.context.arguments
-        ]
+    def _blocks(self, body: Body) -> None:
+        """Give each block a tile."""
         counts = [int(count) for count in self.context.sizes.counts]
         *outer, row, column = range(len(counts))
         inner = (column, row) if self.context.values["order"] == ROWS else (row, column)
         blocks = spatial(*counts, order=(*outer, *inner))
-        bounds, integer = f"__launch_bounds__({self.context.threads})", self.context.integer
-        return [
-            f'extern "C" __global__ void {bounds} {self.entry}({parameters(named)}) {{',
-            *indented(blocks.emit("blockIdx.x", self._tile, integer=integer, language="cuda")),
-            "}",
-        ]
+        tile = partial(self._tile, body)
+        each(body, blocks, "blockIdx.x", tile, integer=self.context.integer)
 
-    def _tile(self, at: Sequence[Index]) -> list[str]:
-        """All that a block does."""
-        plane, integer = self.context.plane, self.context.integer
+    def _tile(self, body: Body, at: Sequence[Index]) -> None:
+        """Write all that a block does."""
+        plane, kind = self.context.plane, f"const {self.context.integer}"
         *outer, row, column = at
         inside = loops_inside(plane)
         shared = (loop for loop in plane.outer if loop not in inside)
-        lines = [
-            f"const {integer} {loop.name} = {place.text};"
-            for loop, place in zip(shared, outer, strict=True)
-        ]
-        lines += [
-            f"const {integer} row0 = {(row * int(self.context.sizes.rows)).text};",
-            f"const {integer} column0 = {(column * int(self.context.sizes.columns)).text};",
-        ]
+        for loop, place in zip(shared, outer, strict=True):
+            body.let(kind, loop.name, place)
+        if plane.rows:
+            body.let(kind, "row0", row * int(self.context.sizes.rows))
+        body.let(kind, "column0", column * int(self.context.sizes.columns))
         if plane.transposed:
-            lines += [
-                "const u32 shared = tw::shared_base();",
-                "const int thread = threadIdx.x;",
-                *(line for access in plane.transposed for line in self._turning.read(access)),
-                *(line for access in plane.transposed for line in self._turning.write(access)),
-                "tw::sync_block();",
-            ]
-        return [*lines, *unrolled(self._mapping, THREAD, self._columns, "c")]
+            body.let("const u32", "shared", "tw::shared_base()")
+            body.let("const int", "thread", "threadIdx.x")
+            for access in plane.transposed:
+                self._turning.read(body, access)
+            for access in plane.transposed:
+                self._turning.write(body, access)
+            body.call("tw::sync_block")
+        columns = partial(self._columns, body)
+        each(body, self._mapping, THREAD, columns, prefix="c", unroll=TURNS, integer="int")
 
     # -- what is computed ----------------------------------------------------------------------
 
@@ -143,79 +137,73 @@ class MapCode:
         turns = repeat(high // (lane_rows * down), wide // (lanes * across))
         return turns * spatial(down, across) * spatial(lane_rows, lanes)
 
-    def _columns(self, at: Sequence[Index]) -> list[str]:
-        """One vector of columns of each output."""
-        plane = self.context.plane
+    def _columns(self, body: Body, at: Sequence[Index]) -> None:
+        """Write one vector of columns of each output."""
+        plane, context = self.context.plane, self.context
         row, chunk = at
-        vector, output = self.context.vector, plane.view.outputs[0]
-        lines = Lines(self.context, output, plane.columns, "column0", vector)
-        column = lines.place(chunk, int(self.context.sizes.columns) // vector) * vector
-        left = self.context.left(plane.columns, vector)
-        point = self.context.at(row, column)
-        if ahead := lines.ahead():
-            point = [self.context.at_row(row), *ahead, self.context.at_column(column)]
-        return [
-            *point,
-            f"{self.context.within()}{{",
-            f"  const {self.context.integer} left = {left};",
-            *indented(self._turns(loops_inside(plane), row, column)),
-            "}",
-        ]
+        vector, output = context.vector, plane.view.outputs[0]
+        lines = Lines(context, output, plane.columns, "column0", vector)
+        column = lines.place(chunk, int(context.sizes.columns) // vector) * vector
+        if AHEAD in column.names:
+            context.at_row(body, row)
+            lines.ahead(body, column)
+            context.at_column(body, column)
+        else:
+            context.at_column(body, column)
+            context.at_row(body, row)
+        with body.where(context.within()):
+            left = context.left(plane.columns, vector)
+            body.let(f"const {context.integer}", "left", left)
+            self._turns(body, loops_inside(plane), row, column)
 
-    def _turns(self, loops: Sequence[Loop], row: Index, column: Index) -> list[str]:
-        """What is read and written at all turns of the loops that a block does by itself."""
+    def _turns(self, body: Body, loops: Sequence[Loop], row: Index, column: Index) -> None:
+        """Read and write at all turns of the loops that a block does by itself."""
         view = self.context.plane.view
         if loops:
-            head = f"for ({self.context.integer} {loops[0].name} = 0; {loops[0].name} < "
-            head += f"{loops[0].extent}; {loops[0].name}++) {{"
-            return ["#pragma unroll", head, *indented(self._turns(loops[1:], row, column)), "}"]
-        reads = [line for access in view.loaded for line in self._load(access, row, column)]
-        return reads + [line for n in range(len(view.outputs)) for line in self._store(n)]
+            loop, *inner = loops
+            with body.loop(self.context.integer, loop.name, loop.extent, unroll=True):
+                self._turns(body, inner, row, column)
+            return
+        for access in view.loaded:
+            self._load(body, access, row, column)
+        for n in range(len(view.outputs)):
+            self._store(body, n)
 
-    def _load(self, access: Access, row: Index, column: Index) -> list[str]:
-        plane, name, kind = (
-            self.context.plane,
-            self.context.names[access],
-            C_TYPES[access.array.dtype],
-        )
+    def _load(self, body: Body, access: Access, row: Index, column: Index) -> None:
+        plane, name = self.context.plane, self.context.names[access]
+        kind, place = C_TYPES[access.array.dtype], self.context.place(access)
         how = plane.kind(access)
         if how == SAME:
-            return [f"const {kind} {name} = tw::load_global({self.context.place(access)});"]
-        declared = f"{kind} {name}[{self.context.vector}];"
+            body.let(f"const {kind}", name, f"tw::load_global({place})")
+            return
+        body.let(kind, name, count=self.context.vector)
         if how == TURNED:
-            return [declared, *self._turning.load(access, row, column)]
-        if how == ALONG:
+            self._turning.load(body, access, row, column)
+        elif how == ALONG:
             step = width(plane, access, self.context.vector)
-            place = self.context.place(access)
-            return [declared, f"tw_take<{self.context.vector}, {step}>({name}, {place}, left);"]
-        line = f"{name}[i] = tw::load_global({self.context.place(access)});"
-        return [declared, *self._elements("if (i < left) ", line)]
+            body.call(f"tw_take<{self.context.vector}, {step}>", name, place, "left")
+        else:
+            element = self.context.place(access, self.context.elements)
+            self._each(body, name, f"tw::load_global({element})", ["i < left"])
 
-    def _elements(self, test: str, line: str) -> list[str]:
-        """``line`` for each element of a vector, if the ``test`` holds; the variable of the columns
-        goes along."""
-        name, integer = self.context.plane.columns.name, self.context.integer
-        return [
-            "#pragma unroll",
-            f"for (int i = 0; i < {self.context.vector}; i++) {{",
-            f"  const {integer} first = {name};",
-            f"  {{ const {integer} {name} = first + i; {test}{line} }}",
-            "}",
-        ]
+    def _each(self, body: Body, name: str, value: str, tests: Sequence[str] = ()) -> None:
+        """Set each element of a vector, if the ``tests`` hold."""
+        with body.loop("int", "i", self.context.vector, unroll=True):
+            if OWN in names_in(value):
+                own = f"{self.context.plane.columns.name} + i"
+                body.let(f"const {self.context.integer}", OWN, own)
+            with body.where(tests, brief=True):
+                body.assign(f"{name}[i]", value)
 
-    def _store(self, number: int) -> list[str]:
-        output, value = (
-            self.context.plane.view.outputs[number],
-            self.context.plane.view.values[number],
-        )
+    def _store(self, body: Body, number: int) -> None:
+        view = self.context.plane.view
+        output, value = view.outputs[number], view.values[number]
         kind = C_TYPES[output.array.dtype]
         step = width(self.context.plane, output, self.context.vector)
-        written = f"tw::from_float<{kind}>({self.context.numbers.of(value)})"
-        if moved := self.context.plane.view.moved(number):
+        written = f"tw::from_float<{kind}>({self.context.elements.of(value)})"
+        if moved := view.moved(number):
             written = self.context.element(moved)
-        line, place = f"y{number}[i] = {written};", self.context.place(output)
-        return [
-            f"{kind} y{number}[{self.context.vector}];",
-            *self._elements("", line),
-            f"tw_give<{self.context.vector}, {step}>({place}, y{number}, left);",
-        ]
+        name = body.let(kind, f"y{number}", count=self.context.vector)
+        self._each(body, name, written)
+        give = f"tw_give<{self.context.vector}, {step}>"
+        body.call(give, self.context.place(output), name, "left")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tilewright.spaces.algebra.index import Index
+from tilewright.spaces.algebra.index import Index, variable
 from tilewright.spaces.cuda.abi import index_type
 from tilewright.spaces.cuda.maps.sizes import MapSizes
 from tilewright.spaces.cuda.maps.values import ScalarValues, are_narrow
@@ -14,7 +14,11 @@ from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.plane import SAME, Plane
 from tilewright.spaces.derivation.maps.view import Access
 from tilewright.spaces.kernel import Argument
+from tilewright.spaces.kernels.body import Body
 from tilewright.spaces.schedule import Value
+
+OWN = "own"
+"""C variable: the column of an element of a vector."""
 
 
 @dataclass(frozen=True)
@@ -58,41 +62,43 @@ class MapContext:
 
     @cached_property
     def numbers(self) -> ScalarValues:
-        """Values of element ``i`` of the vectors that were read."""
-        view = self.plane.view
+        """Values at the point of the loops' variables."""
+        return ScalarValues(self.plane.view, self.pointers, {}, self.integer)
+
+    @cached_property
+    def elements(self) -> ScalarValues:
+        """Values of element ``i`` of the vectors that were read, in column :data:`OWN`."""
+        view, columns = self.plane.view, self.plane.columns
         loaded = {access: f"tw::to_float({self.element(access)})" for access in view.loaded}
-        return ScalarValues(view, self.pointers, loaded, self.integer)
+        own = {columns.name: variable(OWN, columns.extent)}
+        return ScalarValues(view, self.pointers, loaded, self.integer, own)
 
     def element(self, access: Access) -> str:
         """Element ``i`` of what was read."""
         return self.names[access] + ("" if self.plane.kind(access) == SAME else "[i]")
 
-    def place(self, access: Access) -> str:
-        """Where an access is at the point of the loops' variables."""
-        offset = self.numbers.whole(access.offset)
+    def place(self, access: Access, numbers: ScalarValues | None = None) -> str:
+        """Where an access is at the point of the loops' variables, or of other ``numbers``."""
+        offset = (numbers or self.numbers).whole(access.offset)
         return f"{self.pointers[access.array.name]} + {offset}"
 
-    def at(self, row: Index, column: Index) -> list[str]:
-        """The variables of the two loops of the plane, at a point of the tile."""
-        return [self.at_column(column), *([self.at_row(row)] if self.plane.rows else [])]
+    def at_column(self, body: Body, column: Index) -> None:
+        """Set the variable of the loop over columns to one of the tile."""
+        body.let(f"const {self.integer}", self.plane.columns.name, f"column0 + {column}")
 
-    def at_column(self, column: Index) -> str:
-        """The variable of the loop over columns, at one of the tile."""
-        return f"const {self.integer} {self.plane.columns.name} = column0 + {column};"
+    def at_row(self, body: Body, row: Index) -> None:
+        """Set the variable of the loop over rows, if there is one, to one of the tile."""
+        if self.plane.rows:
+            body.let(f"const {self.integer}", self.plane.rows.name, f"row0 + {row}")
 
-    def at_row(self, row: Index) -> str:
-        """The variable of the loop over rows, at one of the tile."""
-        assert self.plane.rows
-        return f"const {self.integer} {self.plane.rows.name} = row0 + {row};"
-
-    def within(self) -> str:
-        """A test that the variables of the plane are within it; empty if all tiles are whole."""
+    def within(self) -> list[str]:
+        """Test that the variables of the plane are within it; none if all tiles are whole."""
         plane, tests = self.plane, []
         if plane.width % int(self.sizes.columns):
             tests.append(f"{plane.columns.name} < {plane.width}")
         if plane.rows and plane.height % int(self.sizes.rows):
             tests.append(f"{plane.rows.name} < {plane.height}")
-        return f"if ({' && '.join(tests)}) " if tests else ""
+        return tests
 
     def left(self, loop: Loop, vector: int) -> str:
         """How many elements there are from a vector's first on, at least."""

@@ -9,6 +9,7 @@ from tilewright.spaces.cuda.maps.context import MapContext
 from tilewright.spaces.cuda.maps.sizes import LINE, LINE_BYTES, splits_sectors
 from tilewright.spaces.derivation.maps.nest import Loop
 from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.kernels.body import Body
 
 AHEAD = "ahead"
 """C variable: vectors between the tile's first element and the first that begins a line."""
@@ -35,14 +36,14 @@ class Lines:
     def _elements(self) -> int:
         return LINE_BYTES // self.access.array.element.bytes
 
-    def ahead(self) -> list[str]:
-        """The line that sets :data:`AHEAD`, where the other loops' variables are set."""
-        if not self.begin:
-            return []
+    def ahead(self, body: Body, place: Index) -> None:
+        """Set :data:`AHEAD`, where the other loops' variables are set, if ``place`` needs it."""
+        if AHEAD not in place.names:
+            return
         offset = self.access.offset - self.loop.index
-        place = f"{self.context.numbers.whole(offset)} + {self.start}"
-        count = f"(int)(-({place}) & {self._elements - 1}) / {self.vector}"
-        return [f"const int {AHEAD} = {count};"]
+        start = f"{self.context.numbers.whole(offset)} + {self.start}"
+        count = f"(int)(-({start}) & {self._elements - 1}) / {self.vector}"
+        body.let("const int", AHEAD, count)
 
     def place(self, number: Index, vectors: int) -> Index:
         """Which of a tile's ``vectors`` the lane ``number`` moves."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.layout import Layout, row_major, swizzled
-from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.maps.context import MapContext
-from tilewright.spaces.cuda.maps.lines import Lines
+from tilewright.spaces.cuda.maps.lines import AHEAD, Lines
 from tilewright.spaces.cuda.maps.sizes import width
 from tilewright.spaces.derivation.maps.view import Access
+from tilewright.spaces.kernels.body import Body
 
 
 @dataclass(frozen=True)
@@ -60,47 +60,40 @@ class Turning:
         points = int(self.context.sizes.rows * self.context.sizes.columns)
         return f"(shared + {points * sum(a.array.element.bytes for a in before)})"
 
-    def _loop(self, access: Access, lines: Sequence[str]) -> list[str]:
-        count = self._reads(access)
-        return ["#pragma unroll", f"for (int e = 0; e < {count}; e++) {{", *indented(lines), "}"]
+    def _each(self, body: Body, access: Access) -> AbstractContextManager[Index]:
+        """Run what is written inside for each vector ``e`` that a thread moves."""
+        return body.loop("int", "e", self._reads(access), unroll=True)
 
-    def read(self, access: Access) -> list[str]:
-        """Lines that read an array along rows, as it lies, into registers."""
-        plane, name, long = self.context.plane, self.context.names[access], self._long(access)
-        assert plane.rows
-        kind = C_TYPES[access.array.dtype]
-        step = width(plane, access, long)
-        left = self.context.left(plane.rows, long)
-        to, place = f"{name}_rows[e]", self.context.place(access)
+    def read(self, body: Body, access: Access) -> None:
+        """Read an array along rows, as it lies, into registers."""
+        context, name, long = self.context, self.context.names[access], self._long(access)
+        assert context.plane.rows
+        step = width(context.plane, access, long)
+        left = context.left(context.plane.rows, long)
         row, column = self._along_rows(access)
-        lines = [
-            self.context.at_column(column),
-            *self._lines(access).ahead(),
-            self.context.at_row(row),
-            f"{self.context.within()}tw_take<{long}, {step}>({to}, {place}, {left});",
-        ]
-        return [f"{kind} {name}_rows[{self._reads(access)}][{long}];", *self._loop(access, lines)]
+        kind, count = C_TYPES[access.array.dtype], (self._reads(access), long)
+        rows = body.let(kind, f"{name}_rows", count=count)
+        with self._each(body, access):
+            context.at_column(body, column)
+            self._lines(access).ahead(body, row)
+            context.at_row(body, row)
+            with body.where(context.within(), brief=True):
+                body.call(f"tw_take<{long}, {step}>", f"{rows}[e]", context.place(access), left)
 
-    def write(self, access: Access) -> list[str]:
-        """Lines that write what was read to shared memory."""
+    def write(self, body: Body, access: Access) -> None:
+        """Write what was read to shared memory."""
         row, column = self._along_rows(access)
         place = self.layout(access).index([column, row]) * access.array.element.bytes
-        to = f"{self.shared(access)} + {place}"
-        line = (
-            f"tw::store_shared<{self._long(access)}>({to}, {self.context.names[access]}_rows[e]);"
-        )
-        ahead = self._lines(access).ahead()
-        found = [self.context.at_column(column), *ahead] if ahead else []
-        return self._loop(access, [*found, line])
+        with self._each(body, access):
+            if AHEAD in row.names:
+                self.context.at_column(body, column)
+                self._lines(access).ahead(body, row)
+            to, name = f"{self.shared(access)} + {place}", self.context.names[access]
+            body.call(f"tw::store_shared<{self._long(access)}>", to, f"{name}_rows[e]")
 
-    def load(self, access: Access, row: Index, column: Index) -> list[str]:
-        """Lines that load a vector of columns of the tile."""
+    def load(self, body: Body, access: Access, row: Index, column: Index) -> None:
+        """Load a vector of columns of the tile."""
         name, kind = self.context.names[access], C_TYPES[access.array.dtype]
-        bytes = access.array.element.bytes
-        places = (
-            self.layout(access).index([column + i, row]) * bytes for i in range(self.context.vector)
-        )
-        return [
-            f"{name}[{i}] = tw::load_shared<{kind}>({self.shared(access)} + {place});"
-            for i, place in enumerate(places)
-        ]
+        for i in range(self.context.vector):
+            place = self.layout(access).index([column + i, row]) * access.array.element.bytes
+            body.assign(f"{name}[{i}]", f"tw::load_shared<{kind}>({self.shared(access)} + {place})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilewright.spaces.algebra.atoms import Entry
 from tilewright.spaces.algebra.index import Index, variable
@@ -23,13 +23,15 @@ class ScalarValues:
     """Writes expressions at the point that C variables named like the loops say.
 
     ``tables`` has the variables that point to index tables, and ``loaded`` the expressions, of
-    type float, for what was read. Whole numbers are of the C type ``integer``.
+    type float, for what was read. Whole numbers are of the C type ``integer``; other indices may
+    be in the place of the loops that ``names`` has.
     """
 
     view: MapView
     tables: Mapping[str, str]
     loaded: Mapping[Access, str]
     integer: str
+    names: Mapping[str, Index] = field(default_factory=dict)
 
     def of(self, node: Expression) -> str:
         """The expression, a float."""
@@ -67,7 +69,7 @@ class ScalarValues:
 
     def whole(self, index: Index) -> str:
         """A whole number."""
-        return str(index.loaded(self._loaded))
+        return str(index.at(self.names).loaded(self._loaded))
 
     def _loaded(self, entry: Entry) -> Index:
         place = f"{self.tables[entry.table]} + {self.whole(place_of(self.view.program, entry))}"

@@ -16,7 +16,7 @@ from itertools import chain, islice
 
 from tilewright.spaces.algebra.mapping_emit import indented
 from tilewright.spaces.cuda import scalar_math
-from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.abi import C_TYPES, function
 from tilewright.spaces.cuda.rows.beside import Beside
 from tilewright.spaces.cuda.rows.context import Context
 from tilewright.spaces.cuda.rows.long_sums import per_row
@@ -121,13 +121,9 @@ class RowsCode:
     @property
     def source(self) -> str:
         """The entry."""
-        bounds = f"__launch_bounds__({self.threads}, {self._number('blocks_per_sm')})"
-        lines = [
-            f'extern "C" __global__ void {bounds} {self.entry}({self._parameters()}) {{',
-            *indented([*self._threads(), *self._loop()]),
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
+        bounds, lines = f"{self.threads}, {self._number('blocks_per_sm')}", self._threads()
+        lines += self._loop()
+        return "\n".join(function(self.entry, bounds, self._parameters(), lines)) + "\n"
 
     def _parameters(self) -> str:
         program = self.context.rows.program

@@ -15,6 +15,7 @@ from functools import cached_property
 from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.mapping import repeat, spatial
 from tilewright.spaces.algebra.mapping_emit import indented
+from tilewright.spaces.cuda.abi import function
 from tilewright.spaces.cuda.blocks.finish import signature
 from tilewright.spaces.cuda.blocks.unrolled import THREAD, unrolled
 from tilewright.spaces.cuda.mma.accumulators import Accumulators
@@ -71,27 +72,21 @@ class WindowCode:
     @property
     def source(self) -> str:
         """The entry."""
-        bounds = f"__launch_bounds__({self.plan.threads}, {self.plan.number('blocks_per_sm')})"
+        bounds = f"{self.plan.threads}, {self.plan.number('blocks_per_sm')}"
         windows = self.plan.buffers * self.plan.window_bytes
         table = windows + int(self.plan.sizes.right_bytes(self.plan.values))
         walk = repeat(self.plan.number("coarsening")) * spatial(self.plan.blocks)
         tiles = self.plan.tiles[0]
         lines = [
-            f'extern "C" __global__ void {bounds} {self.entry}({signature(self.plan.product)}) {{',
-            "  const u32 windows = tw::shared_base();",
-            f"  const u32 factor = windows + {windows}, table = windows + {table};",
-            f"  const int column0 = (int)blockIdx.y * {self.plan.block[1]};",
-            *indented(self.memory.fetch(f"(int)blockIdx.x * {self.plan.block[0]}", "windows")),
-            *indented(self.memory.fill_table()),
-            *indented(self.memory.fill_right()),
-            *indented(
-                walk.emit(
-                    "blockIdx.x", self._tile, extents=(tiles,), integer="int", language="cuda"
-                )
-            ),
-            "}",
+            "const u32 windows = tw::shared_base();",
+            f"const u32 factor = windows + {windows}, table = windows + {table};",
+            f"const int column0 = (int)blockIdx.y * {self.plan.block[1]};",
+            *self.memory.fetch(f"(int)blockIdx.x * {self.plan.block[0]}", "windows"),
+            *self.memory.fill_table(),
+            *self.memory.fill_right(),
+            *walk.emit("blockIdx.x", self._tile, "cuda", extents=(tiles,), integer="int"),
         ]
-        return "\n".join(lines) + "\n"
+        return "\n".join(function(self.entry, bounds, signature(self.plan.product), lines)) + "\n"
 
     # -- a tile --------------------------------------------------------------------------------
 
