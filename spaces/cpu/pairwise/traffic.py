@@ -1,6 +1,7 @@
 """Work and memory traffic of pairwise kernels; names and units are those of ``spaces.quantities``.
 
-Operations of a product are those of its register tiles, whole tiles at borders included.
+Operations of a product are those of its register tiles, whole tiles at borders included: a tile of
+keys that some rows of a block do not see is computed for all of them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 def pairwise_quantities(template: PairwiseTemplate, columns: Columns) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
     cpu, b, found = template.cpu, template.blocks(columns), template.pairwise
-    tiles, pairs = template.visited_tiles.of(b.rows, b.keys)
-    tiles, pairs = float(found.batches) * tiles, float(found.batches) * pairs
+    tiles = float(found.batches) * template.visited_tiles.of(b.rows, b.keys)[0]
+    pairs = tiles * _filled(found.row_count, b.rows) * _filled(found.key.extent, b.keys)
     quantities = _work(template, columns, tiles, pairs)
     quantities |= _memory(template, columns, tiles)
     near = 4.0 * (b.rows + 2 * b.keys) * max(score.depth.extent for score in found.scores)
@@ -35,6 +36,11 @@ def pairwise_quantities(template: PairwiseTemplate, columns: Columns) -> dict[st
     quantities["synchronisations"] = (columns["workers"] > 1) * 1.0
     quantities["register_fraction"] = quantities["registers"] / cpu.vector_registers
     return filled(quantities, columns["rows"].shape)
+
+
+def _filled(extent: int, size: Any) -> Any:
+    """How many of ``size`` places a block or a tile fills in the mean."""
+    return extent / ceil_div(extent, size)
 
 
 def _work(template: PairwiseTemplate, columns: Columns, tiles: Any, pairs: Any) -> dict[str, Any]:
