@@ -241,6 +241,22 @@ def test_markup_of_a_stranger_does_nothing(browser, tmp_path):
         assert keeps_quiet(visit)
 
 
+def test_pages_look_as_they_did(browser, tmp_path):
+    """``python -m tests.scheduler.report.golden`` makes them anew, if they are to change."""
+    pytest.importorskip("PIL", reason="needs the extra plot")
+    from tests.scheduler.report import golden
+
+    found = dict(golden.shots(browser, tmp_path))
+    assert found.keys() == {path.stem for path in golden.FOLDER.iterdir()}
+    for name, picture in found.items():
+        picture.save(tmp_path / f"{name}.png")
+        mean, share = golden.difference(picture, golden.kept(name))
+        assert mean <= golden.MEAN, (name, tmp_path)
+        assert share <= golden.SHARE, (name, tmp_path)
+    names = list(found)
+    assert golden.difference(found[names[0]], found[names[2]])[0] > golden.MEAN
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1600, "light")])
 def test_a_dashboard_shows_a_result_as_it_arrives(browser, server, width, scheme):
     with opened(browser, server.address.geturl(), width, scheme) as visit:
