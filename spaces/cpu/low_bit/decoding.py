@@ -1,9 +1,10 @@
 """The C that turns the words of codes into vectors of their values.
 
-Values of few codes are looked up in registers by one shuffle, whose indices may have anything above
-the bits that count: so a code needs a shift alone. Other whole numbers are shifted, masked and
-converted, and other floats are put together of their fields, without subnormal numbers on the way,
-which a caller may have told the processor to take for zero.
+Values of few codes are looked up in registers by one shuffle. Its indices may have anything above
+the bits that count, so a code needs a shift alone. Other whole numbers become the lowest bits of
+the fraction of 2**23, which is subtracted together with a whole zero point. Other floats are put
+together of their fields, without subnormal numbers on the way, which a caller may have told the
+processor to take for zero.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from tilewright.spaces.low_bit.order import Slot, word_groups
 from tilewright.spaces.low_bit.values import POWERS, split_of
 
 Lines = list[str]
+RAISED, RAISED_BITS = 2.0**23, 0x4B000000
+"""The number whose fraction's lowest bits count ones, and its bits."""
+MOST_ZERO = 2**16
+"""The zero points below it are exact beside :data:`RAISED`."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +32,15 @@ class Decoding:
     """The way from words ``w0``, ``w1``, ... of ``lanes`` lanes to values of codes.
 
     With a ``table`` the values are entries of an array of floats that the kernel fills; they are
-    the dtype's own otherwise, less a ``zero`` that is known.
+    the dtype's own otherwise, less a ``zero`` that is known. Zero points that are not known may be
+    ``whole`` numbers of up to 8 bits.
     """
 
     name: str
     lanes: int
     table: bool
     zero: float | None
+    whole: bool = False
 
     @property
     def bits(self) -> int:
@@ -50,14 +57,35 @@ class Decoding:
         """Vectors that hold the table; 0 if it does not lie in registers."""
         vectors = max(1, self.codes // self.lanes)
         most = 4 if self.lanes >= 16 or not dtype(self.name).is_integer else 2
-        if dtype(self.name).is_integer and not self.table and vectors > 1:
-            return 0  # a conversion is shorter
-        return vectors if vectors <= most else 0
+        return vectors if vectors <= most and not self.raised else 0
+
+    @property
+    def raised(self) -> bool:
+        """Tell whether values are whole numbers that come as fractions of 2**23."""
+        integer = dtype(self.name).is_integer and not self.table
+        return integer and (self.codes > self.lanes or self.whole)
+
+    @property
+    def raised_by(self) -> float:
+        """What raised values are larger by than those of the codes."""
+        return RAISED + self._sign
+
+    @property
+    def _sign(self) -> int:
+        return 0 if self.name.startswith("uint") else 2 ** (self.bits - 1)
 
     @property
     def folds_zero(self) -> bool:
-        """Tell whether the zero point is in the table."""
-        return self.vectors > 0 and not self.table and self.zero is not None
+        """Tell whether the zero point is in the table, or in what raised values are lowered by."""
+        if self.zero is None or self.table:
+            return False
+        exact = self.zero.is_integer() and abs(self.zero) < MOST_ZERO
+        return exact if self.raised else self.vectors > 0
+
+    @property
+    def raises_zero(self) -> bool:
+        """Tell whether zero points are raised like values."""
+        return self.raised and self.whole
 
     @property
     def needs_memory(self) -> bool:
@@ -130,14 +158,11 @@ class Decoding:
             return f"tw_looked_up(table, {self._code(slot, code)})"
         if not dtype(self.name).is_integer:
             return f"tw_code_value({self._code(slot, code)})"
-        if self.name.startswith("uint"):
-            return f"tw_whole((vi){self._code(slot, code)})"
-        if len(slot) == 1:
-            top = 32 - slot[0].place - 16 * code - self.bits
-            moved = f"(w{slot[0].word} << {top})" if top else f"w{slot[0].word}"
-        else:
-            moved = f"({self._code(slot, code)} << {32 - self.bits})"
-        return f"tw_whole((vi){moved} >> {32 - self.bits})"
+        raised = f"(vf)({self._code(slot, code)} ^ {RAISED_BITS | self._sign:#x})"
+        if self.raises_zero:
+            return raised
+        known = self.zero if self.zero is not None and self.folds_zero else 0.0
+        return f"({raised} - {_float(self.raised_by + known)})"
 
     def _code(self, slot: Slot, code: int, masked: bool = True) -> str:
         """C expression: a code in the lowest bits, with anything above it unless it is masked."""

@@ -24,6 +24,7 @@ from tilewright.spaces.cpu.vectors import simd
 from tilewright.spaces.derivation.algebra import constant
 from tilewright.spaces.derivation.products.coded import CodedProduct, coded_product_of
 from tilewright.spaces.kernel import Kernel
+from tilewright.spaces.language.tree import Read
 from tilewright.spaces.low_bit.order import DEPTH, ROWS
 from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
@@ -75,7 +76,8 @@ class LowBit(Template):
         """The way from codes to values."""
         product, lanes = self.product, self.cpu.lanes(FLOAT)
         zero = constant(product.zero) if product.zero is not None else None
-        return Decoding(product.codes.dtype, lanes, product.table is not None, zero)
+        table, whole = product.table is not None, _is_whole(product)
+        return Decoding(product.codes.dtype, lanes, table, zero, whole)
 
     def registers(self, values: Mapping[str, Any]) -> Any:
         """Vectors in use: sums, also those of groups, words, and a value of each factor."""
@@ -152,3 +154,11 @@ def _even_parts(rows: int) -> tuple[int, ...]:
     """Rows of a tile, as even as can be; each height once."""
     parts = {ceil_div(rows, tiles) for tiles in range(1, rows + 1)}
     return tuple(sorted(n for n in parts if n <= MOST_ROWS))
+
+
+def _is_whole(product: CodedProduct) -> bool:
+    """Tell whether zero points are an operand of whole numbers of up to 8 bits."""
+    if not isinstance(product.zero, Read):
+        return False
+    element = product.program.operand[product.zero.name].element
+    return element.is_integer and element.bits <= 8

@@ -31,7 +31,8 @@ def coded_quantities(template: LowBit, columns: Columns) -> dict[str, np.ndarray
     vectors = float(tiles * deep * ROWS * DEPTH // lanes)
     early = (c["scales"] == "early") * 1.0
     multiplies, decoded = rows * vectors, row_tiles * vectors
-    zero = 1.0 * (product.zero is not None and not template.decoding.folds_zero)
+    decoding = template.decoding
+    zero = 1.0 * (product.zero is not None and not (decoding.folds_zero or decoding.raises_zero))
     loads = rows * vectors / 2
     updates = 2.0 * rows * tiles * ROWS * 4 / lanes * blocks
     sums = FLOAT * 4.0 * rows * tiles * ROWS

@@ -33,6 +33,9 @@ FORMS = [  # dtype, text, sizes
     ("int2", SCALED.format(g=64), {"m": 1, "n": 16, "k": 64}),
 ]
 MORE_FORMS = [
+    ("uint4", f"z: uint8[33, 3]; {GROUPS.format(g=64)}", {"m": 3, "n": 33, "k": 192}),
+    ("int6", "z: int8[40]; y[n] = sum[k](a[k] * (q[n, k] - z[n]))", {"n": 40, "k": 88}),
+    ("uint7", "y[m, n] = sum[k](a[m, k] * (q[n, k] - 0.5))", {"m": 2, "n": 40, "k": 88}),
     ("uint8", GROUPS.format(g=8), {"m": 17, "n": 70, "k": 1032}),
     ("uint6", TABLE.format(g=32), {"m": 3, "n": 32, "k": 96}),
     (
