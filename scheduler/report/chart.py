@@ -27,6 +27,8 @@ from tilewright.scheduler.report.figure import Figure, Kind, Series
 LEFT, PLOT_HEIGHT = 64, 220
 MARKS = ("h0", "h0", "m-3 3h6l-3-6z", "m-3 0l3-3l3 3l-3 3z", "m-3.5 0h7m-3.5-3.5v7")
 """Paths of marks: a dot, a square, a triangle, a diamond, a plus."""
+DENSE = 300
+"""Points of a series from which on a whole unit is exact enough for their places."""
 CROSS = "m-3-3l6 6m0-6l-6 6"
 """The mark of what failed."""
 
@@ -108,8 +110,10 @@ class ChartDrawing:
             crossed = each.kind is Kind.CROSSES
             mark = CROSS if crossed else MARKS[place % len(MARKS)]
             heights = (self._top + 5 if crossed else self._y(y) for y in each.y)
+            digits = 0 if len(each.x) > DENSE else 1
             return "".join(
-                f"M{self._x(x):.1f} {y:.1f}{mark}" for x, y in zip(each.x, heights, strict=True)
+                f"M{self._x(x):.{digits}f} {y:.{digits}f}{mark}"
+                for x, y in zip(each.x, heights, strict=True)
             )
         points = [(self._x(x), self._y(y)) for x, y in zip(each.x, each.y, strict=True)]
         joint = "H{0:.1f}V{1:.1f}" if each.kind is Kind.STEPS else "L{0:.1f} {1:.1f}"

@@ -239,16 +239,17 @@ def _operations(material: Material) -> list[tuple[float, float]]:
     ran = [r for r in material.searched if r.measurement.score]
     if space is None or not flops:
         return []
-    known = [r for r in ran if r.template_version in space.versions and r.schedule in space]
-    if not known:
+    now = (r for r in ran if r.template_version in space.versions)
+    placed = [(r, row) for r in now if (row := material.row(r.schedule)) is not None]
+    if not placed:
         return []
-    found = space.quantities(space.rows([r.schedule for r in known]))
+    found = space.quantities(np.stack([row for _, row in placed]))
     bytes_moved = np.asarray(found["main_bytes"], dtype=float)
     least = float(material.workload.least_bytes)
     moved = np.where(np.isfinite(bytes_moved) & (bytes_moved > 0), bytes_moved, least)
     return [
         (flops / float(count), flops / (r.measurement.score or 1.0) / 1e9)
-        for r, count in zip(known, moved, strict=True)
+        for (r, _), count in zip(placed, moved, strict=True)
     ]
 
 

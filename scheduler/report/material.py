@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.costmodel.dataset import group_examples
+from tilewright.costmodel.dataset import group_examples, place
 from tilewright.costmodel.explaining.separation import Separation, separations
 from tilewright.costmodel.interfaces import Example
 from tilewright.costmodel.roofs.peaks import Peaks, peaks_for
@@ -188,6 +188,16 @@ class Material:
         return found
 
     @cached_property
+    def _rows(self) -> dict[Schedule, np.ndarray | None]:
+        return {}
+
+    def row(self, schedule: Schedule) -> np.ndarray | None:
+        """Return the row of a schedule in a population; None if it is no point of the space."""
+        if schedule not in self._rows:
+            self._rows[schedule] = place(self.space, schedule) if self.space else None
+        return self._rows[schedule]
+
+    @cached_property
     def separations(self) -> list[Separation]:
         """Say how each decision separates the fast from the slow; none without a space."""
         space = self.space
@@ -198,7 +208,7 @@ class Material:
             for r in self.searched
             if r.template_version in space.versions and not r.doubted
         ]
-        groups, _ = group_examples(examples, lambda *_: space)
+        groups, _ = group_examples(examples, lambda *_: space, lambda _, s: self.row(s))
         if not groups or not np.isfinite(groups[0].latency).any():
             return []
         return separations(groups[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import log10
 from typing import TYPE_CHECKING
 
@@ -94,17 +95,25 @@ def _groups(latencies: Sequence[float | None]) -> Iterable[int]:
 
 def _decisions(records: Sequence[Record], explained: Mapping[str, float]) -> Iterable[Dimension]:
     """Yield the decisions that were made in more than one way, the most telling first."""
-    columns: dict[str, list[Value | None]] = {"template": [r.schedule.template for r in records]}
-    for place, record in enumerate(records):
-        for name, value in record.schedule.decisions:
-            columns.setdefault(name, [None] * len(records))[place] = value
-    varied = {name: column for name, column in columns.items() if len(set(column)) > 1}
-    ranked = sorted(varied, key=lambda name: -explained.get(name, 0.0))
-    for name in ranked[:MOST_AXES]:
-        values = sorted(set(varied[name]), key=_order)
-        places = {value: (n + 0.5) / len(values) for n, value in enumerate(values)}
-        ticks = tuple((place, _text(value)) for value, place in places.items())
-        yield Dimension(name, ticks, tuple(places[value] for value in varied[name]))
+    schedules = {r.schedule.template: r.schedule for r in records}.values()  # names are alike
+    names = dict.fromkeys(name for each in schedules for name, _ in each.decisions)
+    ranked = sorted(["template", *names], key=lambda name: -explained.get(name, 0.0))
+    yield from islice(filter(None, (_decision(records, name) for name in ranked)), MOST_AXES)
+
+
+def _decision(records: Sequence[Record], name: str) -> Dimension | None:
+    """Return the axis of a decision, None if it was made in one way alone."""
+    column: list[Value | None] = (
+        [r.schedule.template for r in records]
+        if name == "template"
+        else [r.schedule.values.get(name) for r in records]
+    )
+    values = sorted(set(column), key=_order)
+    if len(values) < 2:
+        return None
+    places = {value: (n + 0.5) / len(values) for n, value in enumerate(values)}
+    ticks = tuple((place, _text(value)) for value, place in places.items())
+    return Dimension(name, ticks, tuple(places[value] for value in column))
 
 
 def _order(value: Value | None) -> tuple[int, float, str]:

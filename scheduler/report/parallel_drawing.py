@@ -55,6 +55,7 @@ class ParallelDrawing:
         columns = [
             [_across(place) for place in dimension.places] for dimension in self._figure.dimensions
         ]
+        origins = list(dict.fromkeys(self._figure.origins))
         found: dict[int, list[tuple[str, str]]] = {}
         told = zip(
             *(self._figure.groups, self._figure.numbers),
@@ -65,9 +66,11 @@ class ParallelDrawing:
         for group, number, latency, origin, places in told:
             steps = " ".join(f"{b - a} {STEP}" for a, b in pairwise(places))
             text = f"M{places[0]} 0l{steps}" if steps else f"M{places[0]} 0v0"
-            time = "" if latency is None else f"{latency:.4g}"
-            found.setdefault(group, []).append((text, f"{number} {time} {origin}"))
-        yield f'<g transform="translate(0 {self._top})">'
+            time = "" if latency is None else f"{1e9 * latency:.0f}"
+            facts = f"{number} {time} {origins.index(origin)}"
+            found.setdefault(group, []).append((text, facts))
+        start = f'transform="translate(0 {self._top})"'
+        yield f'<g class="lines" {start} data-origins="{" ".join(origins)}">'
         for group in sorted(found, reverse=True):
             path = "".join(text for text, _ in found[group])
             told_of = ",".join(facts for _, facts in found[group])

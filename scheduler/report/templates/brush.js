@@ -18,6 +18,7 @@ const duration = (seconds) => {
 /** The trials that a path draws: their places on the axes, their text in the path, and facts. */
 const trialsOf = (path) => {
   const told = path.dataset.trials.split(",");
+  const origins = path.parentNode.dataset.origins.split(" ");
   return path.getAttribute("d").split("M").slice(1).map((text, index) => {
     const [first, steps] = text.split("l");
     const places = [parseInt(first)];
@@ -25,7 +26,7 @@ const trialsOf = (path) => {
       if (steps && turn % 2 === 0) places.push(places[places.length - 1] + Number(step));
     });
     const [number, latency, origin] = told[index].split(" ");
-    return { path, text, places, number: Number(number), latency: Number(latency) || Infinity, origin };
+    return { path, text, places, number: Number(number), latency: latency ? Number(latency) * 1e-9 : Infinity, origin: origins[origin] };
   });
 };
 
