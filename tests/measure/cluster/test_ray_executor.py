@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
+from signal import SIGINT
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +19,8 @@ pytest.importorskip("ray", reason="needs the extra ray")
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import HOST_SERVICES, candidate, latency
 from tests.measure.cpu import c_kernels
+from tests.scheduler.report.made_up import of_records, record
+from tests.scheduler.report.served import Server
 from tilewright.measure.cluster.driver.plan import Needs
 from tilewright.measure.cluster.driver_status import drivers_at
 from tilewright.measure.cluster.executor import RayExecutor
@@ -166,3 +170,25 @@ def test_the_cluster_tells_what_its_drivers_do(address, simulated):
     while {worker.state for worker in simulated.status().workers} != {"idle"}:
         assert time.monotonic() < deadline, simulated.status().workers
         time.sleep(0.05)
+
+
+def test_a_dashboard_shows_the_queue_and_the_workers(address, simulated, tmp_path):
+    for library in ("jinja2", "uvicorn"):
+        pytest.importorskip(library, reason="needs the extra dashboard")
+    job = replace(candidate("a").job, id="shown")
+    submit(simulated, candidate("a", job), candidate("b", job, broken=True))
+    collect(simulated, job)
+    dashboard = Server(of_records(tmp_path / "one", [record(1, 1e-3)]), "--address", address)
+    try:
+        part, deadline = "", time.monotonic() + 100
+        while "<td>1 compile_error</td>" not in part:
+            assert time.monotonic() < deadline, part
+            part = json.loads(dashboard.get("/news")[1])["part"]
+            time.sleep(0.1)
+        assert "<td>shown</td>" in part
+        assert "Workers of the cluster" in part
+        assert "It does not answer" not in part
+    finally:
+        dashboard.process.send_signal(SIGINT)
+        dashboard.process.communicate(timeout=60)
+    assert dashboard.process.returncode == 130

@@ -19,7 +19,7 @@ from PIL import Image
 
 from tests.browsing import chromium, opened
 from tests.scheduler.report.made_up import of_records, record
-from tests.scheduler.report.test_dashboard import Server
+from tests.scheduler.report.served import Server
 from tilewright.scheduler.cli.app import run
 
 FOLDER = Path(__file__).with_name("golden")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.browsing import Visit, chromium, opened
 from tests.scheduler.report.made_up import hostile, many, of_records, record, sampled, suite, tuned
-from tests.scheduler.report.test_dashboard import Server
+from tests.scheduler.report.served import Server
 from tests.spaces.frozen import TARGETS
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind

@@ -4,25 +4,20 @@ site."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from http.client import HTTPConnection
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import urlsplit
 
 import pytest
 
-from tests.pages import PATHS
 from tests.scheduler.report.made_up import HOSTILE, of_records, record
+from tests.scheduler.report.served import Server
 from tilewright.measure.cluster.status import DriverStatus, JobStatus, WorkerStatus
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind
@@ -36,30 +31,6 @@ from tilewright.scheduler.report.live import Jobs, live_part
 
 for library in ("jinja2", "starlette", "uvicorn"):
     pytest.importorskip(library, reason="needs the extra dashboard")
-
-
-class Server:
-    """A dashboard in a process of its own."""
-
-    def __init__(self, db: Path | str, *more: str) -> None:
-        self.db = db
-        command = [sys.executable, "-m", "tilewright", "dashboard", "--db", str(db), *more]
-        path = os.pathsep.join([PATHS, *sys.path])
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, **pipes)
-        words = self.process.stdout.readline().split()
-        assert words[:1] == ["open"], self.process.communicate()
-        self.address = urlsplit(words[1])
-        self.token = self.address.query.removeprefix("token=")
-
-    def get(self, path: str, token: str | None = None, **headers: str) -> tuple[int, str, dict]:
-        connection = HTTPConnection(self.address.hostname, self.address.port, timeout=60)
-        token = self.token if token is None else token
-        connection.request("GET", f"{path}?token={token}", headers=headers)
-        answer = connection.getresponse()
-        found = answer.status, answer.read().decode(), dict(answer.getheaders())
-        connection.close()
-        return found
 
 
 @pytest.fixture(scope="module")

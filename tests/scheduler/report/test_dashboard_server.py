@@ -7,11 +7,16 @@ import time
 from pathlib import Path
 from signal import SIGINT
 
+import pytest
+
 from tests.measure import postgresql
 from tests.measure.conftest import server_binaries  # noqa: F401
 from tests.scheduler.report.made_up import record
-from tests.scheduler.report.test_dashboard import Server
+from tests.scheduler.report.served import Server
 from tilewright.measure.database import Database
+
+for library in ("jinja2", "starlette", "uvicorn", "psycopg"):
+    pytest.importorskip(library, reason="needs the extras dashboard and postgres")
 
 
 def test_a_server_that_restarts_is_told_and_waited_for(server_binaries: Path):  # noqa: F811
