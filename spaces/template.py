@@ -90,12 +90,13 @@ class Template(ABC):
         """The name and the version, such as ``contraction.2``: what a schedule's text means."""
         return f"{self.name}.{self.version}"
 
-    def why_not_open(self, axis: str) -> str | None:
-        """Say why no kernel takes the extent of ``axis`` at each call; None if all do."""
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Say why a schedule has no kernel that takes the extent of ``axis`` at each call; None if
+        it has one."""
         return f"kernels of {self.name} have fixed extents"
 
     def lower_open(self, schedule: Schedule) -> Kernel:
-        """Return a kernel for all extents of an axis up to the workload's, one of those for which
+        """Return a kernel for all extents of an axis up to the workload's, for which
         :meth:`why_not_open` has no reason."""
         raise NotImplementedError(self.name)
 

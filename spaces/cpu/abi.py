@@ -75,9 +75,10 @@ def c_kernel(workload: Workload, prelude: str, code: Code, open_axis: str | None
     return Kernel(Source("c", prelude, code.source), call)
 
 
-def open_extent(workload: Workload) -> str:
-    """Return the C expression of the extent that a call gives, in a function of workers."""
-    return f"*(const long *)call->buffers[{len(workload.operands)}]"
+def open_extent(arrays: Sequence[Array]) -> str:
+    """Return the C expression of the extent that a call gives behind its arrays, in a function of
+    workers."""
+    return f"*(const long *)call->buffers[{len(arrays)}]"
 
 
 def buffer_variables(

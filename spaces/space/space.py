@@ -139,7 +139,8 @@ class Space:
     def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Say why this schedule has no kernel that takes the extent of ``axis`` at each call; None
         if it has one."""
-        return self.why_not(schedule) or self.templates[schedule.template].why_not_open(axis)
+        reason = self.why_not(schedule)
+        return reason or self.templates[schedule.template].why_not_open(schedule, axis)
 
     def lower_open(self, schedule: Schedule, axis: str) -> Kernel:
         """Return the kernel of ``schedule`` that takes the extent of ``axis`` at each call, at most

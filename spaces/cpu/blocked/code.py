@@ -197,7 +197,7 @@ class ContractionCode:
         rows, whole = extent("rows_given", 1, product.rows), b.row_workers * b.tile_rows
         share = (rows + whole - 1) // whole * b.tile_rows
         return [
-            f"const long rows_given = {open_extent(product.workload)};",
+            f"const long rows_given = {open_extent(product.workload.operands)};",
             f"const long share = {share};",
             f"const long row0 = {chunk} * share, {column};",
             "const long chunk_rows = tw_least(rows_given - row0, share);",

@@ -80,7 +80,7 @@ class BlockedTemplate(Template):
         code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
-    def why_not_open(self, axis: str) -> str | None:
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
         """Say why not: rows alone can be open, where they are the outermost axis."""
         product = self.product
         if axis != product.row or product.batch:

@@ -14,10 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.algebra.index import Index, extent, index
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping import repeat, spatial
-from tilewright.spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES, buffer_variables, entry_function
+from tilewright.spaces.cpu.abi import (
+    ARRAY_TYPES,
+    LINE_BYTES,
+    buffer_variables,
+    entry_function,
+    open_extent,
+)
 from tilewright.spaces.cpu.rows.access import RowAccess
 from tilewright.spaces.cpu.rows.column_sums import ColumnSums
 from tilewright.spaces.cpu.rows.columns import Walk
@@ -33,7 +39,8 @@ from tilewright.spaces.workloads.array import Array
 class RowsCode:
     """The kernel called ``entry``. ``operands`` are its arguments in order; ``unroll`` vectors are
     in flight, of one row, or of as many rows each as they have lanes if ``lanes_are_rows``;
-    the walk ``fetching`` along a row also fetches what the next row reads (:class:`RowBody`)."""
+    the walk ``fetching`` along a row also fetches what the next row reads (:class:`RowBody`).
+    Calls give the extent of an open axis, which has ``rows_each`` rows at each of its points."""
 
     rows: SummedRows
     operands: Sequence[Array]
@@ -47,6 +54,7 @@ class RowsCode:
     element: str
     lanes_are_rows: bool
     entry: str
+    rows_each: int | None = None
 
     @property
     def source(self) -> str:
@@ -91,14 +99,30 @@ class RowsCode:
     def _work(self) -> list[str]:
         items = prod(self._items)
         worker = index("worker", self.workers)
-        mapping = spatial(self.workers) * repeat(ceil_div(items, self.workers))
-        lines = mapping.emit(worker, self._item, extents=(items,), prefix="r")
+        share = repeat(ceil_div(items, self.workers))
+        if self.rows_each:
+            lines = self._open_share(worker, items)
+            lines += share.emit(0, self._item, extents=("shared",), base=("begin",), prefix="r")
+        else:
+            lines = (spatial(self.workers) * share).emit(
+                worker, self._item, extents=(items,), prefix="r"
+            )
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
             *(f"  {line}" for line in (*self._buffers(), *lines, *self._ended())),
             *(["  tw_flush();"] if self.streaming else []),
             "}",
+        ]
+
+    def _open_share(self, worker: Index, most: int) -> list[str]:
+        """A worker's rows of those that a call has: the first, and how many."""
+        rows = extent("rows_given", self.rows_each or 1, most)
+        share = (rows + self.workers - 1) // self.workers
+        return [
+            f"const long rows_given = {open_extent(self.operands)} * {self.rows_each};",
+            f"const long share = {share}, begin = {worker} * share;",
+            "const long shared = tw_least(rows_given, begin + share);",
         ]
 
     @cached_property

@@ -14,7 +14,8 @@ Decisions:
 
 from __future__ import annotations
 
-from typing import ClassVar
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from tilewright.spaces.cpu.rows.work import busiest
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
+from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.rows.passes import Pass, expressions
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import Kernel
@@ -43,6 +45,9 @@ from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.workloads.computation import Computation
 from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cpu.rows.code import RowsCode
 
 ONLINE, PLAIN = "online", "plain"
 AGAIN, SCRATCH, OUTPUT = "again", "scratch", "output"
@@ -93,13 +98,41 @@ class RowsTemplate(Template):
         """See ``spaces.cpu.rows.traffic``."""
         return row_quantities(self, columns)
 
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Say why not: rows along the outermost axis alone can be open, taken one by one."""
+        first, *_ = self.rows.rows
+        if axis != first.names[0] or self.rows.sums:
+            return f"{axis} is not the outermost axis of rows that nothing is summed over"
+        if schedule.values["lanes"] == ROWS:
+            return "lanes are rows"
+        places = (*self.rows.places.values(), *(output.place for output in self.rows.outputs))
+        inner = [place.array for place in places if not self._is_outermost(place)]
+        return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
+
+    def _is_outermost(self, place: RowAddress) -> bool:
+        """Tell whether the first rows of an array are its first elements in memory."""
+        spans, steps = (*self.rows.rows, *self.rows.columns), (*place.rows, *place.columns)
+        (_, step), *others = zip(spans, steps, strict=True)
+        return step == 0 or all(abs(inner) * span.extent <= step for span, inner in others)
+
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        code = self._code(schedule, self.entry(schedule))
+        return c_kernel(self.workload, self._prelude(), code)
+
+    def lower_open(self, schedule: Schedule) -> Kernel:
+        """Return the kernel of any number of rows up to the program's."""
+        (axis, *inner), extent = self.rows.rows[0].names, self.rows.program.extent
+        each = prod(extent[name] for name in inner) * prod(s.extent for s in self.rows.rows[1:])
+        code = self._code(schedule, f"{self.entry(schedule)}_open", each)
+        return c_kernel(self.workload, self._prelude(), code, axis)
+
+    def _code(self, schedule: Schedule, entry: str, rows_each: int | None = None) -> RowsCode:
         from tilewright.spaces.cpu.rows.code import RowsCode
 
         values = schedule.values
         passes, held = self.passes(str(values["passes"])), self._held(str(values["intermediates"]))
-        code = RowsCode(
+        return RowsCode(
             rows=self.rows,
             operands=self.workload.operands,
             passes=passes,
@@ -111,13 +144,16 @@ class RowsTemplate(Template):
             lanes=self.lanes,
             element=self.element.name,
             lanes_are_rows=values["lanes"] == ROWS,
-            entry=self.entry(schedule),
+            entry=entry,
+            rows_each=rows_each,
         )
+
+    def _prelude(self) -> str:
         shared = prelude(self.functions, self.cpu, self.element.name)
         shared += wide.numbers(
             self.lanes, magnitudes(self.rows.program), row_expressions(self.rows)
         )
-        return c_kernel(self.workload, shared, code)
+        return shared
 
     @property
     def functions(self) -> frozenset[str]:
