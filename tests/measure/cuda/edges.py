@@ -42,13 +42,17 @@ def kernels(
 
 
 def complaint(
-    emulator: Emulator, workload: Computation, kernel: Kernel, inputs: Inputs, order: Interleaving
+    emulator: Emulator,
+    workload: Computation,
+    kernel: Kernel,
+    inputs: Inputs,
+    expected: Inputs,
+    order: Interleaving,
 ) -> str:
-    """What is wrong with a kernel's outputs; empty if nothing is."""
+    """What is wrong with a kernel's outputs, which are ``expected``; empty if nothing is."""
     result = emulator.run(kernel, inputs, order)
     if result.error_kind is not None:
         return f"{result.error_kind}: {result.error_text}"
-    expected = evaluate(workload.program, inputs)
     for output in workload.program.outputs:
         found = result.outputs[output.name].astype(np.float64)
         wrong = _wrong(found, expected[output.name], output.dtype)
@@ -68,12 +72,13 @@ def complaints(
 ) -> list[str]:
     """All that is wrong, with the kernels' names."""
     emulator.build(made)
+    expected = [evaluate(workload.program, given) for given in inputs]
     return [
         f"{kernel.call.entry}, inputs {n}: {found}"
         for kernel in made
-        for n, given in enumerate(inputs)
+        for n, (given, due) in enumerate(zip(inputs, expected, strict=True))
         for order in orders
-        if (found := complaint(emulator, workload, kernel, given, order))
+        if (found := complaint(emulator, workload, kernel, given, due, order))
     ]
 
 
