@@ -48,6 +48,7 @@ COMMANDS = {
     "status": "status.status_command",
     "doctor": "doctor.doctor_command",
     "cache": "cache.cache_command",
+    "pack": "pack.pack_command",
     "bundle": "bundle.bundle_command",
     "completion": "completion.completion_command",
 }
