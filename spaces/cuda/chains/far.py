@@ -46,7 +46,8 @@ class Shift:
         if not known or not self._is_in_place or any(map(self._reads, self.bodies)):
             return None
         r = self.chained.scalars[self.k]
-        value, reference = self.parts.elements(exact)[r.element], self.parts.new.text(r.state)
+        value = self.parts.elements(exact).get(r.element) or exact.text(r.element)
+        reference = self.parts.new.text(r.state)
         inverse = f" * {1 / self._multiple!r}f" if self._multiple != 1 else ""
         exact.lines.append(f"{self.place} = ({value} - {reference}){inverse};")
         return exact.lines, over_rows([f"{text} = {value!r}f;" for text, value in rest.items()])

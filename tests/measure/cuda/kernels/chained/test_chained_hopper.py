@@ -205,6 +205,11 @@ class TestChainedHopper(KernelContract):
     cases, bugs = CASES, BUGS
 
 
+def test_kernels_of_slow_bugs_are_written():
+    for name in MORE_BUGS:
+        TestFurtherChainedHopper().planted(name)
+
+
 @pytest.mark.slow
 class TestFurtherChainedHopper(KernelContract):
     cases, bugs = FURTHER, MORE_BUGS
