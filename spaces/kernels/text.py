@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from tilewright.spaces.kernels.body import Body
 from tilewright.spaces.kernels.statements import (
     Assignment,
     Block,
@@ -30,6 +31,13 @@ class Printer:
         for statement in statements:
             self._write(statement, "", lines)
         return lines
+
+    def written(self, *writers: Callable[[Body], None]) -> list[str]:
+        """Return the lines of what is written, in kernels whose other statements are lines."""
+        body = Body(given=None)
+        for write in writers:
+            write(body)
+        return self.lines(body.statements)
 
     def _write(self, statement: Statement, indent: str, lines: list[str], head: str = "") -> None:
         """Add a statement after its ``head`` to ``lines``: on the same line, but for a pragma."""

@@ -18,6 +18,7 @@ from tilewright.spaces.cuda.blocks.grid_code import GridCode
 from tilewright.spaces.cuda.blocks.segments import segment_lines, segments_of
 from tilewright.spaces.cuda.blocks.sizes import RingSizes
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.array import Array
 
 
@@ -105,7 +106,7 @@ class BlockCode(GridCode):
             *self.left.start(*self.left_corner),
             *self.right.start(*self.right_corner),
             *self.main_loop(),
-            *self.partial.lines(),
+            *CUDA.written(self.partial.write),
             *self.finish(),
         ]
 

@@ -13,30 +13,43 @@ from dataclasses import dataclass
 
 from tilewright.spaces.kernels.body import Body
 
-_LEADS = "threadIdx.x == 0"
-
 
 @dataclass(frozen=True)
 class LastToCome:
-    """``blocks`` share the C pointer ``ticket``; all threads of each meet here. ``word`` is the
-    address of a word of shared memory that nothing else uses in between."""
+    """Blocks, or groups of threads, share the C pointer ``ticket``. All threads of each ``meet`` by
+    a call, and one ``leads``, a C test. ``word`` is the address of a word of shared memory that
+    nothing else uses in between."""
 
-    blocks: int
     ticket: str
     word: str
+    leads: str = "threadIdx.x == 0"
+    meet: tuple[str, ...] = ("tw::sync_block",)
 
-    def wait(self, body: Body) -> None:
-        """End all blocks here but the last to come, whose parts are in the workspace."""
+    def publish(self, body: Body) -> None:
+        """Make a part that is in the workspace visible to all."""
         body.call("tw::fence_global")
-        body.call("tw::sync_block")
-        with body.when(_LEADS, brief=True):
+        body.call(*self.meet)
+
+    def take(self, body: Body) -> None:
+        """Take a ticket, which :meth:`number` gives."""
+        with body.when(self.leads, brief=True):
             body.call("tw::store_shared", self.word, f"tw::take_ticket({self.ticket})")
-        body.call("tw::sync_block")
-        with body.when(f"tw::load_shared<u32>({self.word}) != {self.blocks - 1}", brief=True):
+        body.call(*self.meet)
+
+    @property
+    def number(self) -> str:
+        """How many tickets were taken before, as C."""
+        return f"tw::load_shared<u32>({self.word})"
+
+    def wait(self, body: Body, parts: int) -> None:
+        """End all blocks here but the last to come of those that have the ``parts``."""
+        self.publish(body)
+        self.take(body)
+        with body.when(f"{self.number} != {parts - 1}", brief=True):
             body.leave()
         body.call("tw::fence_global")
 
     def reset(self, body: Body) -> None:
-        """Make the ticket what it was before the first block came."""
-        with body.when(_LEADS, brief=True):
+        """Make the ticket what it was before the first came."""
+        with body.when(self.leads, brief=True):
             body.call("tw::store_global", self.ticket, "0u")

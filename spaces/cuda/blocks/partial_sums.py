@@ -15,8 +15,7 @@ from tilewright.spaces.algebra.index import index
 from tilewright.spaces.algebra.layout import Layout, row_major, strided
 from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid
-from tilewright.spaces.kernels.body import Body, names_in
-from tilewright.spaces.kernels.text import CUDA
+from tilewright.spaces.kernels.body import Body
 
 WAYS = ("store", "add")
 """``store``: each block stores its sums, the last adds them up in order. ``add``: atomics."""
@@ -54,13 +53,6 @@ class PartialSums:
             return 0
         return self.workspace_bytes if self.way == "add" else self._tickets_bytes
 
-    def lines(self) -> list[str]:
-        """The text of the exchange, in kernels whose other statements are lines."""
-        outside = names_in(f"{self.grid.tile} + {self.sum}") - {"i"}
-        body = Body(given=(*outside, "workspace", "shared"))
-        self.write(body)
-        return CUDA.lines(body.statements)
-
     def write(self, body: Body) -> None:
         """Exchange sums; only threads of the last block of a tile go on, with the whole sums.
 
@@ -73,8 +65,8 @@ class PartialSums:
         sums = f"({self.kind} *)(workspace + {self._tickets_bytes})"
         body.let(f"{self.kind} *", "exchanged", sums)
         self._leave(body)
-        last = LastToCome(self.grid.splits, ticket, "shared")
-        last.wait(body)
+        last = LastToCome(ticket, "shared")
+        last.wait(body, self.grid.splits)
         self._collect(body)
         last.reset(body)
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div
 from tilewright.spaces.cuda.abi import C_TYPES
+from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.chained_hopper.fetching.operands import (
     left_boxes,
     output_boxes,
@@ -245,12 +246,12 @@ class ChainedPlan(SplitKeys):
 
     def merging(self, chain: FragmentChain) -> PartMerging:
         """How a warpgroup merges parts."""
+        meet = ("tw::sync_named", f"{1 + self.warpgroups} + group", f"{GROUP}")
+        word = f"shared + {self.words_at} + 4 * group"
         crew = Crew(
             tile=f"(tile_number * {self.warpgroups} + group)",
             thread="thread",
-            leads="thread == 0",
-            sync=f"tw::sync_named({1 + self.warpgroups} + group, {GROUP});",
-            word=f"shared + {self.words_at} + 4 * group",
+            last=LastToCome("ticket", word, "thread == 0", meet),
             workspace=f"workspace + {self.counter_bytes}",
         )
         tiles = int(self.sizes.tile_count(self.values)) * self.warpgroups

@@ -15,8 +15,10 @@ from tilewright.spaces.algebra.index import Index, index
 from tilewright.spaces.algebra.integers import round_up
 from tilewright.spaces.algebra.layout import Layout, row_major
 from tilewright.spaces.algebra.mapping import repeat
+from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
 from tilewright.spaces.cuda.blocks.unrolled import unrolled
 from tilewright.spaces.cuda.warpgroups import GROUP
+from tilewright.spaces.kernels.text import CUDA
 
 WAYS = ("add", "cluster")
 """``add``: atomics in global memory. ``cluster``: distributed shared memory."""
@@ -49,22 +51,19 @@ class SharedDepth:
         """
         if self.parts == 1:
             return body
-        sync = f"tw::sync_named(1 + group, {GROUP});"
+        meet = ("tw::sync_named", "1 + group", f"{GROUP}")
+        last = LastToCome("ticket", slot, "thread == 0", meet)
         return [
             f"const int member = (int)({tile}) * {self.members} + {member};",
             "u32 *const ticket = (u32 *)workspace + member;",
             f"float *const whole = (float *)(workspace + {self._ticket_bytes});",
             *self._each("d", lambda at, mine: [f"tw::atomic_add({at}, {mine});"]),
             # every thread's additions come before the ticket, which one thread takes for all
-            "tw::fence_global();",
-            sync,
-            f"if (thread == 0) tw::store_shared({slot}, tw::take_ticket(ticket));",
-            sync,
-            f"if (tw::load_shared<u32>({slot}) == {self.parts - 1}) {{",
+            *CUDA.written(last.publish, last.take),
+            f"if ({last.number} == {self.parts - 1}) {{",
             "  tw::fence_global();",
             *(f"  {line}" for line in self._each("r", _take)),
-            "  if (thread == 0) tw::store_global(ticket, 0u);",
-            *(f"  {line}" for line in body),
+            *(f"  {line}" for line in (*CUDA.written(last.reset), *body)),
             "}",
         ]
 

@@ -236,8 +236,8 @@ class KeptCode:
                 body.call("tw::store_global", self._left(part // self.share, j), f"s[{j}]")
         number = f"own / {int(self.sizes.block_tasks)}"
         ticket = body.let("u32 *const", "tickets", f"(u32 *)workspace + {number}")
-        last = LastToCome(self.split, ticket, f"shared + {int(self.sizes.shared_bytes) - TICKET}")
-        last.wait(body)
+        last = LastToCome(ticket, f"shared + {int(self.sizes.shared_bytes) - TICKET}")
+        last.wait(body, self.split)
         for j in self._outputs:
             body.assign(f"s[{j}]", self._identity)
         self._long_sums.clear(body, self._long_sums.others)

@@ -29,6 +29,7 @@ from tilewright.spaces.cuda.thin.small import SmallOperand
 from tilewright.spaces.cuda.thin.tile import ThinTile
 from tilewright.spaces.cuda.thin.ways import WAYS
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.kernels.text import CUDA
 
 CODE: dict[str, type[ThinMultiply]] = dict(
     zip(WAYS, (MultiplyAdds, MatrixInstructions, TurnedMatrices), strict=True)
@@ -108,7 +109,7 @@ class ThinCode(GridCode):
             *self.small.stage(),
             *(self._loop_by_rows() if self.tile.by_rows else self._loop()),
             *self._fold(),
-            *self.partial.lines(),
+            *CUDA.written(self.partial.write),
             *self._finish(),
         ]
 

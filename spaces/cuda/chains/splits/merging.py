@@ -19,6 +19,7 @@ from tilewright.spaces.cuda.chains.splits.rooms import GLOBAL
 from tilewright.spaces.cuda.reducers import taken
 from tilewright.spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from tilewright.spaces.derivation.scopes import series
+from tilewright.spaces.kernels.text import CUDA
 
 _AHEAD = 16
 """Parts whose states are on their way at a time."""
@@ -40,12 +41,10 @@ class PartMerging(LeftParts):
         crew = self.crew
         return [
             *self.put(inside),
-            "tw::fence_global();",
-            crew.sync,
+            *CUDA.written(crew.last.publish),
             f"u32 *const ticket = (u32 *)({crew.workspace}) + {crew.tile};",
-            f"if ({crew.leads}) tw::store_shared<u32>({crew.word}, tw::take_ticket(ticket));",
-            crew.sync,
-            f"const bool is_last = tw::load_shared<u32>({crew.word}) == {self.split - 1};",
+            *CUDA.written(crew.last.take),
+            f"const bool is_last = {crew.last.number} == {self.split - 1};",
         ]
 
     def collect(self, inside: str) -> list[str]:
@@ -54,7 +53,7 @@ class PartMerging(LeftParts):
             return []
         return [
             "tw::fence_global();",
-            f"if ({self.crew.leads}) tw::store_global(ticket, 0u);",
+            *CUDA.written(self.crew.last.reset),
             *self.merge(inside),
         ]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilewright.spaces.cuda.blocks.last_to_come import LastToCome
+
 
 @dataclass(frozen=True)
 class Room:
@@ -24,6 +26,7 @@ class Room:
         return self.store.format(count, at, array)
 
 
+_LAST = LastToCome("ticket", "shared")
 GLOBAL = Room("float *const", 1, "tw::load_global<{}>({}, {});", "tw::store_global<{}>({}, {});")
 SHARED = Room("const u32", 4, "tw::load_shared<{}>({}, {});", "tw::store_shared<{}>({}, {});")
 
@@ -31,15 +34,13 @@ SHARED = Room("const u32", 4, "tw::load_shared<{}>({}, {});", "tw::store_shared<
 @dataclass(frozen=True)
 class Crew:
     """Who has a tile, as C: the number of the tile, of a part and of a thread among those that have
-    it, which thread of all leads, what they meet by, a word of shared memory that is theirs, where
-    the workspace begins, and where parts in shared memory do."""
+    it, how they find out who is the last to come, where the workspace begins, and where parts in
+    shared memory do."""
 
     tile: str = "tile_number"
     part: str = "part"
     thread: str = "threadIdx.x"
-    leads: str = "threadIdx.x == 0"
-    sync: str = "tw::sync_block();"
-    word: str = "shared"
+    last: LastToCome = _LAST
     workspace: str = "workspace"
     room: str = "shared"
 
