@@ -12,7 +12,8 @@ from tilewright.measure.busy import why_busy
 from tilewright.measure.records.ranking import SEARCH
 from tilewright.measure.records.record import Record
 from tilewright.scheduler.cli.output import percent, seconds
-from tilewright.scheduler.cli.text import counted
+from tilewright.scheduler.cli.text import counted, plain
+from tilewright.scheduler.report.elements import short
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, Picture, Series, series
 from tilewright.scheduler.report.levels import mapping
 from tilewright.scheduler.report.material import KINDS_OF_ORIGINS, Material, origin_of
@@ -22,6 +23,7 @@ from tilewright.spaces.validation.nearest import suggestion
 
 LATENCY = Axis("latency", "s", log=True)
 MOST_NAMES = 12  # decisions that a figure shows
+MOST_REASON = 100  # characters of what a failure says
 LEAST_PAIRS = 3  # from which on a correlation is told
 
 
@@ -81,6 +83,9 @@ def _history(
         x, least = min(ends.values(), key=lambda point: point[1])
         caption += f"; the fastest of a search took {seconds(least)}"
         caption += f", at trial {x:.0f}" if name == "history" else f", after {x:.4g} s"
+        last = max(number for number, _ in material.numbered)
+        if name == "history" and last > x:
+            caption += f"; none was faster in the {last - x:.0f} after it"
     title = "Convergence over trials" if name == "history" else "Convergence over time"
     return Figure(name, title, caption, axis, LATENCY, tuple(shown_series))
 
@@ -129,7 +134,21 @@ def failures(material: Material) -> Figure:
         str(r.measurement.error_kind) for r in material.records if r.measurement.error_kind
     )
     caption = f"{kinds.total()} of {counted(len(material.records), 'attempt')} failed"
+    if kinds:
+        caption += f"; {_reason(material, kinds.most_common(1)[0][0])}"
     return _bars("failures", "Failures", caption, "attempts", dict(kinds.most_common(MOST_NAMES)))
+
+
+def _reason(material: Material, kind: str) -> str:
+    """Return what the failures of a kind most often say, in a line."""
+    texts = Counter(
+        next(iter(r.measurement.error_text.strip().splitlines()), "")
+        for r in material.records
+        if str(r.measurement.error_kind) == kind
+    )
+    text, count = texts.most_common(1)[0]
+    words = f": {short(plain(text), MOST_REASON)}" if text else ""
+    return f"{count} of them by {kind}{words}"
 
 
 def predicted(material: Material) -> Figure:

@@ -107,7 +107,10 @@ class Layer:
             return "torch", "no kernel was right"
         template = self.material.best[0].schedule.template if self.material.best else "kernel"
         if over is None:
-            return template, "nobody compared it with torch"
+            library = self.material.over_rival
+            if library is None:
+                return template, "no library was timed beside it"
+            return template, f"it is {times(library.value)} as fast as NumPy"
         if over < WORTH:
             return "torch", f"the kernel has {times(over)} of its speed"
         return template, f"it is {times(over)} as fast as torch"

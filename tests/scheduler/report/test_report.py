@@ -165,6 +165,20 @@ def test_a_run_without_a_right_kernel_shows_each_kind_of_failure(tmp_path):
         assert f"why {kind}" in page.text
 
 
+def test_captions_answer_what_failed_and_whether_more_is_worth_it(tmp_path):
+    texts = ("no room for <b>\x1b\nmore", "no room for <b>\x1b\nelse", "another")
+    records = [record(9 + n, None, text=text) for n, text in enumerate(texts)]
+    records += [record(n, 1e-3 * (3 + abs(n - 2))) for n in range(1, 7)]
+    with Database(of_records(tmp_path / "some", records), create=False) as database:
+        (material,) = read_materials(database)
+    said = FIGURES["failures"](material).caption
+    assert said.startswith("3 of 9 attempts failed; 2 of them by wrong_result: no room for <b>")
+    assert "\x1b" not in said
+    fastest = next(n for n, r in material.numbered if r.measurement.score == 3e-3)
+    said = FIGURES["history"](material).caption
+    assert said.endswith(f"at trial {fastest}; none was faster in the {9 - fastest} after it")
+
+
 def test_regressions_come_first_and_have_an_interval(tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     works = [softmax(n) for n in range(3)]
