@@ -77,6 +77,26 @@ def model(here):
     return here / "model.py"
 
 
+class Broken(nn.Module):
+    """Layers with Python between them that no graph holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(32, 48), nn.Linear(48, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.first(x))
+        torch._dynamo.graph_break()
+        return self.second(y[:, : 2 * len(y)])
+
+
+def test_graphs_are_captured_one_after_the_other() -> None:
+    """What one gives, the next one takes, though nothing is computed."""
+    found = extract(Broken(), (torch.empty(24, 32),)).found
+    products = sorted(dict(each.workload.parameters)["n"] for each in found)
+    assert products == [16, 48]
+
+
 def test_equal_regions_are_one_workload_with_a_weight() -> None:
     found = extract(blocks.Mlp(), (torch.empty(20, 48),))
     assert [each.weight for each in found.found] == [1, 1]
