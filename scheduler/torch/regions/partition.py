@@ -2,7 +2,8 @@
 
 A region grows from an anchor (a product, a convolution, attention, a reduction) along what reads
 it. Of all ends that it may have, the latest is taken for which a template serves its program, the
-last resorts left aside: their kernels are slow.
+last resorts left aside: their kernels are slow. What is read elsewhere is an output as well, such
+as statistics of a norm that a backward graph reads; kernels of products have one output alone.
 """
 
 from __future__ import annotations
@@ -45,8 +46,7 @@ from tilewright.spaces.workloads.workload import Workload
 SLOW = {"staged", "divided", "staged_loops", "loops"}
 """The templates whose kernels are as slow as several kernels, or slower."""
 MOST_TRIES = 6
-"""The number of times that views behind operands that would be copied are taken in, and that
-several outputs are tried."""
+"""The number of times that views behind operands that would be copied are taken in."""
 
 Outputs = tuple[fx.Node, ...]
 """The nodes that a kernel writes, in the order of the graph."""
