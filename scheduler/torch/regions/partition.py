@@ -272,13 +272,17 @@ class _Partitioning:
         left = [
             node
             for node in self._graph.nodes
-            if node in needed and node.op == "call_function" and node not in regions
+            if node in needed
+            and node.op == "call_function"
+            and node not in regions
+            and not _changes(node)
         ]
         return {node: refused.get(node) or _why(node) for node in left if not moves_nothing(node)}
 
 
 def _changes(node: fx.Node) -> bool:
-    """Tell whether a node is there for what it changes, as running statistics are."""
+    """Tell whether a node is there for what it changes, such as running statistics: its argument
+    is then written in place."""
     return node.op == "call_function" and not node.users and node.is_impure()
 
 

@@ -44,6 +44,7 @@ ONCE = {
     "minimum": "min({0}, {1})",
     "atan2": "atan2({0}, {1})",
     "fmod": "fmod({0}, {1})",
+    "fma": "({0} * {1} + {2})",
 }
 """Operators as text that has each argument once."""
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from torch._inductor import inductor_prims  # noqa: E402  # defines some of the prims
 from torch.nn import functional as F  # noqa: E402, N812
 
 from tests.scheduler.torch.strategies import broadcast, laid_out, tensors  # noqa: E402
@@ -80,6 +81,9 @@ TWO: dict[str, Callable] = {
     "equal": lambda a, b: torch.where((a <= b).logical_not(), a, b) + (a == b) * 1,
     "chosen conditions": lambda a, b: torch.where(torch.where(a > b, a > 0, b > 1), a, b),
     "bounded": lambda a, b: torch.clamp(a, min=b),
+    "multiplied and added": lambda a, b: (
+        prims.fma(a, b, a - b) if hasattr(prims, "fma") else a * b + (a - b)
+    ),
 }
 
 
@@ -289,7 +293,6 @@ def test_pools_of_other_ranks() -> None:
     check(lambda x: F.avg_pool1d(x, 3, 2, 1), torch.rand(2, 3, 9))
     check(lambda x: F.avg_pool3d(x, 2), torch.rand(1, 2, 4, 4, 6))
     check(lambda x: F.max_pool3d(x, 2, 2, 1), torch.rand(1, 2, 4, 4, 6))
-    from torch._inductor import inductor_prims  # it registers the operator
 
     low_memory = inductor_prims._low_memory_max_pool_with_offsets
     windows = ([2, 3], [2, 2], [1, 1], [1, 1], False)
