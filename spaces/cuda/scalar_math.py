@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.functions import by_library, of_library
+from tilewright.spaces.language.philox import definition
 from tilewright.spaces.numerics.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END
 
 _HEAD = """\
@@ -101,7 +102,7 @@ ALWAYS = tuple(_DEFINITIONS)
 _DEFINITIONS |= {
     f.name: f"TW_INLINE {by_library(f, 'float', f'tw_{f.name}', f'{f.library}f').rstrip()}"
     for f in of_library()
-}
+} | {"random": definition("TW_INLINE", "float", "tw_random").rstrip()}
 FUNCTIONS = tuple(_DEFINITIONS)
 """Names of all functions and casts there are. Those of CUDA's library are its accurate ones: the
 error of ``sinf`` is 2 units in the last place at most, however large its argument is."""

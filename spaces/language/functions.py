@@ -16,6 +16,7 @@ from math import pi
 import numpy as np
 
 from tilewright.spaces.dtypes import dtype
+from tilewright.spaces.language.philox import random_numbers
 from tilewright.spaces.language.tabulated import tabulated_gelu
 
 
@@ -132,6 +133,7 @@ FUNCTIONS = {
         Function("atan", 1, _in_float64(np.arctan), (4e-7, 2e-45), library="atan"),
         Function("atan2", 2, _in_float64(np.arctan2), (6e-7, 2e-38), library="atan2"),
         Function("fmod", 2, _in_float64(np.fmod), library="fmod"),
+        Function("random", 3, random_numbers),
     )
 }
 """All functions by name; a cast is the function that is called like the dtype."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.functions import by_library, of_library
+from tilewright.spaces.language.philox import definition
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,9 @@ def definitions(function: str, library: str, infinity: str) -> str:
 
 
 def library_definitions(function: str, library: str) -> dict[str, str]:
-    """C definitions of the functions that C's library has, by their names."""
-    return {
+    """C definitions of the functions that C's library has, and of random numbers, by their
+    names."""
+    return {"random": definition(function, "double", "tw_real_random")} | {
         f.name: f"{function} {by_library(f, 'double', f'tw_real_{f.name}', library + f.library)}"
         for f in of_library()
     }

@@ -102,6 +102,8 @@ class Rules(Operations[Interval]):
         error."""
         if len(arguments) == 2:
             return self._of_two(function, *arguments)
+        if len(arguments) == 3:
+            return self._of_counters(function, arguments)
         (inner,) = arguments
         known, numbers = FUNCTIONS[function], self.numbers
         low = numbers.call(function, [inner.low])
@@ -115,6 +117,19 @@ class Rules(Operations[Interval]):
             low = numbers.select(inside, numbers.least(low, turn), low)
             high = numbers.select(inside, numbers.greatest(high, turn), high)
         return self._off(Interval(low, high, free), function)
+
+    def _of_counters(self, function: str, arguments: Sequence[Interval]) -> Interval:
+        """Return a function of whole numbers that are known exactly; anything from 0 to 1 of
+        others."""
+        numbers = self.numbers
+        value = numbers.call(function, [each.low for each in arguments])
+        first, *others = arguments
+        known, free = _is_known(first), first.free
+        for each in others:
+            known, free = known & _is_known(each), free | each.free
+        low = numbers.select(known, value, numbers.constant(0.0))
+        high = numbers.select(known, value, numbers.constant(1.0))
+        return Interval(low, high, free)
 
     def _holds(self, inner: Interval, point: float, period: float) -> Any:
         """Tell whether an interval holds a point, or one whole periods from it."""
@@ -287,6 +302,11 @@ def nowhere(numbers: Numbers) -> Any:
 
 def _ends(interval: Interval) -> tuple[Any, Any]:
     return interval.low, interval.high
+
+
+def _is_known(each: Interval) -> Any:
+    """Tell where an interval is one number, or NaN."""
+    return (each.low == each.high) | (_is_nan(each.low) & _is_nan(each.high))
 
 
 def _is_nan(value: Any) -> Any:

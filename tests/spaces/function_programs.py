@@ -9,6 +9,7 @@ PROGRAMS = {
     "whole": f"y[c,r] = {WHOLE.format('x[r,c]')}",
     "rows": f"y[r] = sum[c]({ANGLES.format('x[r,c]')}) + max[c]({POWERS.format('x[r,c]')})",
     "columns": f"y[c] = sum[r]({POWERS.format('x[r,c]')})",
+    "random": "y[r,c] = x[r,c] * select(random(7, r, c) < 0.3, 0, 1 / 0.7) + random(5, c, 3)",
     "nothing that is not finite": "y[r] = sum[c](select(isfinite(x[r,c]), x[r,c], 0))",
 }
 CASES = [*((name, "float32") for name in PROGRAMS), ("rows", "float64"), ("whole", "float64")]

@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.language.functions import by_library, of_library
+from tilewright.spaces.language.philox import definition
 
 _TEXT = """\
 #ifndef __CUDA_ARCH__
@@ -84,9 +85,8 @@ MATHEMATICS = _TEXT.replace(
     "\n".join(f"double {f.library}({', '.join(['double'] * f.arity)});" for f in of_library()),
 ).replace(
     "FUNCTIONS\n",
-    "".join(
-        f"TW_INLINE {by_library(f, 'double', f'ex_{f.name}', f.library)}" for f in of_library()
-    ),
+    "".join(f"TW_INLINE {by_library(f, 'double', f'ex_{f.name}', f.library)}" for f in of_library())
+    + definition("TW_INLINE", "double", "ex_random"),
 )
 """The functions of expressions in float64, by their names with ``ex_`` before; what whole numbers
 need; the first place of the greatest or least value, or of a NaN, where there is one (-1 is no

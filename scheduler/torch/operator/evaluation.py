@@ -22,6 +22,7 @@ from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.evaluation import OPERATIONS, factors_of, literal
 from tilewright.spaces.language.functions import REDUCERS, Reducer
 from tilewright.spaces.language.kinds import KEEPING
+from tilewright.spaces.language.philox import LARGEST, first_word
 from tilewright.spaces.language.program import Output, Program, Stage
 from tilewright.spaces.named import named
 from tilewright.spaces.workloads.calling import calling_of
@@ -36,8 +37,18 @@ FUNCTIONS: Mapping[str, Callable[..., Tensor]] = {
     "silu": lambda x: functional.silu(x.clamp(min=-80.0)),
     "min": torch.minimum,
     "max": torch.maximum,
+    "random": lambda *given: _random(given),
 }
 """The functions of the language that torch calls or defines otherwise."""
+
+
+def _random(arguments: Sequence[Tensor]) -> Tensor:
+    """Compute :func:`spaces.language.philox.random_numbers` of tensors."""
+    given = [each.to(torch.float32) for each in torch.broadcast_tensors(*arguments)]
+    words = (each.nan_to_num(0.0).clamp(0, LARGEST).to(torch.int64) for each in given)
+    numbers = (first_word(*words) >> 8).to(arguments[0].dtype) * 2.0**-24
+    unknown = given[0].isnan() | given[1].isnan() | given[2].isnan()
+    return torch.where(unknown, torch.nan, numbers)
 
 
 class TorchFunction:

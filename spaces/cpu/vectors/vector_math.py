@@ -19,6 +19,7 @@ from tilewright.spaces.cpu.vectors import angles
 from tilewright.spaces.cpu.vectors.definitions import Definition, lanewise
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.functions import FUNCTIONS, Function
+from tilewright.spaces.language.philox import LARGEST, MULTIPLIERS, ROUNDS, STEPS
 from tilewright.spaces.numerics.polynomials import (
     ERF,
     EXP,
@@ -67,6 +68,33 @@ def _extreme(name: str, bare: str) -> Definition:
         (bare, "select"),
     )
 
+
+_RANDOM = f"""\
+TW_INLINE vu tw_word(vf x) {{
+  vf y = tw_lesser(tw_set({LARGEST}.0f), tw_greater(tw_set(0.0f), x));
+  return (vu)__builtin_convertvector(tw_select(x == x, y, tw_set(0.0f)), vi);
+}}
+TW_INLINE vu tw_upper_word(unsigned by, vu x) {{
+  vu low = x & 0xffffu, high = x >> 16;
+  vu a = (by & 0xffffu) * high, b = (by >> 16) * low;
+  vu sum = (((by & 0xffffu) * low) >> 16) + (a & 0xffffu) + (b & 0xffffu);
+  return (by >> 16) * high + (a >> 16) + (b >> 16) + (sum >> 16);
+}}
+TW_INLINE vf tw_random(vf s, vf i, vf j) {{
+  vu c0 = tw_word(i), c1 = tw_word(j), c2 = {{0}}, c3 = {{0}}, k0 = tw_word(s), k1 = {{0}};
+  for (int round = 0; round < {ROUNDS}; round++) {{
+    vu upper = tw_upper_word({MULTIPLIERS[0]:#x}u, c0), lower = {MULTIPLIERS[0]:#x}u * c0;
+    c0 = tw_upper_word({MULTIPLIERS[1]:#x}u, c2) ^ c1 ^ k0;
+    c1 = {MULTIPLIERS[1]:#x}u * c2;
+    c2 = upper ^ c3 ^ k1;
+    c3 = lower;
+    k0 += {STEPS[0]:#x}u;
+    k1 += {STEPS[1]:#x}u;
+  }}
+  vf number = __builtin_convertvector((vi)(c0 >> 8), vf) * 0x1p-24f;
+  return tw_select((s == s) & (i == i) & (j == j), number, (s + i) + j);
+}}"""
+"""As ``spaces.language.philox`` says; a product's upper word is made of products of halves."""
 
 _KNOWN = {
     **angles.DEFINITIONS,
@@ -159,6 +187,7 @@ TW_INLINE vf tw_expm1(vf x) {{
 }}""",
         ("lesser", "greater"),
     ),
+    "random": Definition(_RANDOM, ("lesser", "greater", "select")),
     "round": Definition(lanewise("round(vf x)", "__builtin_rintf(x[i])")),
     "floor": Definition(lanewise("floor(vf x)", "__builtin_floorf(x[i])")),
     "sigmoid": Definition(

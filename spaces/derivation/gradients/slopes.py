@@ -42,6 +42,8 @@ def slopes(call: Call) -> tuple[Expression, ...]:
     if function in _TWO_ARGUMENTS:
         x, y = call.arguments
         return _TWO_ARGUMENTS[function](x, y, call)
+    if function == "random":
+        return (ZERO, ZERO, ZERO)
     if function in FLAT:
         problem = f"{function} has no gradient: it is flat wherever it does not jump"
         raise InputError(f"{problem}; allowed: operands that it does not read")

@@ -24,7 +24,7 @@ def library(tmp_path_factory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("scalar")
     source = "#include <cmath>\n#define TW_INLINE static inline\n" + prelude(FUNCTIONS)
     for name, function in FUNCTIONS.items():
-        value = "a[i], b[i]" if function.arity == 2 else "a[i]"
+        value = ", ".join(("a[i]", "b[i]", "a[i]")[: function.arity])
         source += (
             f'extern "C" void apply_{name}(const float *a, const float *b, float *c, long n) '
             f"{{ for (long i = 0; i < n; i++) c[i] = tw_{name}({value}); }}\n"
@@ -81,6 +81,12 @@ def test_error_of_functions_of_two_is_within_its_bound(library: ctypes.CDLL, nam
     assert (error <= relative * np.abs(exact[finite]) + absolute).all()
 
 
+def test_random_numbers_have_the_bits_of_the_reference(library: ctypes.CDLL) -> None:
+    a, b = pairs()
+    wanted = FUNCTIONS["random"].reference(a, b, a).astype(np.float32)
+    np.testing.assert_array_equal(call(library, "random", a, b), wanted)
+
+
 @pytest.mark.parametrize(("name", "numpy"), [("min", np.minimum), ("max", np.maximum)])
 def test_extremes_are_exact_and_propagate_nan(library: ctypes.CDLL, name: str, numpy) -> None:
     x = grid()
@@ -92,7 +98,7 @@ def test_device_code_compiles_for_hopper_without_a_driver() -> None:
     core = pytest.importorskip("cuda.core")
     pytest.importorskip("cuda.bindings.nvrtc")
     calls = [
-        f"tw_{name}({'x, y' if function.arity == 2 else 'x'})"
+        f"tw_{name}({', '.join(('x', 'y', 'x')[: function.arity])})"
         for name, function in FUNCTIONS.items()
     ]
     source = "#define TW_INLINE __device__ __forceinline__\n" + prelude(FUNCTIONS)

@@ -19,8 +19,8 @@ VARIANTS = [(4, True), (8, True), (16, True), (8, False)]
 
 
 VALUES = {
-    name: f"tw_{name}({FIRST})" if name in UNARY else f"tw_{name}({FIRST}, {SECOND})"
-    for name in FUNCTIONS
+    name: f"tw_{name}({', '.join((FIRST, SECOND, FIRST)[: function.arity])})"
+    for name, function in FUNCTIONS.items()
 }
 
 
@@ -95,6 +95,12 @@ def test_error_of_functions_of_two_is_within_its_bound(library: ctypes.CDLL, nam
     assert (error <= relative * np.abs(exact[finite]) + absolute).all()
     overflow = ~finite & ~np.isnan(exact)
     np.testing.assert_array_equal(result[overflow], rounded[overflow])
+
+
+def test_random_numbers_have_the_bits_of_the_reference(library: ctypes.CDLL) -> None:
+    a, b = pairs()
+    wanted = FUNCTIONS["random"].reference(a, b, a).astype(np.float32)
+    np.testing.assert_array_equal(call(library, "random", a, b), wanted)
 
 
 def test_sines_and_cosines_of_multiples_of_a_quarter(library: ctypes.CDLL) -> None:
@@ -176,7 +182,7 @@ def test_nan_propagates(library: ctypes.CDLL, name: str) -> None:
     nans = np.array([0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001], np.uint32)
     numbers = np.full(len(nans), 2, np.float32)
     assert np.isnan(call(library, name, nans.view(np.float32), numbers)).all()
-    if FUNCTIONS[name].arity == 2:
+    if FUNCTIONS[name].arity > 1:
         assert np.isnan(call(library, name, numbers, nans.view(np.float32))).all()
 
 
