@@ -53,13 +53,13 @@ class KeptCode:
 
     def kernel(self, prelude: str) -> Kernel:
         """The kernel as a whole; ``prelude`` defines the functions that are called."""
-        shared, blocks = int(self.sizes.shared_bytes), (int(self.sizes.blocks), 1, 1)
+        shared, blocks = self.sizes.shared_bytes, (self.sizes.blocks, 1, 1)
         call = Call(
             self.entry,
             tuple(self.arguments),
-            int(self.sizes.workspace_bytes),
-            int(self.sizes.ticket_bytes),
-            (Launch(blocks, (self.threads, 1, 1), shared_bytes=shared),),
+            self.sizes.workspace_bytes,
+            self.sizes.ticket_bytes,
+            (Launch(blocks, (self.sizes.threads, 1, 1), shared_bytes=shared),),
         )
         return Kernel(Source("cuda", prelude, self.source), call)
 
@@ -69,7 +69,11 @@ class KeptCode:
         store = "store_stream" if self.sizes.values["stores"] == "stream" else "store_global"
         helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS + FILL
         return helpers + entry(
-            self.entry, self.threads, self.arguments, self._reduce, workspace=self.split > 1
+            self.entry,
+            self.sizes.threads,
+            self.arguments,
+            self._reduce,
+            workspace=self.sizes.split > 1,
         )
 
     @property
@@ -78,28 +82,8 @@ class KeptCode:
         return self.sizes.view
 
     @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return int(self.sizes.values["threads"])
-
-    @property
-    def tasks(self) -> int:
-        """Tasks in all."""
-        return int(self.sizes.tasks)
-
-    @property
-    def share(self) -> int:
-        """Threads of a block that share a task."""
-        return int(self.sizes.values["reduction_threads"])
-
-    @property
-    def split(self) -> int:
-        """Blocks that share a task."""
-        return int(self.sizes.values["splits"])
-
-    @property
     def _outputs(self) -> range:
-        return range(int(self.sizes.outputs))
+        return range(self.sizes.outputs)
 
     @cached_property
     def thread(self) -> Thread:
@@ -121,21 +105,21 @@ class KeptCode:
 
     def _reduce(self, body: Body) -> None:
         """Reduce a part of what each task reduces over, in each thread."""
-        blocks = spatial(self.split, int(self.sizes.task_blocks))
-        workers = blocks * spatial(self.share, int(self.sizes.block_tasks))
-        body.let("const int", "worker", f"blockIdx.x * {self.threads} + threadIdx.x")
+        blocks = spatial(self.sizes.split, self.sizes.task_blocks)
+        workers = blocks * spatial(self.sizes.share, self.sizes.block_tasks)
+        body.let("const int", "worker", f"blockIdx.x * {self.sizes.threads} + threadIdx.x")
         part, own = only_task(workers, index("worker", workers.num_workers))
-        if int(self.sizes.parts) > 1:
+        if self.sizes.parts > 1:
             body.let("const int", "part", part)
         self._place(body, own)
         self._declare(body)
         self.thread.hold(body)
         with self._long_sums.in_blocks(body):
             self._taps(body, list(self.sizes.rolled))
-        if self.share > 1 or self.split > 1:
+        if self.sizes.share > 1 or self.sizes.split > 1:
             body.let("const u32", "shared", "tw::shared_base()")
         self._merge_threads(body)
-        if self.split > 1:
+        if self.sizes.split > 1:
             self._merge_blocks(body)
         with self._first(body):
             self.thread.outputs(body)
@@ -144,7 +128,7 @@ class KeptCode:
         """Leave what is written inside to the first of the threads that share a task, if there is
         one."""
         test = "own == task"
-        if self.share > 1:
+        if self.sizes.share > 1:
             test += f" && threadIdx.x < {self.sizes.block_tasks}"
         return body.when(test)
 
@@ -153,9 +137,9 @@ class KeptCode:
     def _place(self, body: Body, own: Index) -> None:
         """Say where a thread's task is; threads beyond the last have that one, too."""
         body.let("const int", "own", own)
-        body.let("const int", "task", f"own < {self.tasks} ? own : {self.tasks - 1}")
-        tasks = spatial(*(int(count) for count in self.sizes.counts))
-        places = only_task(tasks, index("task", self.tasks))
+        body.let("const int", "task", f"own < {self.sizes.tasks} ? own : {self.sizes.tasks - 1}")
+        tasks = spatial(*self.sizes.counts)
+        places = only_task(tasks, index("task", self.sizes.tasks))
         for loop, place in zip(self.view.kept, places, strict=True):
             body.let(f"const {self.integer}", loop.name, self._start(loop, place))
         lane, vector = self.view.lane, self.thread.vector
@@ -173,7 +157,7 @@ class KeptCode:
         return f"{start.text} < {last} ? {start.text} : {last}" if loop.extent % turns else start
 
     def _declare(self, body: Body) -> None:
-        count = int(self.sizes.outputs)
+        count = self.sizes.outputs
         body.let("float", "s", f"{{{', '.join([self._identity] * count)}}}", count=count)
         self._long_sums.declare(body)
 
@@ -195,14 +179,14 @@ class KeptCode:
             self._long_sums.end_turn(body)
             return
         loop, *inner = rolled
-        parts = int(self.sizes.parts) if loop == self.sizes.rolled[0] else 1
+        parts = self.sizes.parts if loop == self.sizes.rolled[0] else 1
         with body.loop(
             self.integer,
             loop.name,
             loop.extent,
             first="part" if parts > 1 else 0,
             step=parts,
-            unroll=1 if inner else int(self.sizes.values["prefetch"]),
+            unroll=1 if inner else self.sizes.values["prefetch"],
         ):
             self._taps(body, inner)
 
@@ -210,39 +194,43 @@ class KeptCode:
 
     def _merge_threads(self, body: Body) -> None:
         """Merge the parts of threads of a block in the registers of the first of each task."""
-        if self.share == 1:
+        if self.sizes.share == 1:
             return
-        tasks = int(self.sizes.block_tasks)
-        slots = f"shared + 4 * ({{}} * {self.threads} + {{}})"
+        tasks = self.sizes.block_tasks
+        slots = f"shared + 4 * ({{}} * {self.sizes.threads} + {{}})"
         for j in self._outputs:
             body.call("tw::store_shared", slots.format(j, "threadIdx.x"), f"s[{j}]")
-        self._long_sums.clear(body, self.share)
+        self._long_sums.clear(body, self.sizes.share)
         body.call("tw::sync_block")
         with (
             body.when(f"threadIdx.x < {tasks}", brief=True),
-            body.loop("int", "q", self.share, first=1),
+            body.loop("int", "q", self.sizes.share, first=1),
         ):
             other = f"threadIdx.x + q * {tasks}"
             self._long_sums.merge(
-                body, self.share, lambda j: f"tw::load_shared<float>({slots.format(j, other)})"
+                body,
+                self.sizes.share,
+                lambda j: f"tw::load_shared<float>({slots.format(j, other)})",
             )
 
     def _merge_blocks(self, body: Body) -> None:
         """Leave parts in the workspace; the last block of its tasks goes on, with all of them,
         which its threads share as they shared its own."""
-        part = index("part", int(self.sizes.parts))
+        part = index("part", self.sizes.parts)
         with self._first(body):
             for j in self._outputs:
-                body.call("tw::store_global", self._left(part // self.share, j), f"s[{j}]")
-        number = f"own / {int(self.sizes.block_tasks)}"
+                body.call("tw::store_global", self._left(part // self.sizes.share, j), f"s[{j}]")
+        number = f"own / {self.sizes.block_tasks}"
         ticket = body.let("u32 *const", "tickets", f"(u32 *)workspace + {number}")
-        last = LastToCome(ticket, f"shared + {int(self.sizes.shared_bytes) - TICKET}")
-        last.wait(body, self.split)
+        last = LastToCome(ticket, f"shared + {self.sizes.shared_bytes - TICKET}")
+        last.wait(body, self.sizes.split)
         for j in self._outputs:
             body.assign(f"s[{j}]", self._identity)
         self._long_sums.clear(body, self._long_sums.others)
-        first = part % self.share
-        with body.loop("int", "other", self.split, first=first, step=self.share, unroll=4) as other:
+        first = part % self.sizes.share
+        with body.loop(
+            "int", "other", self.sizes.split, first=first, step=self.sizes.share, unroll=4
+        ) as other:
             self._long_sums.merge(
                 body,
                 self._long_sums.others,
@@ -253,6 +241,6 @@ class KeptCode:
 
     def _left(self, part: Index, j: int) -> str:
         """C text of where an accumulator of a block's part is."""
-        row = index((part * int(self.sizes.outputs) + j).text)
-        place = row * self.tasks + index("task", self.tasks)
-        return f"(float *)(workspace + {int(self.sizes.ticket_bytes)}) + {place}"
+        row = index((part * self.sizes.outputs + j).text)
+        place = row * self.sizes.tasks + index("task", self.sizes.tasks)
+        return f"(float *)(workspace + {self.sizes.ticket_bytes}) + {place}"

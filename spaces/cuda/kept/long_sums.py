@@ -29,13 +29,11 @@ class LongSums:
     @property
     def others(self) -> int:
         """Parts of blocks that one thread merges."""
-        return ceil_div(
-            int(self.sizes.values["splits"]), int(self.sizes.values["reduction_threads"])
-        )
+        return ceil_div(self.sizes.split, self.sizes.share)
 
     def declare(self, body: Body) -> None:
         """Declare what the sums before are too great by, if any are long."""
-        parts = int(self.sizes.values["reduction_threads"]), self.others
+        parts = self.sizes.share, self.others
         if self._is_long(self._terms) or any(map(self._are_many, parts)):
             body.let("float", "excess", "{}", count=len(self._outputs))
 
@@ -76,13 +74,13 @@ class LongSums:
 
     @property
     def _outputs(self) -> range:
-        return range(int(self.sizes.outputs))
+        return range(self.sizes.outputs)
 
     @property
     def _terms(self) -> int:
         """The terms that one thread reduces."""
         taps = prod(loop.extent for loop in self.thread.view.taps)
-        return ceil_div(taps, int(self.sizes.parts))
+        return ceil_div(taps, self.sizes.parts)
 
     def _is_long(self, terms: int) -> bool:
         return self.thread.view.reducer == "sum" and terms > BLOCK

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
@@ -47,12 +47,24 @@ class KeptSizes(Cutting):
         )
 
     @property
+    def threads(self) -> Any:
+        """Threads of a block."""
+        return self.values["threads"]
+
+    @property
+    def share(self) -> Any:
+        """Threads of a block that share a task."""
+        return self.values["reduction_threads"]
+
+    @property
+    def split(self) -> Any:
+        """Blocks that share a task."""
+        return self.values["splits"]
+
+    @property
     def tasks(self) -> Any:
         """Tasks in all."""
-        product = 1
-        for count in self.counts:
-            product = product * count
-        return product
+        return prod(self.counts)
 
     @property
     def outputs(self) -> Any:
@@ -62,7 +74,7 @@ class KeptSizes(Cutting):
     @property
     def block_tasks(self) -> Any:
         """Tasks of a block."""
-        return self.values["threads"] // self.values["reduction_threads"]
+        return self.threads // self.share
 
     @property
     def task_blocks(self) -> Any:
@@ -72,29 +84,28 @@ class KeptSizes(Cutting):
     @property
     def blocks(self) -> Any:
         """Blocks of the grid."""
-        return self.task_blocks * self.values["splits"]
+        return self.task_blocks * self.split
 
     @property
     def parts(self) -> Any:
         """Threads of all blocks that share what one task reduces over."""
-        return self.values["reduction_threads"] * self.values["splits"]
+        return self.share * self.split
 
     @property
     def shared_bytes(self) -> Any:
         """Shared memory of a block: the accumulators of all threads, and then its ticket."""
-        slots = 4 * self.values["threads"] * self.outputs * (self.values["reduction_threads"] > 1)
-        return slots + TICKET * (self.values["splits"] > 1)
+        slots = self.threads * self.outputs * (self.share > 1)
+        return 4 * slots + TICKET * (self.split > 1)
 
     @property
     def ticket_bytes(self) -> Any:
         """The start of the workspace: a ticket for the blocks that share tasks."""
-        tickets = round_up(4 * self.task_blocks, TICKETS)
-        return tickets * (self.values["splits"] > 1)
+        return round_up(4 * self.task_blocks, TICKETS) * (self.split > 1)
 
     @property
     def workspace_bytes(self) -> Any:
         """The tickets, and the accumulators of all blocks that share tasks with others."""
-        sums = 4 * self.values["splits"] * self.tasks * self.outputs * (self.values["splits"] > 1)
+        sums = 4 * self.split * self.tasks * self.outputs * (self.split > 1)
         return self.ticket_bytes + sums
 
 

@@ -36,8 +36,8 @@ class Thread:
     def __post_init__(self) -> None:
         self.view = self.sizes.view
         self.lane = self.view.lane
-        self.vector = int(self.sizes.values["vector"])
-        self.turns = int(self.sizes.values["coarsening"])
+        self.vector = self.sizes.values["vector"]
+        self.turns = self.sizes.values["coarsening"]
         self.constants = frozenset(loop.name for loop in self.sizes.written_out)
         indices = (tap_index(self.view, self.view.reads[read]) for read in self.sizes.held)
         self.taps = [index for index in indices if index is not None]

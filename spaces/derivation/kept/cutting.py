@@ -61,9 +61,8 @@ class Cutting(ABC):
         """Pieces along each kept loop."""
         found = []
         for loop in self.view.kept[:-1]:
-            turns = np.where(
-                self.values["coarsened_axis"] == loop.name, self.values["coarsening"], 1
-            )
+            is_across = self.values["coarsened_axis"] == loop.name
+            turns = 1 + (self.values["coarsening"] - 1) * is_across
             found.append(ceil_div(loop.extent, turns))
         return (*found, ceil_div(self.view.lane.extent, self.lane_elements))
 
