@@ -71,9 +71,9 @@ class MapCode:
     def kernel(self, prelude: str) -> Kernel:
         """The kernel as a whole; ``prelude`` defines the functions that are called."""
         launch = Launch(
-            (int(self.context.sizes.tiles), 1, 1),
-            (self.context.threads, 1, 1),
-            shared_bytes=int(self.context.sizes.shared_bytes),
+            (self.context.sizes.tiles, 1, 1),
+            (self.context.sizes.threads, 1, 1),
+            shared_bytes=self.context.sizes.shared_bytes,
         )
         call = Call(self.entry, self.context.arguments, launches=(launch,))
         return Kernel(Source("cuda", prelude, self.source), call)
@@ -84,14 +84,14 @@ class MapCode:
         store = "store_stream" if self.context.values["stores"] == "stream" else "store_global"
         helpers = HELPERS.replace("STORE", store) + whole_numbers.HELPERS
         return helpers + entry(
-            self.entry, self.context.threads, self.context.arguments, self._blocks
+            self.entry, self.context.sizes.threads, self.context.arguments, self._blocks
         )
 
     # -- a tile --------------------------------------------------------------------------------
 
     def _blocks(self, body: Body) -> None:
         """Give each block a tile."""
-        counts = [int(count) for count in self.context.sizes.counts]
+        counts = self.context.sizes.counts
         *outer, row, column = range(len(counts))
         inner = (column, row) if self.context.values["order"] == ROWS else (row, column)
         blocks = spatial(*counts, order=(*outer, *inner))
@@ -107,8 +107,8 @@ class MapCode:
         for loop, place in zip(shared, outer, strict=True):
             body.let(kind, loop.name, place)
         if plane.rows:
-            body.let(kind, "row0", row * int(self.context.sizes.rows))
-        body.let(kind, "column0", column * int(self.context.sizes.columns))
+            body.let(kind, "row0", row * self.context.sizes.rows)
+        body.let(kind, "column0", column * self.context.sizes.columns)
         if plane.transposed:
             body.let("const u32", "shared", "tw::shared_base()")
             body.let("const int", "thread", "threadIdx.x")
@@ -126,12 +126,12 @@ class MapCode:
     def _mapping(self) -> TaskMapping:
         """Threads to vectors of columns: lanes side by side, then warps, then turns."""
         high, wide = (
-            int(self.context.sizes.rows),
-            int(self.context.sizes.columns) // self.context.vector,
+            self.context.sizes.rows,
+            self.context.sizes.columns // self.context.sizes.vector,
         )
         lanes = int(self.context.sizes.lane_columns)
         lane_rows = WARP // lanes
-        warps = self.context.threads // WARP
+        warps = self.context.sizes.threads // WARP
         across = min(warps, wide // lanes)
         down = warps // across
         turns = repeat(high // (lane_rows * down), wide // (lanes * across))
@@ -141,9 +141,9 @@ class MapCode:
         """Write one vector of columns of each output."""
         plane, context = self.context.plane, self.context
         row, chunk = at
-        vector, output = context.vector, plane.view.outputs[0]
+        vector, output = context.sizes.vector, plane.view.outputs[0]
         lines = Lines(context, output, plane.columns, "column0", vector)
-        column = lines.place(chunk, int(context.sizes.columns) // vector) * vector
+        column = lines.place(chunk, context.sizes.columns // vector) * vector
         if AHEAD in column.names:
             context.at_row(body, row)
             lines.ahead(body, column)
@@ -176,19 +176,19 @@ class MapCode:
         if how == SAME:
             body.let(f"const {kind}", name, f"tw::load_global({place})")
             return
-        body.let(kind, name, count=self.context.vector)
+        body.let(kind, name, count=self.context.sizes.vector)
         if how == TURNED:
             self._turning.load(body, access, row, column)
         elif how == ALONG:
-            step = width(plane, access, self.context.vector)
-            body.call(f"tw_take<{self.context.vector}, {step}>", name, place, "left")
+            step = width(plane, access, self.context.sizes.vector)
+            body.call(f"tw_take<{self.context.sizes.vector}, {step}>", name, place, "left")
         else:
             element = self.context.place(access, self.context.elements)
             self._each(body, name, f"tw::load_global({element})", ["i < left"])
 
     def _each(self, body: Body, name: str, value: str, tests: Sequence[str] = ()) -> None:
         """Set each element of a vector, if the ``tests`` hold."""
-        with body.loop("int", "i", self.context.vector, unroll=True):
+        with body.loop("int", "i", self.context.sizes.vector, unroll=True):
             if OWN in names_in(value):
                 own = f"{self.context.plane.columns.name} + i"
                 body.let(f"const {self.context.integer}", OWN, own)
@@ -199,11 +199,11 @@ class MapCode:
         view = self.context.plane.view
         output, value = view.outputs[number], view.values[number]
         kind = C_TYPES[output.array.dtype]
-        step = width(self.context.plane, output, self.context.vector)
+        step = width(self.context.plane, output, self.context.sizes.vector)
         written = f"tw::from_float<{kind}>({self.context.elements.of(value)})"
         if moved := view.moved(number):
             written = self.context.element(moved)
-        name = body.let(kind, f"y{number}", count=self.context.vector)
+        name = body.let(kind, f"y{number}", count=self.context.sizes.vector)
         self._each(body, name, written)
-        give = f"tw_give<{self.context.vector}, {step}>"
+        give = f"tw_give<{self.context.sizes.vector}, {step}>"
         body.call(give, self.context.place(output), name, "left")

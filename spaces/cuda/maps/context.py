@@ -34,16 +34,6 @@ class MapContext:
         """The tiles."""
         return MapSizes(self.plane, self.values)
 
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return int(self.sizes.threads)
-
-    @property
-    def vector(self) -> int:
-        """Elements of a vector."""
-        return int(self.sizes.vector)
-
     @cached_property
     def integer(self) -> str:
         """C type of the loops' variables and of whole numbers made of them."""
@@ -94,9 +84,9 @@ class MapContext:
     def within(self) -> list[str]:
         """Test that the variables of the plane are within it; none if all tiles are whole."""
         plane, tests = self.plane, []
-        if plane.width % int(self.sizes.columns):
+        if plane.width % self.sizes.columns:
             tests.append(f"{plane.columns.name} < {plane.width}")
-        if plane.rows and plane.height % int(self.sizes.rows):
+        if plane.rows and plane.height % self.sizes.rows:
             tests.append(f"{plane.rows.name} < {plane.height}")
         return tests
 

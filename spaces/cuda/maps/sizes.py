@@ -71,10 +71,7 @@ class MapSizes:
     @property
     def tiles(self) -> Any:
         """Blocks of the grid."""
-        product = 1
-        for count in self.counts:
-            product = product * count
-        return product
+        return prod(self.counts)
 
     @property
     def lane_columns(self) -> Any:

@@ -24,19 +24,19 @@ class Turning:
 
     def _reads(self, access: Access) -> int:
         """Vectors along rows that a thread reads of what turns."""
-        return int(self.context.sizes.rows * self.context.sizes.columns) // (
-            self._long(access) * self.context.threads
+        return (self.context.sizes.rows * self.context.sizes.columns) // (
+            self._long(access) * self.context.sizes.threads
         )
 
     def _long(self, access: Access) -> int:
         """Elements of a vector along rows."""
-        return min(self.context.vector, 16 // access.array.element.bytes)
+        return min(self.context.sizes.vector, 16 // access.array.element.bytes)
 
     def _along_rows(self, access: Access) -> tuple[Index, Index]:
         """Row and column of vector ``e`` of a thread: neighbours have neighbouring rows."""
-        of_row = int(self.context.sizes.rows) // self._long(access)
-        number = index("e", self._reads(access)) * self.context.threads + index(
-            "thread", self.context.threads
+        of_row = self.context.sizes.rows // self._long(access)
+        number = index("e", self._reads(access)) * self.context.sizes.threads + index(
+            "thread", self.context.sizes.threads
         )
         vector = self._lines(access).place(number % of_row, of_row)
         return vector * self._long(access), number // of_row
@@ -47,17 +47,17 @@ class Turning:
 
     def layout(self, access: Access) -> Layout:
         """Where shared memory has the element of a column and a row of the tile."""
-        rows, long = int(self.context.sizes.rows), self._long(access)
-        plain = row_major(int(self.context.sizes.columns), rows)
+        rows, long = self.context.sizes.rows, self._long(access)
+        plain = row_major(self.context.sizes.columns, rows)
         bits = (rows // long).bit_length() - 1
         base = long.bit_length() - 1
-        shift = (rows * self.context.vector // long).bit_length() - 1
+        shift = (rows * self.context.sizes.vector // long).bit_length() - 1
         return swizzled(plain, bits, base, shift) if bits else plain
 
     def shared(self, access: Access) -> str:
         """The address of what turns of an array."""
         before = self.context.plane.transposed[: self.context.plane.transposed.index(access)]
-        points = int(self.context.sizes.rows * self.context.sizes.columns)
+        points = self.context.sizes.rows * self.context.sizes.columns
         return f"(shared + {points * sum(a.array.element.bytes for a in before)})"
 
     def _each(self, body: Body, access: Access) -> AbstractContextManager[Index]:
@@ -94,6 +94,6 @@ class Turning:
     def load(self, body: Body, access: Access, row: Index, column: Index) -> None:
         """Load a vector of columns of the tile."""
         name, kind = self.context.names[access], C_TYPES[access.array.dtype]
-        for i in range(self.context.vector):
+        for i in range(self.context.sizes.vector):
             place = self.layout(access).index([column + i, row]) * access.array.element.bytes
             body.assign(f"{name}[{i}]", f"tw::load_shared<{kind}>({self.shared(access)} + {place})")
