@@ -189,10 +189,10 @@ def _check_independent(
         return
     if _lines(small) != _lines(large):
         raise InputError(f"the program computes with the extent of {axis}; allowed: other axes")
-    for condition in program.conditions:
-        if axis in condition.axes:
-            raise InputError(f"{axis} is in the condition {condition}; allowed: other axes")
     dimensions = dict(places)
+    for condition in program.conditions:
+        if not _is_plain(condition, axis, dimensions):
+            raise InputError(f"{axis} is in the condition {condition}; allowed: other axes")
     dimensions |= {s.name: s.axes.index(axis) for s in program.stages if axis in s.axes}
     for stage in program.stages:
         if axis in stage.over or not _is_plain(stage.body, axis, dimensions):

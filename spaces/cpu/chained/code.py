@@ -19,7 +19,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.integers import ceil_div, round_up
 from tilewright.spaces.algebra.mapping_emit import indented
-from tilewright.spaces.cpu.abi import LINE, buffer_variables, entry_function
+from tilewright.spaces.cpu.abi import LINE, buffer_variables, entry_function, open_extent
 from tilewright.spaces.cpu.chained.access import Access, copied_row
 from tilewright.spaces.cpu.chained.blocks import Blocks
 from tilewright.spaces.cpu.chained.chain import HIDDEN, RowChain, weight_tiles
@@ -38,7 +38,8 @@ from tilewright.spaces.workloads.array import Array
 @dataclass(frozen=True)
 class ChainedCode:
     """The kernel called ``entry``. ``operands`` are its arguments in order, ``unroll`` vectors of
-    keys are in flight along a row, and all keys are in ``splits`` parts."""
+    keys are in flight along a row, and all keys are in ``splits`` parts. Calls give the extent of
+    an open axis, which has ``products_each`` products at each of its points."""
 
     chained: Chained
     operands: Sequence[Array]
@@ -47,6 +48,7 @@ class ChainedCode:
     workers: int
     splits: int
     entry: str
+    products_each: int | None = None
 
     @property
     def source(self) -> str:
@@ -125,7 +127,7 @@ class ChainedCode:
             *self._finish(),
         ]
         first = ["long packed_keys = -1;"]
-        return self._function(self._worker, chained.batches * self.splits * per_batch, first, body)
+        return self._function(self._worker, self.splits * per_batch, first, body)
 
     def _meetings(self) -> list[str]:
         """All that is done of a block and its keys. Weights of hidden keys are zero, and what these
@@ -162,20 +164,32 @@ class ChainedCode:
         return [f"const long batch = {whole}, part = t / {per_batch} % {self.splits};"]
 
     def _function(
-        self, name: str, items: int, first: Sequence[str], body: Sequence[str]
+        self, name: str, items_each: int, first: Sequence[str], body: Sequence[str]
     ) -> list[str]:
-        """What workers do, each with its share of the items."""
-        share = ceil_div(items, self.workers)
-        end = f"tw_least({items}, (worker + 1L) * {share})"
+        """What workers do, each with its share of the items, so many of each product."""
+        head, begin, end = self._share(items_each)
         return [
             f"static void {name}(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *(f"  {line}" for line in (*self._memory(), *first)),
-            f"  for (long t = worker * {share}L; t < {end}; t++) {{",
+            *(f"  {line}" for line in (*self._memory(), *first, *head)),
+            f"  for (long t = {begin}; t < {end}; t++) {{",
             *(f"    {line}" for line in body),
             "  }",
             "}",
         ]
+
+    def _share(self, items_each: int) -> tuple[list[str], str, str]:
+        """Lines before a worker's share of the items, its first item, and its end."""
+        if self.products_each is None:
+            items = self.chained.batches * items_each
+            share = ceil_div(items, self.workers)
+            return [], f"worker * {share}L", f"tw_least({items}, (worker + 1L) * {share})"
+        given = f"{open_extent(self.operands)} * {self.products_each * items_each}"
+        head = [
+            f"const long items = {given};",
+            f"const long share = (items + {self.workers - 1}) / {self.workers};",
+        ]
+        return head, "worker * share", "tw_least(items, (worker + 1L) * share)"
 
     def _merge(self) -> list[str]:
         """What workers do once all parts have been met: they merge and finish rows."""
@@ -186,7 +200,7 @@ class ChainedCode:
             *self._rows(self._merging.merge()),
             *self._outputs(),
         ]
-        return self._function(self._merger, self.chained.batches * count, [], body)
+        return self._function(self._merger, count, [], body)
 
     def _memory(self) -> list[str]:
         written = {output.array.name for output in self.chained.outputs}

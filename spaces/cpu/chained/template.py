@@ -15,7 +15,8 @@ Decisions:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -49,7 +50,11 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision
 from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from tilewright.spaces.cpu.chained.code import ChainedCode
 
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
 TILE_VECTORS = (1, 2, 3, 4)
@@ -98,25 +103,46 @@ class ChainedTemplate(CorrectedTemplate):
         """See ``spaces.cpu.chained.traffic``."""
         return chained_quantities(self, columns)
 
+    def why_not_open(self, schedule: Schedule, axis: str) -> str | None:
+        """Say why not: the outermost axis of a batch alone can be open."""
+        batch = self.chained.batch
+        if not batch or batch[0].name != axis or batch[0].axis != axis:
+            return f"{axis} is not the outermost axis of a batch"
+        return why_not_outermost(self.chained.program, axis)
+
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
+        code = self._code(schedule, self.entry(schedule))
+        return c_kernel(self.workload, self._prelude(), code)
+
+    def lower_open(self, schedule: Schedule) -> Kernel:
+        """Return the kernel of any number of points of the batch's outermost axis, up to all."""
+        axis, *inner = self.chained.batch
+        each = prod(part.extent for part in inner)
+        code = self._code(schedule, f"{self.entry(schedule)}_open", each)
+        return c_kernel(self.workload, self._prelude(), code, axis.name)
+
+    def _code(
+        self, schedule: Schedule, entry: str, products_each: int | None = None
+    ) -> ChainedCode:
         from tilewright.spaces.cpu.chained.code import ChainedCode
 
         values = schedule.values
-        code = ChainedCode(
+        return ChainedCode(
             chained=self.chained,
             operands=self.workload.operands,
             blocks=self.blocks(values),  # type: ignore[arg-type]
             unroll=int(values["unroll"]),
             workers=int(values["workers"]),
             splits=int(values.get("splits", 1)),
-            entry=self.entry(schedule),
+            entry=entry,
+            products_each=products_each,
         )
+
+    def _prelude(self) -> str:
+        program, expressions = self.chained.program, self.chained.expressions
         shared = prelude(self.functions, self.cpu)
-        shared += wide.numbers(
-            self.lanes, magnitudes(self.chained.program), self.chained.expressions
-        )
-        return c_kernel(self.workload, shared, code)
+        return shared + wide.numbers(self.lanes, magnitudes(program), expressions)
 
     @property
     def functions(self) -> frozenset[str]:

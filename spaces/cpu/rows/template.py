@@ -34,7 +34,6 @@ from tilewright.spaces.cpu.rows.work import busiest
 from tilewright.spaces.cpu.target import CpuTarget
 from tilewright.spaces.cpu.vectors import wide
 from tilewright.spaces.derivation.chains.chain_reduction import correcting_functions
-from tilewright.spaces.derivation.rows.addresses import RowAddress
 from tilewright.spaces.derivation.rows.passes import Pass, expressions
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.kernel import Kernel
@@ -44,6 +43,7 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Columns, Decision, Template
 from tilewright.spaces.workloads.computation import Computation
+from tilewright.spaces.workloads.open_axis import why_not_outermost
 from tilewright.spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -105,15 +105,7 @@ class RowsTemplate(Template):
             return f"{axis} is not the outermost axis of rows that nothing is summed over"
         if schedule.values["lanes"] == ROWS:
             return "lanes are rows"
-        places = (*self.rows.places.values(), *(output.place for output in self.rows.outputs))
-        inner = [place.array for place in places if not self._is_outermost(place)]
-        return f"{axis} is not the outermost axis of {inner[0]} in memory" if inner else None
-
-    def _is_outermost(self, place: RowAddress) -> bool:
-        """Tell whether the first rows of an array are its first elements in memory."""
-        spans, steps = (*self.rows.rows, *self.rows.columns), (*place.rows, *place.columns)
-        (_, step), *others = zip(spans, steps, strict=True)
-        return step == 0 or all(abs(inner) * span.extent <= step for span, inner in others)
+        return why_not_outermost(self.rows.program, axis)
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""

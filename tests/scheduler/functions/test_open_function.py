@@ -27,6 +27,11 @@ FAMILIES = {
         "y[m,h,c] = x[m,h,c] / sqrt(s[m,h] + 1) * g[c] + b[m]",
         {"h": 3, "c": 21},
     ),
+    "attention": (
+        "n: int32[b](index < 40)\nwhere j < n[b]\n"
+        "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.3) * v[b,h,j,e])",
+        {"h": 2, "i": 5, "j": 39, "d": 8, "e": 9},
+    ),
     "rows of a table": ("t: int32[m](index < 9)\ny[m] = sum[c](x[t[m],c] * z[m,c])", {"c": 19}),
 }
 
@@ -41,7 +46,18 @@ EXPECTED = {
     ),
     "rows of a table": lambda t, x, z: (x[t.astype(int)] * z).sum(-1),
 }
-AXES = {"softmax": "r"}
+AXES = {"softmax": "r", "attention": "b"}
+
+
+def _attention(n, q, k, v):
+    scores = np.einsum("bhid,bhjd->bhij", q, k) * 0.3
+    scores[np.broadcast_to(np.arange(39) >= n[:, None, None, None], scores.shape)] = -np.inf
+    with np.errstate(invalid="ignore"):
+        weights = np.nan_to_num(np.exp(scores - scores.max(-1, keepdims=True)))
+        return np.nan_to_num(weights / weights.sum(-1, keepdims=True)) @ v
+
+
+EXPECTED["attention"] = _attention
 
 
 def family(name: str) -> Family:

@@ -1,0 +1,54 @@
+"""Axes whose extent calls may give: the outermost of every array that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.tree import AxisValue, Expression, Read
+from tilewright.spaces.workloads.array import Array
+
+
+def why_not_outermost(program: Program, axis: str) -> str | None:
+    """Say why places of elements depend on the extent of an axis, or values of one point on
+    others; None if neither does.
+
+    The axis has to be the outermost one in memory of every array that has it, and an index
+    by itself: so points lie one after the other, however many there are.
+    """
+    arrays: Mapping[str, Array] = {a.name: a for a in (*program.operands, *program.outputs)}
+    if any(axis in stage.over for stage in program.stages):
+        return f"{axis} is reduced"
+    for stage in program.stages:
+        written = arrays.get(stage.name)
+        if written and axis in stage.axes and not _is_outermost(written, stage.axes.index(axis)):
+            return f"{axis} is not the outermost axis of {stage.name} in memory"
+    for node in _nodes(program):
+        if isinstance(node, AxisValue) and node.name == axis:
+            return f"the program computes with {axis}"
+        if isinstance(node, Read) and node.name in arrays:
+            places = [place for place, at in enumerate(node.indices) if at == AxisValue(axis)]
+            if not all(_is_outermost(arrays[node.name], place) for place in places):
+                return f"{axis} is not the outermost axis of {node.name} in memory"
+    return None
+
+
+def _is_outermost(array: Array, dimension: int) -> bool:
+    before = array.order[: array.order.index(dimension)]
+    return prod(array.shape[each] for each in before) == 1
+
+
+def _nodes(program: Program) -> Iterator[Expression]:
+    """Yield reads, and all other parts of expressions but indices that are an axis."""
+    pending: list[Expression] = [stage.body for stage in program.stages]
+    pending += program.conditions
+    while pending:
+        node = pending.pop()
+        yield node
+        children = node.indices if isinstance(node, Read) else node.children
+        pending += [
+            child
+            for child in children
+            if not (isinstance(node, Read) and isinstance(child, AxisValue))
+        ]
