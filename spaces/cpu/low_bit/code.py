@@ -208,6 +208,8 @@ class CodedCode:
             f"const long {self._axis(product.column)} = column;",
             f"const long {self._axis(product.depth)} = depth;",
         ]
+        if product.differs_by_row:
+            axes += self._row_axes("row")
         nodes = [n for n in (product.zero, product.scale) if n is not None]
         shared = Shared(
             zero=found["zero"],
@@ -250,6 +252,7 @@ class CodedCode:
             "work",
             [
                 f"const unsigned char *q = call->buffers[{number}];",
+                *self._pointers([matrix] if (matrix := self.product.matrix) else []),
                 "const float *x = call->workspace;",
                 f"float *sums = (float *)((char *)call->workspace + {self._sums_at}L);",
                 f"float *finished = (float *)((char *)call->workspace + {self._finished_at}L);",
@@ -275,13 +278,26 @@ class CodedCode:
 
         def call(rows: int, row: str) -> str:
             x = f"x + {row} * {self.pitch} + k * {DEPTH}"
-            given = f"call, q + k * {apart} + tile * {size}, {x}, tile * {ROWS}, k, count"
+            place = f"{matrix} + k * {apart} + tile * {size}"
+            given = f"call, {place}, {x}, {row}, tile * {ROWS}, k, count"
             return f"{self.entry}_tile{rows}({given}, own + {row} * {SUMS * ROWS});"
+
+        lines, matrix = self._matrix(apart * self.pitch // DEPTH)
 
         whole = int(self.values["tile_rows"])
         last = self.rows // whole * whole
-        lines = [f"for (long row = 0; row < {last}; row += {whole}) {call(whole, 'row')}"]
+        body = [*lines, call(whole, "row")]
+        lines = [f"for (long row = 0; row < {last}; row += {whole}) {{", *indented(body), "}"]
         return lines + ([call(self.rows - last, str(last))] if last < self.rows else [])
+
+    def _matrix(self, size: int) -> tuple[Lines, str]:
+        """C lines for a row, and the start of its matrix, of ``size`` bytes."""
+        node = self.product.matrix
+        if node is None:
+            return [], "q"
+        lines, number = self._nest(self.product.program).expression(node)
+        within = f"tw_whole_within({number.text}, {self.product.codes.shape[0]})"
+        return [*self._row_axes("row"), *lines], f"q + {within} * {size}L"
 
     def _added_up(self) -> Lines:
         """The four sums of each column of a tile."""

@@ -56,7 +56,7 @@ class LowBit(Template):
         assert isinstance(found, CodedProduct)
         self.product = found
         self.decisions = (
-            Decision("tile_rows", _even_parts(found.row_count)),
+            Decision("tile_rows", (1,) if found.differs_by_row else _even_parts(found.row_count)),
             Decision("block_depth", BLOCKS),
             Decision("scales", (LATE, EARLY) if found.scale is not None else (LATE,)),
             Decision("prefetch", (0, 1, 2, 4)),

@@ -74,8 +74,8 @@ class CodedTile:
         """The function; a block has ``most_groups`` groups at most."""
         return [
             f"static __attribute__((noinline)) void {self.name}(",
-            "    const tw_call *call, const unsigned char *q, const float *x, long column0,",
-            "    long first, long count, float *sums) {",
+            "    const tw_call *call, const unsigned char *q, const float *x, long row,",
+            "    long column0, long first, long count, float *sums) {",
             *indented([*self.buffers, *self.decoding.declared()]),
             *indented(self._groups(most_groups)),
             f"  for (int band = 0; band < {self.bands}; band++) {{",

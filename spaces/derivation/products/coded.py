@@ -6,7 +6,8 @@
 ``code`` is the value of a code, or what a table ``t[q[n, k]]`` has for it. Zero points and scales
 are any expressions that are the same within a group of the depth: within all of it, where they
 belong to columns or to the whole matrix. The activation is any expression of rows and depth, and
-what becomes of the finished sums is another program, of one map.
+what becomes of the finished sums is another program, of one map. Each row may choose its matrix, as
+the tokens of experts do: ``q[e[row], n, k]``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from functools import lru_cache
 from math import prod
 
 from tilewright.spaces.derivation.algebra import ZERO, factors, negated, product, times
-from tilewright.spaces.derivation.products.roles import Roles, roles_of
+from tilewright.spaces.derivation.inlining import inlined
+from tilewright.spaces.derivation.products.splitting import Indexing, indexing
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.program import Operand, Program, Stage
 from tilewright.spaces.language.tree import AxisValue, Binary, Expression, Read
@@ -29,8 +31,9 @@ class CodedProduct:
     ``rows`` are axes, the last one the fastest, and so is each of ``column`` and ``depth``.
     ``table`` is the operand that codes choose from, if they do. ``zero`` is subtracted from the
     values of codes, and ``scale`` multiplies them; None stands for what is not there. ``group``
-    neighbours along the depth share both. ``last`` is the program of what is written: it reads the
-    sums as its operand ``sums``.
+    neighbours along the depth share both. ``matrix`` is the number of a row's matrix, where there
+    are several. ``last`` is the program of what is written: it reads the sums as its operand
+    ``sums``.
     """
 
     program: Program
@@ -43,6 +46,7 @@ class CodedProduct:
     zero: Expression | None
     scale: Expression | None
     group: int
+    matrix: Expression | None
     sums: Operand
     last: Program
 
@@ -61,6 +65,12 @@ class CodedProduct:
         """Terms of each sum."""
         return self.program.extent[self.depth]
 
+    @property
+    def differs_by_row(self) -> bool:
+        """Tell whether rows differ in their matrices, zero points or scales."""
+        shared = [each for each in (self.zero, self.scale) if each is not None]
+        return self.matrix is not None or any(each.axes & set(self.rows) for each in shared)
+
 
 @lru_cache(maxsize=64)
 def coded_product_of(program: Program) -> CodedProduct | str:
@@ -72,69 +82,95 @@ def coded_product_of(program: Program) -> CodedProduct | str:
 
 
 def _coded_product(program: Program) -> CodedProduct:
-    found = _roles(program)
-    (codes,) = (operand for operand in program.operands if operand.coded)
-    ((column,), (depth,)) = ({p.axis for p in found.columns}, set(found.stage.over))
-    code, others = _factors(found, codes)
-    table, zero = _code(code, codes)
-    reads = [read for read in code.reads if read.name == codes.name]
-    if any(read.indices != (AxisValue(column), AxisValue(depth)) for read in reads):
-        allowed = f"{codes.name}[{column}, {depth}]"
-        raise InputError(f"{codes.name} is read as {reads[0]}; allowed: {allowed}")
-    scale = product(others) if others else None
-    sums = _sums(program, found, column)
+    stage, codes = _stage(program), _codes(program)
+    body = inlined(program, stage.body, lambda _: True)
+    parts = indexing(program, body)
+    matrix, column = _read(stage, body, codes)
+    found = _factors(body, parts, codes, column, stage.over[0])
+    table, zero = _code(found.code, codes)
+    scale = product(found.scales) if found.scales else None
+    rows = tuple(axis for axis in stage.axes if axis != column)
+    sums = _sums(program, (*rows, column))
     return CodedProduct(
         program=program,
-        rows=tuple(part.axis for part in found.rows),
+        rows=rows,
         column=column,
-        depth=depth,
+        depth=stage.over[0],
         codes=codes,
-        activation=found.left,
+        activation=product(found.activations),
         table=None if table is None else program.operand[table],
         zero=zero,
         scale=scale,
-        group=_group(found, [e for e in (zero, scale) if e is not None]),
+        group=_group(parts, stage.over[0], [e for e in (zero, scale) if e is not None]),
+        matrix=matrix,
         sums=sums,
-        last=_last(program, found, sums),
+        last=_last(program, stage, product(found.leaving), sums, (*rows, column)),
     )
 
 
-def _roles(program: Program) -> Roles:
-    """Return the roles of the only sum, whose right factor has the codes."""
-    sums = [stage for stage in program.stages if stage.reducer]
+def _codes(program: Program) -> Operand:
     coded = [operand for operand in program.operands if operand.coded]
-    if len(coded) != 1 or len(coded[0].shape) != 2:
+    if len(coded) != 1:
         names = ", ".join(f"{o.name}{list(o.shape)}" for o in coded)
         raise InputError(f"packed codes: {names or 'none'}; needs one matrix of them")
+    return coded[0]
+
+
+def _stage(program: Program) -> Stage:
+    """Return the only sum, over one axis."""
+    sums = [stage for stage in program.stages if stage.reducer]
     if len(sums) != 1 or program.conditions or len(program.outputs) > 1:
         raise InputError("needs one sum of products, one output and no condition")
-    found = roles_of(program, sums[0])
-    if isinstance(found, str):
-        raise InputError(found)
-    name = coded[0].name
-    if found.batch or len(found.columns) != 1 or len(found.stage.over) != 1:
-        raise InputError(f"needs one axis of columns and one of the depth beside {name}")
-    if any(read.name == name for side in (found.left, found.leaving) for read in side.reads):
-        raise InputError(f"{name} is not read along the output's fastest axis")
-    for axis, split in found.indexing.splits.items():
-        if split.uneven:
-            divisor = split.parts[-1].extent
-            along = f"{axis}, which is {program.extent[axis]}"
-            raise InputError(f"groups of {divisor} along {along}; needs a multiple")
-    if len({part.axis for part in found.rows}) != len(found.rows):
-        raise InputError("groups of rows; needs whole axes")
-    return found
+    if sums[0].reducer != "sum":
+        raise InputError(f"{sums[0].name} reduces by {sums[0].reducer}, not a sum")
+    if len(sums[0].over) != 1:
+        raise InputError(f"{sums[0].name} reduces over {', '.join(sums[0].over)}; needs one axis")
+    return sums[0]
 
 
-def _factors(found: Roles, codes: Operand) -> tuple[Expression, list[Expression]]:
-    """Return the factor that has the codes, and the others on its side."""
-    own: list[Expression] = []
-    others: list[Expression] = []
-    for factor in factors(found.right):
-        (own if any(read.name == codes.name for read in factor.reads) else others).append(factor)
+def _read(stage: Stage, body: Expression, codes: Operand) -> tuple[Expression | None, str]:
+    """Return the number of the matrix that a row reads, if there are several, and the columns."""
+    reads = {read for read in body.reads if read.name == codes.name}
+    (depth,) = stage.over
+    for read in reads:
+        *before, column, last = read.indices
+        rows = all(index.axes <= set(stage.axes) for index in before)
+        if len(reads) == 1 and isinstance(column, AxisValue) and last == AxisValue(depth) and rows:
+            matrix = before[0] if before else None
+            if column.name in stage.axes and (not matrix or column.name not in matrix.axes):
+                return matrix, column.name
+    several = "matrix, " if len(codes.shape) > 2 else ""
+    found = " and ".join(sorted(map(str, reads)))
+    raise InputError(f"{codes.name} is read as {found}; allowed: [{several}column, {depth}]")
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """The factors of a sum's terms, by what they read: the codes; the depth and the columns; the
+    depth alone; neither."""
+
+    code: Expression
+    scales: list[Expression]
+    activations: list[Expression]
+    leaving: list[Expression]
+
+
+def _factors(
+    body: Expression, parts: Indexing, codes: Operand, column: str, depth: str
+) -> _Factors:
+    columns, depths = ({part.name for part in parts.parts(axis)} for axis in (column, depth))
+    own, found = list[Expression](), _Factors(body, [], [], [])
+    for factor in factors(body):
+        reads = parts.reads(factor)
+        if any(read.name == codes.name for read in factor.reads):
+            own.append(factor)
+        elif reads.isdisjoint(depths):
+            found.leaving.append(factor)
+        else:
+            (found.activations if reads.isdisjoint(columns) else found.scales).append(factor)
     if len(own) != 1:
         raise InputError(f"{codes.name} is in {len(own)} factors; needs one")
-    return own[0], others
+    return replace(found, code=own[0])
 
 
 def _code(node: Expression, codes: Operand) -> tuple[str | None, Expression | None]:
@@ -156,11 +192,16 @@ def _names(node: Expression) -> set[str]:
     return {read.name for read in node.reads}
 
 
-def _group(found: Roles, shared: list[Expression]) -> int:
+def _group(parts: Indexing, depth: str, shared: list[Expression]) -> int:
     """Return how many neighbours along the depth share zero points and scales."""
-    read = frozenset[str]().union(*(found.indexing.reads(each) for each in shared))
+    split = parts.splits[depth]
+    if split.uneven:
+        raise InputError(
+            f"groups of {split.parts[-1].extent} along {depth}; needs groups that divide it"
+        )
+    read = frozenset[str]().union(*(parts.reads(each) for each in shared))
     group = 1
-    for part in reversed(found.indexing.parts(found.stage.over[0])):
+    for part in reversed(split.parts):
         if part.name in read:
             break
         group *= part.extent
@@ -169,24 +210,22 @@ def _group(found: Roles, shared: list[Expression]) -> int:
     return group
 
 
-def _sums(program: Program, found: Roles, column: str) -> Operand:
+def _sums(program: Program, axes: tuple[str, ...]) -> Operand:
     """Return the finished sums as an array of rows."""
     taken = {*program.operand, *program.stage}
     name = next(n for n in ("sums", "sums_", "sums__") if n not in taken)
-    axes = (*(part.axis for part in found.rows), column)
     shape = program.shape(axes)
     return Operand(name, "float32", shape, tuple(range(len(shape))))
 
 
-def _last(program: Program, found: Roles, sums: Operand) -> Program:
+def _last(
+    program: Program, stage: Stage, leaving: Expression, sums: Operand, axes: tuple[str, ...]
+) -> Program:
     """Return the program that makes the output of the finished sums."""
-    axes = (*(part.axis for part in found.rows), found.columns[0].axis)
-    first = {axis: AxisValue(axis) for axis in program.extent} | dict.fromkeys(
-        found.stage.over, ZERO
-    )
-    summed = times(found.leaving.at(first), Read(sums.name, tuple(map(AxisValue, axes))))
+    first = {axis: AxisValue(axis) for axis in program.extent} | dict.fromkeys(stage.over, ZERO)
+    summed = times(leaving.at(first), Read(sums.name, tuple(map(AxisValue, axes))))
     stages = tuple(
-        Stage(stage.name, stage.axes, None, (), summed) if stage is found.stage else stage
-        for stage in program.stages
+        Stage(each.name, each.axes, None, (), summed) if each is stage else each
+        for each in program.stages
     )
     return replace(program, operands=(*program.operands, sums), stages=stages)

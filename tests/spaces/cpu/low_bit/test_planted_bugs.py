@@ -36,6 +36,12 @@ FIELDS = {  # of 8 bits, of floating point
 }
 
 
+EXPERTS = {  # of 3 bits, of several matrices
+    "codes of the neighbouring expert": (r"(tw_whole_within\()(.*, 3\) \* )", r"\1 1 - \2"),
+    "codes of the first expert": (r"tw_whole_within\((.*), 3\) \* ", "0 * "),
+}
+
+
 def target() -> CpuTarget:
     found = detect_cpu()
     if found.isa != "avx512":
@@ -60,3 +66,10 @@ def test_planted_bugs_are_found(bugs, dtype, text, tmp_path):
         if (s.values["tile_rows"], s.values["block_depth"], s.values["scales"]) == (1, 4, "late")
     )
     check_bugs_are_found(space.lower(schedule), bugs, w, target(), tmp_path, count=0)
+
+
+def test_bugs_of_experts_are_found(tmp_path):
+    text = "q: uint3[3, n, k](packed); e: int32[t](index < 3); "
+    w = workload(text + "y[t, n] = sum[k](a[t, k] * q[e[t], n, k])", t=6, n=16, k=64)
+    space = space_for(w, target())
+    check_bugs_are_found(space.lower(next(iter(space.enumerate()))), EXPERTS, w, target(), tmp_path)

@@ -76,14 +76,30 @@ def test_rows_may_be_several_axes_or_none():
     assert (alone.rows, alone.row_count) == ((), 1)
 
 
+def test_rows_may_choose_their_matrix():
+    text = "q: uint4[4, n, k](packed); e: int32[t](index < 4); "
+    text += "y[t, n] = sum[k](a[t, k] * (q[e[t], n, k] - 8) * s[e[t], n, k // 32])"
+    found = coded_product_of(workload(text, t=5, n=16, k=64).program)
+    assert isinstance(found, CodedProduct)
+    assert (str(found.matrix), found.group, found.differs_by_row) == ("e[t]", 32, True)
+
+
+def test_columns_may_be_any_axis_of_the_output():
+    found = product_of("y[n, m] = sum[k](a[m, k] * q[n, k])")
+    assert isinstance(found, CodedProduct)
+    assert (found.rows, found.column, found.matrix) == (("m",), "n", None)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("y[m, n] = sum[k](a[m, k] * q[n, k // 2 * 2])", r"q is read as q\[n, k // 2"),
         ("y[m, n] = sum[k](a[m, k] * exp(q[n, k]))", r"exp\(q\[n, k\]\) is multiplied; needs"),
         ("y[m, n] = sum[k](a[m, k] * q[n, k] * s[n, k])", "differ at each of the depth"),
-        ("y[m, n] = sum[k](a[m, k] * q[n, k] * s[n, k // 96])", "groups of 96 along k, which is"),
-        ("y[n, m] = sum[k](a[m, k] * q[n, k])", "is not read along the output's fastest axis"),
+        (
+            "y[m, n] = sum[k](a[m, k] * q[n, k] * s[n, k // 96])",
+            "groups of 96 along k; needs groups",
+        ),
         ("y[m, n] = max[k](a[m, k] * q[n, k])", "reduces by max, not a sum"),
         ("y[m, n] = sum[k](a[m, k] * q[n, k]); z[m] = sum[n](y[m, n])", "needs one sum"),
         ("y[m, n] = sum[k](a[m, k] * q[n, k] * (q[n, k] - 1))", "q is in 2 factors; needs one"),
