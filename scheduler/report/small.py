@@ -1,11 +1,21 @@
-"""The small form of a report: the improvements of one run, for a notebook."""
+"""The small form of a report, for a notebook: the improvements of a run, the regions of a model."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import fsum
+from typing import TYPE_CHECKING
+
 from tilewright.scheduler.cli.output import times
+from tilewright.scheduler.cli.text import plain
 from tilewright.scheduler.report.figure import Axis, Figure, Kind, series
 from tilewright.scheduler.suites.objective import Objective
 from tilewright.scheduler.tuning.events import TuningResult
+
+if TYPE_CHECKING:
+    from tilewright.scheduler.torch.backend.explanation import Explanation, RegionReport
+
+MOST_REGIONS = 20
 
 
 def improvements(result: TuningResult) -> Figure:
@@ -24,3 +34,35 @@ def improvements(result: TuningResult) -> Figure:
         Axis(label, unit, log=True),
         (series("best so far", Kind.STEPS, [*steps, end]),),
     )
+
+
+def regions(explanation: Explanation) -> Figure:
+    """Return the speed of the kernel of each region over torch's, and who computes it. The caption
+    has the gain that these expect of the whole, and the one that was measured."""
+    timed = [
+        region
+        for graph in explanation.graphs
+        for region in graph.regions
+        if region.ours_seconds and region.torch_seconds
+    ]
+    named = [f"{each.by}: {plain(each.program)}" for each in timed[:MOST_REGIONS]]
+    gains = [(each.gain or 0.0, float(place)) for place, each in enumerate(timed[:MOST_REGIONS])]
+    return Figure(
+        "regions",
+        "Kernels beside torch",
+        ", ".join(_gains(explanation, timed)),
+        Axis("speed of the kernel, of torch's", "x"),
+        Axis("region", names=tuple(named)),
+        (series("region", Kind.BARS, gains),),
+    )
+
+
+def _gains(explanation: Explanation, timed: list[RegionReport]) -> Iterator[str]:
+    """Yield what is known of regions together, and of graphs as they are."""
+    alone = fsum(each.places * (each.torch_seconds or 0.0) for each in timed)
+    faster = (min(each.ours_seconds or 0.0, each.torch_seconds or 0.0) for each in timed)
+    best = fsum(each.places * seconds for each, seconds in zip(timed, faster, strict=True))
+    if best > 0:
+        yield f"{times(alone / best)} expected of the regions that were timed"
+    for graph in explanation.graphs:
+        yield graph.line

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +153,14 @@ class Study:
         words = "no right kernel" if best is None else f"best {best * 1e6:.4g} us"
         how = f"{words}, {self.board.trials} trials"
         return brief(f"<Study {self.space.workload}\n  {self.space.target.summary}\n  {how}>")
+
+    def _repr_html_(self) -> str:
+        from tilewright.scheduler.report.figures import history  # draws only where it is shown
+        from tilewright.scheduler.report.material import material_of
+
+        words = f"<pre>{escape(repr(self))}</pre>"
+        material = material_of(self._database, self.workload, self.target)
+        return words + history(material).svg() if material.records else words
 
     def __enter__(self) -> Study:
         return self

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -87,6 +88,13 @@ class Explanation:
         return "\n".join(line for graph in self.graphs for line in _lines(graph))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from tilewright.scheduler.report.small import regions  # draws only where it is shown
+
+        figure = regions(self)
+        words = f"<pre>{escape(str(self))}</pre>"
+        return words if figure.is_empty else words + figure.svg()
 
 
 def _lines(graph: GraphReport) -> Iterator[str]:

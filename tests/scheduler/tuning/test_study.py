@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from contextlib import closing
+from html import escape
 
 import numpy as np
 import pytest
@@ -54,6 +56,19 @@ def test_what_is_told_is_kept_and_ranked(database: Database) -> None:
         assert study.kernel(study.best).source.language == "none"
     (run,) = database.runs()
     assert (run.reason, run.configuration) == ("closed", {"numerics": "strict"})
+
+
+def test_a_notebook_shows_the_trials_of_a_study(database: Database) -> None:
+    study = made(database)
+    assert study._repr_html_() == f"<pre>{escape(repr(study))}</pre>"
+    assert list(database.runs()) == []  # looking at it begins no run
+    with study:
+        for _ in range(6):
+            trial = study.ask()
+            assert trial is not None
+            study.tell(trial, measure(trial))
+        _, _, picture = study._repr_html_().partition("</pre>")
+    assert ET.fromstring(picture).get("data-points") == "6"
 
 
 def test_a_study_goes_on_where_an_earlier_one_ended(database: Database) -> None:
