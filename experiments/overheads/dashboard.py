@@ -6,7 +6,8 @@ Each candidate costs two processes the same fixed work instead of compiling and 
 cores are busy and about 200 candidates a second are recorded: whatever the dashboard takes is taken
 from the run. Each round has a run with and one without, in turns of both orders. A process asks the
 dashboard for its news each second and for the page whenever that is new, as the page's script does;
-what a browser takes to draw it is not counted. Writes ``dashboard.json`` (four minutes).
+what a browser takes to draw it is not counted. Chromium tells how long a result takes to the
+screen. Writes ``dashboard.json`` (four minutes).
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ import numpy as np
 import psutil
 
 from experiments.overheads.results import with_facts, write
+from tests.browsing import chromium, opened
 from tilewright.measure.database import Database
+from tilewright.scheduler.report.live import JOB_HEADINGS
 from tilewright.scheduler.strategies.random_search import RandomSearch
 from tilewright.scheduler.tuning.study import Study
 
@@ -42,6 +45,7 @@ CORES = len(os.sched_getaffinity(0))
 RATE = 200  # candidates a second
 BATCH = 2 * CORES
 SECONDS_OF_WORK = CORES / RATE / 1.4  # a candidate's, the tuner's own work left out
+ATTEMPTS = JOB_HEADINGS.index("attempts")
 LOOK = """
 import json, sys, time
 from urllib.request import urlopen
@@ -82,20 +86,29 @@ def rate_of_run(study: Study, pool: Pool, units: int, seconds: float) -> float:
 
 
 @contextmanager
-def dashboard(db: Path) -> Iterator[psutil.Process]:
+def watched_dashboard(db: Path) -> Iterator[psutil.Process]:
     """Serve a dashboard that somebody looks at, as long as the block lasts."""
+    with dashboard(db) as (server, address):
+        browser = subprocess.Popen([sys.executable, "-c", LOOK, address])
+        try:
+            yield psutil.Process(server.pid)
+        finally:
+            browser.kill()
+            browser.wait()
+
+
+@contextmanager
+def dashboard(db: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a dashboard as long as the block lasts; its process and its address."""
     command = [sys.executable, "-m", "tilewright", "dashboard", "--db", str(db)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     address = server.stdout.readline().split()[1]
     urlopen(address).read()
-    browser = subprocess.Popen([sys.executable, "-c", LOOK, address])
     try:
-        yield psutil.Process(server.pid)
+        yield server, address
     finally:
-        browser.kill()
         server.kill()
-        browser.wait()
         server.wait()
 
 
@@ -109,10 +122,31 @@ def one(folder: str, pool: Pool, units: int, seconds: float, watched: bool) -> d
         rate_of_run(study, pool, units, 1.0)  # what is loaded once does not count
         if not watched:
             return {"rate": rate_of_run(study, pool, units, seconds)}
-        with dashboard(db) as process:
+        with watched_dashboard(db) as process:
             before = sum(process.cpu_times()[:2])
             rate = rate_of_run(study, pool, units, seconds)
             return {"rate": rate, "core": (sum(process.cpu_times()[:2]) - before) / seconds}
+
+
+def seconds_to_screen(folder: str, times: int = 12) -> list[float]:
+    """Return the seconds from recording a result to its place among the jobs on the screen."""
+    db = Path(folder) / "screen.db"
+    taken = []
+    with (
+        Database(db) as database,
+        Study(WORKLOAD, "cpu", database, search=lambda space: RandomSearch(space, seed=0)) as study,
+        chromium() as browser,
+    ):
+        study.tell(study.ask(), 1e-3)
+        with dashboard(db) as (_, address), opened(browser, address) as visit:
+            for count in range(2, 2 + times):
+                time.sleep(0.37)  # at another moment of the page's second each time
+                begun = time.monotonic()
+                study.tell(study.ask(), 1e-3)
+                cell = visit.page.locator("#jobs tbody td").nth(ATTEMPTS)
+                cell.filter(has_text=f"{count}").wait_for()
+                taken.append(round(time.monotonic() - begun, 2))
+    return taken
 
 
 def main() -> None:
@@ -136,6 +170,7 @@ def main() -> None:
                 }
             )
             print(json.dumps(rounds[-1]), file=sys.stderr)
+        shown = seconds_to_screen(folder)
     ratios = [each["with"] / each["without"] for each in rounds]
     rng = np.random.default_rng(0)
     drawn = [median(rng.choice(ratios, len(ratios))) for _ in range(2000)]
@@ -143,6 +178,7 @@ def main() -> None:
         "median_ratio": round(median(ratios), 4),
         "interval": [round(float(end), 4) for end in np.quantile(drawn, [0.025, 0.975])],
         "dashboard_of_a_core": median(each["dashboard_of_a_core"] for each in rounds),
+        "seconds_to_screen": {"median": median(shown), "most": max(shown)},
         "rounds": rounds,
     }
     write(options.out, with_facts(found, rounds=options.rounds, seconds=options.seconds))
