@@ -41,7 +41,7 @@ def test_rows_of_which_little_is_above_minus_infinity(emulator, name):
         rows = few_finite((4, c), c)
         edges = few_finite((4, c), c + 1)
         edges[0], edges[1, 5], edges[2, 7] = -INF, INF, np.nan
-        made = kernels(work, 6, c, "rows")
+        made = kernels(work, 4, c, "rows")
         assert made
         given = [{"x": work.program.operands[0].element.cast(x)} for x in (rows, edges)]
         assert complaints(emulator, work, made, given) == []
@@ -61,7 +61,7 @@ def test_a_value_that_is_computed_twice_is_the_same_number(emulator, text):
     work = workload(text, r=6, c=128)
     rng = np.random.default_rng(0)
     given = {o.name: rng.normal(size=o.shape).astype(np.float32) for o in work.program.operands}
-    assert complaints(emulator, work, kernels(work, 6, 0, "rows"), [given]) == []
+    assert complaints(emulator, work, kernels(work, 4, 0, "rows"), [given]) == []
 
 
 def test_an_infinite_factor_multiplies_each_term(emulator):
@@ -92,7 +92,7 @@ def test_masks_that_are_added(emulator, template, nothing):
     work = workload("m: float32\n" + MASKED, **HEADS, dtype="bfloat16")
     mask = np.random.default_rng(1).normal(size=(40, 70))
     mask[1], mask[2, 1:], mask[3, :-3], mask[4, 5:] = [nothing] * 4
-    made = kernels(work, 6, 2, template)
+    made = kernels(work, 4, 2, template)
     assert len(made) > 2
     assert complaints(emulator, work, made, [normal(work, 3, m=mask)]) == []
 
@@ -101,7 +101,7 @@ def test_masks_that_are_added(emulator, template, nothing):
 @pytest.mark.parametrize("text", [ATTENTION.format(""), MASKED])
 def test_scores_of_any_size_have_weights_that_sum_to_one(emulator, template, text):
     work = workload(text, **HEADS, dtype="bfloat16")
-    made = kernels(work, 6, 4, template)
+    made = kernels(work, 4, 4, template)
     given = []
     for scale in (1e1, 1e3, 3e4, 1e9):
         whole = np.random.default_rng(5).integers(-3, 4, (2, 2, 40, 32)) * scale
@@ -168,7 +168,7 @@ def test_what_is_hidden_may_be_anything(emulator, template, hiding, rubbish):
     if hiding == "scales of keys":
         text = text.replace("v[", "u[b,j] * v[")
     work = workload(f"{HIDING[hiding]}\n{text}", **HEADS, dtype="float16")
-    if not (made := kernels(work, 6, 7, template)):
+    if not (made := kernels(work, 4, 7, template)):
         assert (hiding, template) == ("segments", "chained_hopper")
         return
     rng = np.random.default_rng(8)
