@@ -105,6 +105,11 @@ TEXTS = {
         "\n-> y, z",
         {"i": 64},
     ),
+    "random numbers": (
+        "y[i] = select(random(7, 3 * i, i) < 0.3, 0, x[i] / 0.7); z[i] = random(9 * x[i], i, 2)"
+        "\n-> y, z",
+        {"i": 64},
+    ),
     "rounded factors": (
         "v: bfloat16[j, d]\np[i,j] = softmax[j](x[i,j])\ny[i,d] = sum[j](p[i,j] * v[j,d])",
         {"i": 3, "j": 20, "d": 5},
