@@ -37,6 +37,11 @@ def _attention(causal: bool) -> Callable[[Mapping[str, Tensor]], Tensor]:
     return lambda t: attend(t["q"], t["k"], t["v"], is_causal=causal)
 
 
+def _grouped(t: Mapping[str, Tensor]) -> Tensor:
+    attend = functional.scaled_dot_product_attention
+    return attend(t["q"], t["k"], t["v"], is_causal=True, enable_gqa=True)
+
+
 def _convolution(stride: int) -> Callable[[Mapping[str, Tensor]], Tensor]:
     return lambda t: functional.conv2d(t["image"], t["filter"], stride=stride, padding=1)
 
@@ -75,6 +80,13 @@ CASES: Mapping[str, Case] = {
     "attention": Case(ATTENTION, ("q", "k", "v"), ("y", "lse"), _attention(causal=False)),
     "attention, causal": Case(
         f"{ATTENTION} mask=causal", ("q", "k", "v"), ("y", "lse"), _attention(causal=True)
+    ),
+    "attention, of y": Case(ATTENTION, ("q", "k", "v"), ("y",), _attention(causal=False)),
+    "attention, causal, of y": Case(
+        f"{ATTENTION} mask=causal", ("q", "k", "v"), ("y",), _attention(causal=True)
+    ),
+    "attention of groups, causal": Case(
+        f"{ATTENTION} mask=causal kv=2", ("q", "k", "v"), ("y", "lse"), _grouped
     ),
     "convolution": Case(IMAGES, ("image", "filter"), (), _convolution(1)),
     "convolution, stride 2": Case(f"{IMAGES} stride=2", ("image", "filter"), (), _convolution(2)),
