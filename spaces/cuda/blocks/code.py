@@ -18,6 +18,7 @@ from tilewright.spaces.cuda.blocks.grid_code import GridCode
 from tilewright.spaces.cuda.blocks.segments import segment_lines, segments_of
 from tilewright.spaces.cuda.blocks.sizes import RingSizes
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
+from tilewright.spaces.cuda.plan import Size
 from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.workloads.array import Array
 
@@ -72,10 +73,9 @@ class BlockCode(GridCode):
         """Warps of a block along rows and columns."""
         return self.number("warp_rows"), self.number("warp_columns")
 
-    @property
-    def stages(self) -> int:
-        """Steps of depth that shared memory holds."""
-        return int(self.sizes.stages(self.values))
+    stages = Size()
+    left_bytes = Size()
+    stage_bytes = Size()
 
     @property
     def depth(self) -> int:
@@ -86,16 +86,6 @@ class BlockCode(GridCode):
     def grid(self) -> TileGrid:
         """Blocks to tiles."""
         return tile_grid(self.product, *self.block, self.depth, self.values)
-
-    @property
-    def left_bytes(self) -> int:
-        """Bytes of the left tile in a stage."""
-        return int(self.sizes.left_bytes(self.values))
-
-    @property
-    def stage_bytes(self) -> int:
-        """Bytes of a stage: the left tile, then the right one."""
-        return int(self.sizes.stage_bytes(self.values))
 
     def tile_lines(self) -> list[str]:
         """What a block does with its tile."""

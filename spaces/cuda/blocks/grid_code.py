@@ -14,12 +14,13 @@ from tilewright.spaces.cuda.blocks.partial_sums import PartialSums
 from tilewright.spaces.cuda.blocks.segments import segments_of
 from tilewright.spaces.cuda.blocks.sizes import BlockSizes
 from tilewright.spaces.cuda.blocks.tile_grid import TileGrid
+from tilewright.spaces.cuda.plan import Plan, Size
 from tilewright.spaces.kernel import Call, Kernel, Launch, Source, arguments
 from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)
-class GridCode(ABC):
+class GridCode(Plan, ABC):
     """The kernel called ``entry`` under the decisions ``values``, whose ``sizes`` these are."""
 
     sizes: BlockSizes
@@ -54,25 +55,14 @@ class GridCode(ABC):
         """What is computed."""
         return self.sizes.product
 
-    def number(self, name: str) -> int:
-        """An integer decision."""
-        return int(self.values[name])
-
     @property
     def block(self) -> tuple[int, int]:
         """Rows and columns of the output in a block's tile."""
         rows, columns = self.sizes.block(self.values)
         return int(rows), int(columns)
 
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return int(self.sizes.threads(self.values))
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block."""
-        return int(self.sizes.shared_bytes(self.values))
+    threads = Size()
+    shared_bytes = Size()
 
     @property
     def kind(self) -> str:

@@ -19,6 +19,7 @@ from tilewright.spaces.cuda.chains.splits.rooms import SHARED, Crew
 from tilewright.spaces.cuda.chains.splits.sending import VECTOR, SentParts, rows_inside
 from tilewright.spaces.cuda.chains.splits.splitting import SplitKeys, own_pairs
 from tilewright.spaces.cuda.chains.splits.state_merging import StateMerging
+from tilewright.spaces.cuda.plan import Size
 from tilewright.spaces.derivation.chained.view import Chained
 from tilewright.spaces.schedule import Value
 
@@ -32,10 +33,6 @@ class Block(SplitKeys):
 
     sizes: ChainedSizes
     values: Mapping[str, Value]
-
-    def number(self, name: str) -> int:
-        """An integer decision."""
-        return int(self.values[name])
 
     @property
     def weight_kind(self) -> str:
@@ -52,10 +49,10 @@ class Block(SplitKeys):
         """The program, its scores bare."""
         return self.sizes.chained.unscaled
 
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return int(self.sizes.threads(self.values))
+    threads = Size()
+    rows = Size()
+    stage_bytes = Size()
+    receiving_teams = Size()
 
     @property
     def teams(self) -> int:
@@ -86,11 +83,6 @@ class Block(SplitKeys):
     def columns(self) -> int:
         """Columns of a block's sums."""
         return self.number("columns") if self.chained.weighings else 0
-
-    @property
-    def rows(self) -> int:
-        """Rows of all its warps."""
-        return int(self.sizes.rows(self.values))
 
     @property
     def holds_rows(self) -> bool:
@@ -131,11 +123,6 @@ class Block(SplitKeys):
     def spans(self) -> Spans:
         """Which keys rows see."""
         return Spans(self.batch)
-
-    @property
-    def stage_bytes(self) -> int:
-        """Shared memory of a tile of keys, and of what matrices have for them."""
-        return int(self.sizes.stage_bytes(self.values))
 
     @property
     def ring_bytes(self) -> int:
@@ -208,11 +195,6 @@ class Block(SplitKeys):
         """Shared memory of what the teams of a cluster send those of a block; their barriers lie
         behind it."""
         return self.receiving_teams * int(self.sizes.sent_bytes(self.values))
-
-    @property
-    def receiving_teams(self) -> int:
-        """Teams of a block that merge what those of a cluster send them."""
-        return int(self.sizes.receiving_teams(self.values))
 
     def sent_parts(self, inside: str) -> SentParts:
         """What the teams of a cluster send each other, of rows ``r`` that are ``inside``."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.spaces.cuda.chained.block import Block
 from tilewright.spaces.cuda.chained_deep.sizes import SHARED, DeepSizes
+from tilewright.spaces.cuda.plan import Size
 
 
 @dataclass(frozen=True)
@@ -19,20 +20,13 @@ class DeepBlock(Block):
         """Terms of a score that come at a time."""
         return self.number("depth_step")
 
-    @property
-    def steps(self) -> int:
-        """Steps of the depth."""
-        return int(self.sizes.steps(self.values))
+    steps = Size()
+    ring_bytes = Size()
 
     @property
     def keeps_rows(self) -> bool:
         """Whether all terms of the rows stay in shared memory."""
         return self.values["query_storage"] == SHARED
-
-    @property
-    def ring_bytes(self) -> int:
-        """Shared memory of what is on its way to a team."""
-        return int(self.sizes.ring_bytes(self.values))
 
     @property
     def matrices(self) -> int:

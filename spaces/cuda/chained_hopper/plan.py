@@ -28,6 +28,7 @@ from tilewright.spaces.cuda.chains.spans import Spans
 from tilewright.spaces.cuda.chains.splits.merging import PartMerging
 from tilewright.spaces.cuda.chains.splits.rooms import Crew
 from tilewright.spaces.cuda.chains.splits.splitting import SplitKeys
+from tilewright.spaces.cuda.plan import Size
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.cuda.warpgroups import GROUP
 from tilewright.spaces.derivation.chained.grouping import with_row_factors
@@ -48,10 +49,6 @@ class ChainedPlan(SplitKeys):
         """The program; in 8 bits scales of a row are one, and weights are raised."""
         chained = self.sizes.chained
         return raised(with_row_factors(chained)) if self.sizes.has_bytes else chained
-
-    def number(self, name: str) -> int:
-        """An integer decision."""
-        return int(self.values[name])
 
     @cached_property
     def warpgroups(self) -> int:
@@ -170,20 +167,13 @@ class ChainedPlan(SplitKeys):
         """Offset of the stages of keys."""
         return self.buffers * self.warpgroups * self.region_bytes
 
-    @property
-    def key_bytes(self) -> int:
-        """Bytes of a stage of keys."""
-        return int(self.sizes.key_bytes(self.values))
+    key_bytes = Size()
+    value_bytes = Size()
 
     @property
     def values_at(self) -> int:
         """Offset of the stages of the matrix."""
         return self.keys_at + self.stages * self.key_bytes
-
-    @property
-    def value_bytes(self) -> int:
-        """Bytes of a stage of the matrix."""
-        return int(self.sizes.value_bytes(self.values))
 
     @cached_property
     def barriers(self) -> Mapping[str, tuple[int, int, int]]:

@@ -25,12 +25,13 @@ from tilewright.spaces.cuda.hopper.streams import is_streamed
 from tilewright.spaces.cuda.hopper.tile import OperandTile, ProductTile
 from tilewright.spaces.cuda.hopper_pairs.product import OTHER, PairedProduct, finishing, twin_of
 from tilewright.spaces.cuda.hopper_pairs.tile import pair_tile
+from tilewright.spaces.cuda.plan import Plan, Size
 from tilewright.spaces.cuda.target import CudaTarget
 from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)
-class HopperPlan:
+class HopperPlan(Plan):
     """A kernel on ``target`` under the decisions ``values``, whose ``sizes`` these are."""
 
     sizes: HopperSizes
@@ -41,10 +42,6 @@ class HopperPlan:
     def product(self) -> Tiled:
         """What is computed."""
         return self.sizes.product
-
-    def number(self, name: str) -> int:
-        """An integer decision."""
-        return int(self.values[name])
 
     # -- extents -------------------------------------------------------------------------------
 
@@ -74,10 +71,9 @@ class HopperPlan:
         """Whether each warpgroup computes whole tiles, in turn (ping-pong)."""
         return self.values["schedule"] == "pingpong"
 
-    @property
-    def blocks(self) -> int:
-        """Blocks of 64 along m that one warpgroup computes."""
-        return int(self.sizes.blocks(self.values))
+    blocks = Size()
+    threads = Size()
+    stage_bytes = Size()
 
     @property
     def registers(self) -> int:
@@ -107,11 +103,6 @@ class HopperPlan:
     def stages(self) -> int:
         """Stages of the ring."""
         return self.number("stages")
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return int(self.sizes.threads(self.values))
 
     @property
     def cluster(self) -> tuple[int, int]:
@@ -218,11 +209,6 @@ class HopperPlan:
 
     # -- shared memory: stages, staging buffers, sums of other blocks, barriers, a word for each
     # warpgroup ------------------------------------------------------------------------------------
-
-    @property
-    def stage_bytes(self) -> int:
-        """Bytes of a stage: the tile along m, then the one along n."""
-        return int(self.sizes.stage_bytes(self.values))
 
     @property
     def loaded_bytes(self) -> str:

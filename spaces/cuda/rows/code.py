@@ -42,7 +42,7 @@ class RowsCode:
     def kernel(self) -> Kernel:
         """The kernel as a whole."""
         program = self.context.rows.program
-        cluster = self._number("cluster")
+        cluster = self.context.number("cluster")
         launch = Launch(
             (self.blocks, 1, 1),
             (self.threads, 1, 1),
@@ -59,9 +59,6 @@ class RowsCode:
             Source("cuda", prelude, self.source), Call(self.entry, given, launches=(launch,))
         )
 
-    def _number(self, name: str) -> int:
-        return self.context.number(name)
-
     @property
     def threads(self) -> int:
         """Threads of a block."""
@@ -74,7 +71,7 @@ class RowsCode:
     @property
     def _prefetches(self) -> bool:
         """Whether tiles are copied while those before them are worked on."""
-        return self._number("stages") > 1
+        return self.context.number("stages") > 1
 
     @property
     def _across(self) -> bool:
@@ -88,7 +85,7 @@ class RowsCode:
     @property
     def blocks(self) -> int:
         """Blocks that are launched: one for each tile, or as many as run at once."""
-        cluster = self._number("cluster")
+        cluster = self.context.number("cluster")
         if self.context.values["tile_scheduler"] == "tiles":
             return self.tiles * cluster
         return min(self.tiles * cluster, self.most_blocks)
@@ -103,9 +100,9 @@ class RowsCode:
             states = States(pass_, context.scope, context.at_once, *counts)
             merging = Merging(
                 states,
-                self._number("row_threads"),
-                self._number("block_rows"),
-                self._number("cluster"),
+                self.context.number("row_threads"),
+                self.context.number("block_rows"),
+                self.context.number("cluster"),
                 self._across,
                 place,
             )
@@ -121,7 +118,7 @@ class RowsCode:
     @property
     def source(self) -> str:
         """The entry."""
-        bounds, lines = f"{self.threads}, {self._number('blocks_per_sm')}", self._threads()
+        bounds, lines = f"{self.threads}, {self.context.number('blocks_per_sm')}", self._threads()
         lines += self._loop()
         return "\n".join(function(self.entry, bounds, self._parameters(), lines)) + "\n"
 
@@ -134,10 +131,10 @@ class RowsCode:
 
     def _threads(self) -> list[str]:
         """Who a thread is."""
-        row_threads, cluster = self._number("row_threads"), self._number("cluster")
+        row_threads, cluster = self.context.number("row_threads"), self.context.number("cluster")
         rank = f" + (int)tw::cluster_rank() * {row_threads}" if cluster > 1 else ""
         fast, slow = ("group", "part") if self._across else ("part", "group")
-        wide = self._number("block_rows") if self._across else row_threads
+        wide = self.context.number("block_rows") if self._across else row_threads
         return [
             *(["const u32 shared = tw::shared_base();"] if self.shared_bytes else []),
             *(exchange_begins([m for _, m in self.passes]) if self._exchanges else []),
@@ -148,11 +145,11 @@ class RowsCode:
     @property
     def _exchanges(self) -> bool:
         """Whether blocks of a cluster merge what they found."""
-        return self._number("cluster") > 1 and bool(self.passes)
+        return self.context.number("cluster") > 1 and bool(self.passes)
 
     def _loop(self) -> list[str]:
         """The tiles of a block."""
-        cluster = self._number("cluster")
+        cluster = self.context.number("cluster")
         first = f"(int)blockIdx.x / {cluster}" if cluster > 1 else "(int)blockIdx.x"
         common = shared_by_rows(self.context)
         if self.tiles * cluster == self.blocks:
@@ -161,12 +158,12 @@ class RowsCode:
         stride = self.blocks // cluster
         head = f"for (int tile = {first}; tile < {self.tiles}; tile += {stride}) {{"
         least = 1 if self._across else WARP
-        waits = self.passes and self._number("row_threads") > least
+        waits = self.passes and self.context.number("row_threads") > least
         again = ["tw::sync_block();"] if waits else []
         again += ["round++;"] if self._exchanges else []
         if not self._prefetches:
             return [*common, head, *indented([*self._tile(), *again]), "}"]
-        ahead, buffers = self._number("stages") - 1, self.context.buffers
+        ahead, buffers = self.context.number("stages") - 1, self.context.buffers
         before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
         further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
         beside = self._beside.come(stride, self.tiles)
@@ -219,7 +216,7 @@ class RowsCode:
         chunks = int(context.tile.chunks(context.values))
         across = f"{tile} / {chunks}" if chunks > 1 else tile
         tile_rows = int(context.tile.tile_rows(context.values))
-        row = f"row0 + k * {self._number('block_rows')}"
+        row = f"row0 + k * {self.context.number('block_rows')}"
         inside = f"{row} < {rows.row_count} ? {row} : {rows.row_count - 1}"
         chunk = context.steps * context.unroll * context.turn
         column = f"({context.integer})({tile} % {chunks}) * {chunk}" if chunks > 1 else "0"
@@ -260,7 +257,7 @@ class RowsCode:
     def _pass(self, states: States, merging: Merging) -> list[str]:
         """Sweep, merge, and results."""
         context = self.context
-        threads = self._number("row_threads") * self._number("cluster")
+        threads = self.context.number("row_threads") * self.context.number("cluster")
         results = [
             f"{context.results[r.name]}[k] = {states.result(r, threads)};" for r in states.pass_
         ]

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from tilewright.spaces.algebra.index import Index
 from tilewright.spaces.cuda.block_sums import BLOCK
+from tilewright.spaces.cuda.plan import Plan, Size
 from tilewright.spaces.cuda.rows.source import Access, digits
 from tilewright.spaces.cuda.rows.tile import RowTile
 from tilewright.spaces.cuda.rows.values import Scope, computed_in
@@ -24,15 +25,11 @@ LARGEST_INT = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(Plan):
     """The kernel of ``rows`` under the decisions ``values``."""
 
     rows: Rows
     values: Mapping[str, Decided]
-
-    def number(self, name: str) -> int:
-        """An integer decision."""
-        return int(self.values[name])
 
     @cached_property
     def use(self) -> Use:
@@ -239,10 +236,7 @@ class Context:
         """Whether elements come by shared memory."""
         return bool(self.tile.copied(self.values))
 
-    @property
-    def buffers(self) -> int:
-        """Tiles that shared memory has room for."""
-        return int(self.tile.buffers(self.values))
+    buffers = Size(of="tile")
 
     # -- shared memory -------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.spaces.algebra.index import Index, index
+from tilewright.spaces.cuda.plan import Plan, Size
 from tilewright.spaces.cuda.target import WARP
 from tilewright.spaces.cuda.thin.product import ThinProduct
 from tilewright.spaces.cuda.thin.sizes import ThinSizes
@@ -21,7 +22,7 @@ READS = ("lanes", "rows")
 
 
 @dataclass(frozen=True)
-class ThinTile:
+class ThinTile(Plan):
     """The tile of a block in one step, under the decisions ``values``."""
 
     sizes: ThinSizes
@@ -31,10 +32,6 @@ class ThinTile:
     def thin(self) -> ThinProduct:
         """The product along its thin side."""
         return self.sizes.thin
-
-    def number(self, name: str) -> int:
-        """An integer decision."""
-        return int(self.values[name])
 
     # -- extents -------------------------------------------------------------------------------
 
@@ -75,20 +72,9 @@ class ThinTile:
         """Runs of a thread."""
         return self.own[1] // self.run
 
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return int(self.sizes.threads(self.values))
-
-    @property
-    def columns(self) -> int:
-        """Columns of a block."""
-        return int(self.sizes.columns(self.values))
-
-    @property
-    def depth(self) -> int:
-        """Terms of a step."""
-        return int(self.sizes.depth(self.values))
+    threads = Size()
+    columns = Size()
+    depth = Size()
 
     # -- positions -----------------------------------------------------------------------------
 

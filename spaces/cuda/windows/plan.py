@@ -10,13 +10,14 @@ from tilewright.spaces.algebra.layout import Layout
 from tilewright.spaces.cuda.abi import C_TYPES
 from tilewright.spaces.cuda.blocks.implicit import ImplicitProduct
 from tilewright.spaces.cuda.mma.fragments import FRAGMENT, swizzled_tile
+from tilewright.spaces.cuda.plan import Plan, Size
 from tilewright.spaces.cuda.windows.image import Image
 from tilewright.spaces.cuda.windows.sizes import WindowSizes
 from tilewright.spaces.schedule import Value
 
 
 @dataclass(frozen=True)
-class WindowPlan:
+class WindowPlan(Plan):
     """The decisions ``values``, and what follows from them by ``sizes``."""
 
     sizes: WindowSizes
@@ -33,35 +34,16 @@ class WindowPlan:
         """The left factor with its borders."""
         return self.sizes.image
 
-    def number(self, name: str) -> int:
-        """An integer decision."""
-        return int(self.values[name])
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return int(self.sizes.threads(self.values))
-
-    @property
-    def blocks(self) -> int:
-        """Blocks along rows."""
-        return int(self.sizes.blocks(self.values))
+    threads = Size()
+    blocks = Size()
+    buffers = Size()
+    window_bytes = Size()
 
     @property
     def tiles(self) -> tuple[int, int]:
         """Tiles along rows and columns."""
         rows, columns = self.sizes.tiles(self.values)
         return int(rows), int(columns)
-
-    @property
-    def buffers(self) -> int:
-        """Windows in shared memory."""
-        return int(self.sizes.buffers(self.values))
-
-    @property
-    def window_bytes(self) -> int:
-        """Shared memory of one of them."""
-        return int(self.sizes.window_bytes(self.values))
 
     @property
     def block(self) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.spaces.algebra.integers import ceil_div
+from tilewright.spaces.cuda.plan import Plan
 from tilewright.spaces.schedule import Value
 from tilewright.spaces.template import Rule
 
@@ -21,7 +22,7 @@ CLUSTERS = (2, 4, 8)
 """Blocks that any device with clusters starts together."""
 
 
-class SplitKeys:
+class SplitKeys(Plan):
     """A base for plans of kernels whose keys may be split, by their decisions ``splits`` and
     ``merge``."""
 

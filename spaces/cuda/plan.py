@@ -1,0 +1,29 @@
+"""Plans of kernels: what follows from the decisions of one schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Plan:
+    """A base for plans, which have the decisions ``values`` of one schedule."""
+
+    values: Any
+
+    def number(self, name: str) -> int:
+        """Return an integer decision."""
+        return int(self.values[name])
+
+
+class Size:
+    """Reads an integer of a plan, which has ``sizes`` of populations of schedules: what the method
+    of that name, or another ``method``, says."""
+
+    def __init__(self, method: str = "", of: str = "sizes") -> None:
+        self.method, self.of = method, of
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.method = self.method or name
+
+    def __get__(self, plan: Any, owner: type) -> int:
+        return int(getattr(getattr(plan, self.of), self.method)(plan.values))
