@@ -13,6 +13,7 @@ from tilewright.spaces.cuda.blocks.copies.tile_copy import source_of
 from tilewright.spaces.cuda.blocks.partial_sums import WAYS, PartialSums
 from tilewright.spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS, TileGrid
 from tilewright.spaces.cuda.mma.fragments import Fragments, swizzled_tile
+from tilewright.spaces.kernels.text import CUDA
 from tilewright.spaces.operators import workload
 from tilewright.spaces.workloads.product import orient
 
@@ -124,4 +125,4 @@ def test_only_as_much_workspace_is_zeroed_as_must_be(way):
     assert sums.workspace_bytes == tickets + 15 * tile * (4 if way == "store" else 1)
     assert sums.zeroed_bytes == (tickets if way == "store" else sums.workspace_bytes)
     alone = PartialSums(TileGrid(3, 5, 8), 64, 16, "float", way, "sums[i]")
-    assert (alone.workspace_bytes, alone.zeroed_bytes, alone.lines()) == (0, 0, [])
+    assert (alone.workspace_bytes, alone.zeroed_bytes, CUDA.written(alone.write)) == (0, 0, [])
