@@ -16,6 +16,7 @@ from tilewright.spaces.language.program import Stage
 from tilewright.spaces.language.tree import Expression, Read
 from tilewright.spaces.loops.numbers import FORMATS, written
 from tilewright.spaces.loops.plan import Nest, Plan
+from tilewright.spaces.loops.ranges import limits, range_of_terms
 from tilewright.spaces.loops.scalars import Scalars, Value
 
 BLOCK = 32
@@ -127,19 +128,32 @@ class NestCode:
     def reduction(self, first: str, step: str) -> list[str]:
         """Return ``value`` of each ``step``-th term from the ``first`` on, and its ``place``, if
         there is any."""
+        found = range_of_terms(self.plan.program, self.stage)
+        limited, end = list[str](), str(self.terms)
+        if found is not None:
+            row = self._variables[found.row]
+            limited = limits(self.plan.program, self.stage, found, row, self._entry_of(found.table))
+            first, end = "low" if first == "0" else f"low + {first}", "high"
         if not self._is_long_sum:
-            return [*self._start(), *self._loop(first, str(self.terms), step)]
+            return [*limited, *self._start(), *self._loop(first, end, step)]
         block = BLOCK if step == "1" else f"{BLOCK} * {step}"
         return [
+            *limited,
             "double sum = 0.0, lost = 0.0;",
-            f"for (i64 begin = {first}; begin < {self.terms}; begin += {block}) {{",
-            f"  const i64 end = tw_whole_min(begin + {block}, {self.terms});",
+            f"for (i64 begin = {first}; begin < {end}; begin += {block}) {{",
+            f"  const i64 end = tw_whole_min(begin + {block}, {end});",
             "  double block = 0.0;",
             *indented(self._loop("begin", "end", step)),
             "  tw_real_add(&sum, &lost, block);",
             "}",
             "double value = tw_real_total(sum, lost);",
         ]
+
+    def _entry_of(self, table: str) -> Callable[[str], str]:
+        """Return what writes the entry of a table at a place."""
+        array = self.plan.array(table)
+        start = self.arrays[table]
+        return lambda at: self._loaded(array.dtype, f"{start} + ({at})", True).text
 
     def _loop(self, first: str, end: str, step: str) -> list[str]:
         """Return the loop over some terms, those that conditions hide left out."""

@@ -7,9 +7,11 @@ from math import prod
 from typing import Any, ClassVar
 
 from tilewright.spaces.derivation.work import work
-from tilewright.spaces.language.program import Program
+from tilewright.spaces.language.program import Program, Stage
+from tilewright.spaces.language.ranges import points_of
 from tilewright.spaces.loops.plan import Plan
 from tilewright.spaces.loops.programs import program_of
+from tilewright.spaces.loops.ranges import range_of_terms
 from tilewright.spaces.target import Target
 from tilewright.spaces.template import Template
 from tilewright.spaces.workloads.workload import Workload
@@ -38,10 +40,7 @@ class Loops(Template):
         """Return the quantities that are the same for all schedules of a workload, on any
         target."""
         found, program = work(self.plan.program), self.plan.program
-        points = sum(
-            float(prod(program.shape((*nest.stage.axes, *nest.stage.over))))
-            for nest in self.plan.nests
-        )
+        points = sum(float(self._points(nest.stage)) for nest in self.plan.nests)
         useful = float(max(1, found.flops + found.arithmetic + found.special))
         passed = 2.0 * self.plan.workspace_bytes
         least = float(self.workload.least_bytes)
@@ -59,6 +58,13 @@ class Loops(Template):
             "tile_visits": float(self.most),
             "instructions": TERM * points + useful + CALL * found.special,
         }
+
+    def _points(self, stage: Stage) -> int:
+        """Return the terms of all elements of a stage, of a range those alone that are in it."""
+        program = self.plan.program
+        if range_of_terms(program, stage) is not None:
+            return points_of(program, stage)
+        return prod(program.shape((*stage.axes, *stage.over)))
 
     @property
     def longest(self) -> int:

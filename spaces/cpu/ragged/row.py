@@ -418,11 +418,20 @@ class RowCode:
         ]
         if step.reducer is None:
             return ["long e = begin;", "const long stop = end;", *loops]
-        across = f"tw_across_{step.reducer}(s)"
+        ends: list[str] = []
+        places = self._places("p")
+        for output in filter(self.view.is_direct, self._after(step)):
+            known = {step.name: "whole"}
+            scope = self._scope(self.view.range.entry, 0, 1, places, ends, {}, known, alone=True)
+            ends.append(self._stored(output, scope.text(output.value), 0, 1))
+        if step.name in self.view.kept_steps:
+            ends += self._left(step, "whole", 1)
         return [
             f"vf s = {identity(step.reducer)};",
             *self._in_parts(step, ["s"], loops, IN_ONE * lanes),
-            *self._left(step, f"tw_set({across})", 1),
+            f"const vf whole = tw_set(tw_across_{step.reducer}(s));",
+            *places.lines,
+            *ends,
         ]
 
     def _left_some(self, step: Step, value: str, used: str | None) -> list[str]:
@@ -601,35 +610,20 @@ class RowCode:
         return f"tw_load_most_{kind}({where}, {used})" if used else f"tw_load_{kind}({where})"
 
     def _gathered(self, read: Read, used: int | str | None, lines: list[str]) -> str:
-        """A vector of what tables choose for each entry."""
-        kind = self._dtype(read)
+        """A vector of what tables choose for each entry; lanes beyond the last one have its
+        element."""
+        entry, kind = self.view.range.entry, self._dtype(read)
         self._scopes += 1
-        if used is None:
-            return self._gathered_whole(read, lines)
-        name, lane = f"g{self._scopes}", f"l{self._scopes}"
-        shifted = {self.view.range.entry: self._axes[self.view.range.entry] + variable(lane)}
-        places = self._places(f"{name}_", **shifted)
-        where = f"{self._pointer(read)}[{places.index(self.view.places[read]).text}]"
-        lines += [
-            f"{ARRAY_TYPES[kind]} {name}[TW_LANES] = {{0}};",
-            f"for (long {lane} = 0; {lane} < {used}; {lane}++) {{",
-            *indented([*places.lines, f"{name}[{lane}] = {where};"]),
-            "}",
-        ]
-        return f"tw_load_{kind}({name})"
-
-    def _gathered_whole(self, read: Read, lines: list[str]) -> str:
-        """The same of as many entries as there are lanes, without a way through memory."""
-        entry = self.view.range.entry
-        name, kind = f"g{self._scopes}", self._dtype(read)
+        name, last = f"g{self._scopes}", self.view.entries - 1
+        at, real = self.axis(entry), ARRAY_TYPES[self.tuning.element]
         for lane in range(self.tuning.lanes):
-            places = self._places(f"{name}_{lane}_", **{entry: self._axes[entry] + lane})
+            further = self._axes[entry] + lane
+            if used is not None:
+                further = variable(f"tw_least({at} + {lane}, {last})", self.view.entries)
+            places = self._places(f"{name}_{lane}_", **{entry: further})
             where = places.index(self.view.places[read]).text
             value = f"tw_splat_{kind}({self._pointer(read)} + {where})[0]"
-            lines += [
-                *places.lines,
-                f"const {ARRAY_TYPES[self.tuning.element]} {name}_{lane} = {value};",
-            ]
+            lines += [*places.lines, f"const {real} {name}_{lane} = {value};"]
         return f"(vf){{{', '.join(f'{name}_{lane}' for lane in range(self.tuning.lanes))}}}"
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 1 << 17
 """Bytes that are worth waking a thread for."""
+ENOUGH_VECTORS, ENOUGH_CHAINS = 4, 8
+"""Vectors that hide what finding an entry takes, and sums in flight that hide a multiply-add."""
 ROWS, ENTRIES = "rows", "entries"
 """What workers share, by the decision ``share``: whole rows, or entries."""
 
@@ -36,6 +38,24 @@ def ragged_rules(template: RaggedTemplate) -> tuple[Rule, ...]:
             ("vectors",),
             lambda c: c["vectors"] <= most,
             lambda c: f"there are no {c['vectors']} vectors of {lanes} lanes; at most {most}",
+        ),
+        Rule(
+            "few_vectors",
+            ("vectors",),
+            lambda c: c["vectors"] >= min(most, ENOUGH_VECTORS),
+            lambda c: (
+                f"{c['vectors']} vectors at a time read each entry's indices more often; "
+                f"allowed: {min(most, ENOUGH_VECTORS)} or more"
+            ),
+        ),
+        Rule(
+            "needless_unroll",
+            ("vectors", "unroll"),
+            lambda c: (c["unroll"] == 1) | (c["vectors"] * c["unroll"] <= ENOUGH_CHAINS),
+            lambda c: (
+                f"{c['vectors']} vectors of an entry are sums enough at a time; "
+                f"{c['unroll']} entries need as many sums more"
+            ),
         ),
         Rule(
             "registers",

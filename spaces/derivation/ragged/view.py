@@ -136,7 +136,8 @@ class RaggedView:
         if output.along:
             return False
         step = self.step[output.after]
-        return not step.along and step.kept == output.axes and step.lane == output.lane
+        beside = step.lane in (output.lane, self.range.entry)
+        return not step.along and step.kept == output.axes and beside
 
     @property
     def splittable(self) -> Step | None:

@@ -22,6 +22,10 @@ SERVED = {
     "quantised": "y: int8; m[i] = max[j](abs(x[i,j])); "
     "y[i,j] = 127 * x[i,j] / m[i]; -> y, m|i=9 j=30",
     "a table in a sum": "t: int32[b,j](index < 9); y[b,d] = mean[j](w[t[b,j], d])|b=3 j=4 d=5",
+    "a range of a table": "row: int32[e](sorted < r); where row[e] == r; "
+    "y[r,c] = sum[e](x[e,c])|r=7 e=50 c=3",
+    "a range of pointers": "p: int32[r+1](sorted < e+1); where p[r] <= e and e < p[r + 1]; "
+    "y[r] = argmax[e](x[e])|r=7 e=50",
     "a slice, turned": "y: float32[5,6](order=(1,0), leading=9); y[i,j] = 2 * x[j,i]|i=5 j=6",
     "borders": "x: float32[9]; y[i] = inside(x[i - 2], -1.5) + inside(x[2*i], 3)|i=12",
     "large whole numbers": "z: float32[5000]; y[i,j] = z[(i*16000001 + j) // 1000003]|i=300 j=20",

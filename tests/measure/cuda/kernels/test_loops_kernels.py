@@ -29,7 +29,14 @@ def case(text: str, threads: int, sharing: int, target=TARGETS[0]) -> Case:
     return w, space.lower(Schedule("loops", decided))
 
 
-SHARED = {"a softmax": 32, "the least place": 128, "a loss": 8, "a product of all": 8}
+SHARED = {
+    "a range of a table": 8,
+    "a range of pointers": 32,
+    "a softmax": 32,
+    "the least place": 128,
+    "a loss": 8,
+    "a product of all": 8,
+}
 CASES = {
     **{name: case(text_of(name), 64, 1) for name in SERVED},
     **{f"{n}, shared": case(text_of(n), 128, sharing) for n, sharing in SHARED.items()},
@@ -44,6 +51,9 @@ BUGS = {
     "terms twice": ("a product of all, shared", r"r \+= 8", "r += 7"),
     "the last element is not written": ("a cumulative sum", r"if \(mine < 36", "if (mine < 35"),
     "a hidden term counts": ("a cumulative sum", r"if \(!\(.*?\)\) continue;", ""),
+    "the end of another range": ("a range of a table", r"<= i0\) high", "< i0) high"),
+    "the first of a range is left out": ("a range of pointers", r"r = low;", "r = low + 1;"),
+    "a range beyond its end": ("a range of pointers", r"(i64 high = .*);", r"\1 - 1;"),
     "the row beside that of a table": ("a table in a sum", r"\* 5 \+ i2", "* 5 + 1 + i2"),
 }
 

@@ -212,6 +212,6 @@ def test_quantities_are_possible_and_grow_with_entries():
 
 def test_every_rule_refuses_something_and_says_why():
     target = machine(threads=8, cores=8)
-    large = ragged("sparse times dense", entries=300_000, rows=5000, c=128)
+    large = ragged("sparse times dense", entries=300_000, rows=5000, c=300)
     works = (ragged("sparse times dense", entries=5), ragged("attention"), large)
     assert not silent_rules([space_of(w, target) for w in works], 120)
