@@ -25,7 +25,8 @@ from tilewright.spaces.derivation.rounding.rows import Places, Rows, row_axes, u
 from tilewright.spaces.errors import InputError
 from tilewright.spaces.language.inputs import Spread, draw
 from tilewright.spaces.language.program import Operand, Program
-from tilewright.spaces.language.tree import AxisValue, Comparison, Number
+from tilewright.spaces.language.ranges import ranges
+from tilewright.spaces.language.tree import AxisValue, Binary, Comparison, Number
 
 SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 17, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
@@ -111,12 +112,21 @@ def mistakes_planted(program: Program) -> int:
 
 def _coarse(program: Program, within: Mapping[str, np.ndarray]) -> Iterator[Mistake]:
     """Yield the mistakes that must show. Halves are halves of the values ``within`` which
-    conditions leave each axis. If they leave an axis no value, no mistake shows.
+    conditions leave each axis, and of entries every second one: whole rows of these would be left
+    out else. If conditions leave an axis no value, no mistake shows.
     """
+    entries = {own.entry for own in ranges(program).reductions.values()}
     if all(values.size for values in within.values()):
         for output in program.outputs:
             yield Mistake(f"zeros in {output.name}", program, {}, output.name)
     for axis, values in within.items():
+        if axis in entries:
+            for remainder in (0, 1) if values.size > 1 else ():
+                turn = Binary("%", AxisValue(axis), Number(2.0))
+                left = Comparison("==", turn, Number(float(remainder)))
+                fewer = replace(program, conditions=(*program.conditions, left))
+                yield Mistake(f"every second {axis} left out, {remainder} kept", fewer, {})
+            continue
         half = values[values.size // 2] if values.size > 1 else 0
         for operator, name in ((">=", "first"), ("<", "second")) if half else ():
             part = Comparison(operator, AxisValue(axis), Number(float(half)))

@@ -20,6 +20,8 @@ from tilewright.spaces.derivation.ragged.view import RaggedView
 from tilewright.spaces.dtypes import dtype
 from tilewright.spaces.workloads.array import Array
 
+PASSED = 16
+"""Entries that are passed over at a time where they are of one row."""
 START_BYTES = 8
 """Bytes of a row's start that is found in a table: an int64."""
 
@@ -42,8 +44,10 @@ class RaggedCode:
         passes: dict[str, int] = {}
         lines: list[str] = []
         if self._finds_starts:
-            lines += self._function("starts", self._starts())
-            passes[f"{self.entry}_starts"] = self.workers
+            steps = {"clear": self._cleared, "ends": self._ended, "starts": self._begun}
+            for name, body in steps.items():
+                lines += self._function(name, body())
+                passes[f"{self.entry}_{name}"] = self.workers if name == "ends" else 1
         lines += self._row_function()
         lines += self._function("rows", self._rows())
         passes[f"{self.entry}_rows"] = self.workers
@@ -140,25 +144,46 @@ class RaggedCode:
             "}",
         ]
 
-    def _starts(self) -> list[str]:
-        """Where rows begin: rows up to that of an entry, from behind that of the one before."""
+    def _cleared(self) -> list[str]:
+        """No row has an end yet."""
+        return [self._starts_found, f"for (long r = 0; r <= {self.view.rows}; r++) starts[r] = 0;"]
+
+    def _ended(self) -> list[str]:
+        """Where rows end, by each entry that is the last one of its row. Of a long row, whose
+        entries are equal from end to end, most are passed over."""
         table = self.view.program.operand[self.view.range.table]
         source, rows, entries = self._arrays[table.name], self.view.rows, self.view.entries
-        place = f"(char *)call->workspace + {self._layout['starts']}L"
         kind = ARRAY_TYPES[table.dtype]
         number = [array.name for array in self.operands].index(table.name)
         return [
             f"const {kind} *restrict {source} = call->buffers[{number}];",
-            f"long *restrict starts = (void *)({place});",
+            self._starts_found,
             f"const long first = {entries}L * worker / {self.workers};",
             f"const long last = {entries}L * (worker + 1) / {self.workers};",
-            f"long r = first ? tw_within({source}[first - 1], -1, {rows}) + 1 : 0;",
             "for (long e = first; e < last; e++) {",
-            f"  const long row = tw_within({source}[e], -1, {rows});",
-            "  for (; r <= row; r++) starts[r] = e;",
+            f"  const long row = tw_within({source}[e], -1, {rows - 1});",
+            f"  while (e + {PASSED} < last && {source}[e + {PASSED}] == {source}[e])",
+            f"    e += {PASSED};",
+            f"  if (e == {entries - 1} || {source}[e] != {source}[e + 1])",
+            "    starts[row + 1] = e + 1;",
             "}",
-            f"if (last == {entries}) for (; r <= {rows}; r++) starts[r] = {entries};",
         ]
+
+    def _begun(self) -> list[str]:
+        """Rows without entries begin where the one before ends."""
+        return [
+            self._starts_found,
+            "long last = 0;",
+            f"for (long r = 0; r <= {self.view.rows}; r++) {{",
+            "  last = starts[r] > last ? starts[r] : last;",
+            "  starts[r] = last;",
+            "}",
+        ]
+
+    @property
+    def _starts_found(self) -> str:
+        place = f"(char *)call->workspace + {self._layout['starts']}L"
+        return f"long *restrict starts = (void *)({place});"
 
     def _row_function(self) -> list[str]:
         """The function of one row, of its entries from ``begin`` to before ``end``."""

@@ -164,3 +164,10 @@ def test_rows_whose_remainders_decide_what_is_added_up_come_side_by_side():
     assert rows is not None
     assert all(1 in np.diff(rows.which[axis]) for axis in ("p", "q"))
     assert sensitivity(layer).share > 0
+
+
+@pytest.mark.parametrize("body", ["mean[e](x[col[e],c])", "max[e](x[col[e],c])"])
+def test_entries_left_out_show_in_rows_of_which_few_are_looked_at(body):
+    tables = "row: int32[e](sorted < r, skew=2.1); col: int32[e](index < r); where row[e] == r; "
+    made = program(f"{tables}y[r,c] = {body}", r=17_000, e=96_000, c=128)
+    assert sensitivity(made).share > 0
