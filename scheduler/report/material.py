@@ -127,6 +127,14 @@ class Material:
         ours, theirs = self.torch.configuration.get("ours_seconds"), self.torch.library_seconds
         return theirs / ours if isinstance(ours, float) and ours > 0 and theirs else None
 
+    @property
+    def over_fastest(self) -> tuple[str, Estimate] | None:
+        """The fastest rival that was timed, and the speed-up over it."""
+        found = [("NumPy", self.over_rival)] if self.over_rival else []
+        if (torch := self.over_torch) is not None:
+            found.append(("torch", Estimate(torch, torch, torch)))
+        return min(found, key=lambda each: each[1].value, default=None)
+
     @cached_property
     def rival(self) -> float | None:
         """The latency of NumPy's product in seconds: timed in turns with the best, or once."""

@@ -30,6 +30,7 @@ from tilewright.scheduler.report.material import Material
 from tilewright.scheduler.report.source import plain_lines, source_of
 from tilewright.scheduler.report.svg import FIGURE_STYLE, drawn
 from tilewright.scheduler.report.template import FOLDER, template, trusted
+from tilewright.spaces.errors import InputError
 from tilewright.spaces.version import VERSION
 
 SCRIPTS = ("report.js", "brush.js", "source.js")
@@ -104,7 +105,7 @@ HEADINGS = (
     "workload",
     "target",
     "best",
-    "over NumPy",
+    "over the fastest rival",
     "of its roof",
     "trials",
     "failed",
@@ -117,14 +118,15 @@ def _row(place: int, material: Material) -> Row:
     failed = sum(r.measurement.score is None for r in material.searched)
     winner = material.best[0].schedule if material.best else None
     origin = material.origins.get(winner, "-") if winner else "-"
-    best, ratio, share = material.latency, material.over_rival, material.of_roof
+    best, share = material.latency, material.of_roof
+    rival, ratio = material.over_fastest or ("", None)
     return Row(
         f"w{place}" if place < MOST_SECTIONS else "",
         plain(material.name),
         plain(material.target.summary),
         (
             (_written(best, seconds), best.value if best else ""),
-            (_written(ratio, times), ratio.value if ratio else ""),
+            (f"{_written(ratio, times)} {rival}".strip(), ratio.value if ratio else ""),
             (percent(share), share or ""),
             (str(len(material.searched)), len(material.searched)),
             (str(failed), failed),
@@ -220,6 +222,8 @@ def _facts(material: Material) -> Iterator[tuple[str, str]]:
     yield "best", f"{_written(material.latency, seconds)}, {value:.1f} {unit}"
     if material.over_rival is not None:
         yield "over NumPy's BLAS", _written(material.over_rival, times)
+    if material.over_torch is not None:
+        yield "over torch", times(material.over_torch)
     if material.of_roof is not None:
         yield "of its roof", percent(material.of_roof)
     yield "schedule", str(best.schedule)
@@ -253,8 +257,9 @@ def _leaders(material: Material) -> Iterator[tuple[str, ...]]:
         yield (*map(plain, cells), plain(str(record.schedule)))
 
 
-def _failures(material: Material) -> Iterator[tuple[str, int, list[tuple[str, str]]]]:
-    """Yield each kind of failure, how often it occurred, and the text of some."""
+def _failures(material: Material) -> Iterator[tuple[str, int, list[tuple[str, str, str]]]]:
+    """Yield each kind of failure, how often it occurred, and some schedules with their texts; the
+    first of them with its source."""
     found: dict[str, list[Record]] = {}
     for record in material.records:
         if record.measurement.error_kind is not None:
@@ -263,11 +268,22 @@ def _failures(material: Material) -> Iterator[tuple[str, int, list[tuple[str, st
         texts = [
             (
                 plain(str(r.schedule)),
-                plain_lines(r.measurement.error_text[:MOST_TEXT]) or "(no text)",
+                plain_lines(r.measurement.error_text[:MOST_TEXT]) or NO_TEXT,
+                _source(material, r) if place == 0 else "",
             )
-            for r in records[:EXAMPLES]
+            for place, r in enumerate(records[:EXAMPLES])
         ]
         yield kind, len(records), texts
+
+
+def _source(material: Material, record: Record) -> str:
+    """Return the source that today's templates make of a record's schedule, if they make one."""
+    if material.space is None or not material.is_there(record):
+        return ""
+    try:
+        return plain_lines(material.space.lower(record.schedule).source.body)
+    except InputError:
+        return ""
 
 
 def _runs(material: Material) -> Iterator[tuple[str, ...]]:

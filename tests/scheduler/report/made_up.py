@@ -115,12 +115,19 @@ def many(folder: Path, workloads: int, each: int) -> Path:
     return of_records(folder, records)
 
 
-def sampled(folder: Path, work: Workload, target: Target, count: int = 6) -> Path:
-    """A database of schedules that templates have, the first the fastest, and latencies made up."""
+def sampled(folder: Path, work: Workload, target: Target, count: int = 6, bad: int = 0) -> Path:
+    """A database of schedules that templates have, the first the fastest, and latencies made up;
+    the last of them, the ``bad`` ones, failed."""
     space = space_for(work, target)
     population = space.sample(np.random.default_rng(1), count)
     records = [
-        record(n, 1e-3 * (n + 1), work, target=target, measured={"schedule": space.schedule(row)})
+        record(
+            n,
+            None if n >= count - bad else 1e-3 * (n + 1),
+            work,
+            target=target,
+            measured={"schedule": space.schedule(row)},
+        )
         for n, row in enumerate(population)
     ]
     records = [replace(each, template_version=space.version_of(each.schedule)) for each in records]

@@ -52,6 +52,13 @@ def test_figures_show_each_layer_and_the_course_of_the_whole(tmp_path):
     assert steps.x == pytest.approx((0.0, 10.2, 20.2, 21.2, 40.0))
 
 
+def test_the_fastest_rival_is_named(tmp_path):
+    materials = {m.workload.operator: m for m in materials_of(suite(tmp_path / "suite"))}
+    name, over = materials["softmax"].over_fastest or ("", None)
+    assert (name, over and over.value) == ("torch", 2.0)
+    assert materials["logsumexp"].over_fastest is None
+
+
 def test_jobs_of_one_workload_are_listed_the_latest_first(tmp_path):
     assert jobs_of(materials_of(many(tmp_path / "many", 2, 4))) == []
     assert jobs_of(materials_of(of_records(tmp_path / "one", [record(1, 1e-3)]))) == []

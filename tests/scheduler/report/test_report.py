@@ -16,7 +16,16 @@ from pathlib import Path
 import pytest
 
 from tests.pages import PATHS
-from tests.scheduler.report.made_up import HOSTILE, hostile, many, of_records, record, tuned
+from tests.scheduler.report.made_up import (
+    HOSTILE,
+    hostile,
+    many,
+    of_records,
+    record,
+    sampled,
+    tuned,
+)
+from tests.spaces.frozen import TARGETS
 from tilewright.measure.database import Database
 from tilewright.measure.records.measurement import ErrorKind
 from tilewright.measure.testing.made_up import WORKLOAD
@@ -163,6 +172,19 @@ def test_a_run_without_a_right_kernel_shows_each_kind_of_failure(tmp_path):
     for kind in ErrorKind:
         assert f"1 {kind}" in page.text
         assert f"why {kind}" in page.text
+
+
+def test_a_failure_shows_the_source_of_its_kernel(tmp_path):
+    db = sampled(tmp_path / "real", softmax(0), TARGETS["avx512"], bad=2)
+    with Database(db, create=False) as database:
+        (material,) = read_materials(database)
+        failed = next(r for r in material.records if r.measurement.score is None)
+        assert material.space is not None
+        source = material.space.lower(failed.schedule).source.body
+    page = page_of(db)
+    _, _, shown = page.text.partition("Its source")
+    assert shown.startswith(source.rstrip())
+    assert page.text.count("Its source") == 1
 
 
 def test_captions_answer_what_failed_and_whether_more_is_worth_it(tmp_path):
