@@ -232,15 +232,17 @@ class CodedCode:
         )
 
     def _table(self) -> Lines:
-        """C lines that fill the table of values, where codes choose from an operand."""
+        """C lines that fill the table of values, where codes choose from an operand: as often as
+        fills a vector."""
         table = self.product.table
         if table is None:
             return []
-        count = table.shape[0]
-        lines = [*self._pointers([Read(table.name, ())]), f"float table[{self.decoding.codes}];"]
-        for code in range(self.decoding.codes):
-            entry = Read(table.name, (Number(float(min(code, count - 1))),))
-            lines.append(f"table[{code}] = (float)({self._expression(entry)[1]});")
+        codes = self.decoding.codes
+        size = max(codes, self.decoding.lanes)
+        lines = [*self._pointers([Read(table.name, ())]), f"float table[{size}];"]
+        for place in range(size):
+            entry = Read(table.name, (Number(float(place % codes)),))
+            lines.append(f"table[{place}] = (float)({self._expression(entry)[1]});")
         return lines
 
     def _work(self) -> Lines:

@@ -28,6 +28,7 @@ FORMS = [  # dtype, text, sizes
     ("uint3", GROUPS.format(g=64), {"m": 3, "n": 33, "k": 192}),
     ("uint4", f"s: float16[8, 48]; {SCALED.format(g=128)}", {"m": 7, "n": 48, "k": 1024}),
     ("uint4", TABLE.format(g=16), {"m": 2, "n": 17, "k": 144}),
+    ("uint2", f"t: float16[4]; {TABLE.format(g=32)}", {"m": 3, "n": 16, "k": 96}),
     ("float4_e2m1", f"e: uint8[50, 5]; {MXFP4}", {"m": 5, "n": 50, "k": 160}),
     ("int5", "y[n] = sum[k](a[k] * g[k] * q[n, k]) * s[n]", {"n": 37, "k": 2008}),
     ("int2", SCALED.format(g=64), {"m": 1, "n": 16, "k": 64}),
