@@ -19,8 +19,8 @@ from tilewright.spaces.schedule import Schedule
 from tilewright.spaces.space import Space
 from tilewright.spaces.target import detect_target
 
-SCHEDULES, MANY = 80, 180
-GROUPS = 10
+SCHEDULES, MANY = 40, 180
+GROUPS = 5
 TARGETS = ("cuda:sm_80", "cuda:sm_86", "cuda:sm_89", "cuda:sm_90a")
 # dtype of A and B, that of C
 TYPES = (

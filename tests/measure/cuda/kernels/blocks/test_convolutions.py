@@ -60,7 +60,7 @@ def failures(spaces: list[Space], each: int, seed: int) -> list[str]:
 
 @pytest.mark.parametrize("group", range(3))
 def test_random_schedules_of_convolutions_agree_with_the_reference(group):
-    found = failures(problems(6, seed=7)[group::3], 1, group)
+    found = failures(problems(3, seed=7)[group::3], 1, group)
     assert not found, "\n".join(found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -56,8 +56,9 @@ def drawn(each: int, seed: int, given: Mapping[str, Value] | None = None) -> lis
     return found
 
 
-def check(candidates: list[Candidate]) -> None:
-    """All build without a refusal, into the instructions they are meant to be."""
+def check(candidates: list[Candidate], further: Callable[[Built], None] = lambda one: None) -> None:
+    """All build without a refusal, into the instructions they are meant to be; ``further`` checks
+    each."""
     builder = NvrtcBuilder(HOPPER, jobs=2)
     try:
         built = builder.build(candidates)
@@ -65,6 +66,7 @@ def check(candidates: list[Candidate]) -> None:
         assert not refused, "\n".join(refused)
         for one in built:
             check_code(one.candidate, instructions(one))
+            further(one)
     finally:
         builder.close()
 
@@ -104,19 +106,16 @@ def test_exchanges_in_clusters_build(each):
 
 
 def test_two_blocks_find_registers_on_a_multiprocessor():
+    def registers_suffice(one: Built) -> None:
+        kernel = one.candidate.kernel
+        assert one.binary is not None
+        taken = read_cubin(one.binary.read_bytes(), kernel.call.entry).registers
+        threads = kernel.call.launches[0].block[0]
+        assert taken <= launch_registers(threads, 2), one.candidate.schedule
+
     found = drawn(1, 1, {"blocks_per_sm": 2})
     assert len(found) >= 4
-    check(found)
-    builder = NvrtcBuilder(HOPPER, jobs=2)
-    try:
-        for one in builder.build(found):
-            kernel = one.candidate.kernel
-            taken = read_cubin(one.binary.read_bytes(), kernel.call.entry).registers
-            assert taken <= launch_registers(kernel.call.launches[0].block[0], 2), (
-                one.candidate.schedule
-            )
-    finally:
-        builder.close()
+    check(found, registers_suffice)
 
 
 @pytest.mark.slow
