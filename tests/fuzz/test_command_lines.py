@@ -68,7 +68,7 @@ OPTIONS = {
             "--address",
         ),
         *("--file", "--search", "--quiet", "--verbose", "--insecure-cluster"),
-        *("--numerics", "--effort", "--gradient", "--saved"),
+        *("--numerics", "--effort", "--gradient", "--saved", "--table"),
     ),
     "resume": (
         *("--db", "--model", "--format", "-v", "--executor", "--address", "--insecure-cluster"),
@@ -76,11 +76,11 @@ OPTIONS = {
     ),
     "query": (
         *("--target", "--threads", "--db", "--source", "--model", "--format", "--file"),
-        *("--numerics", "--gradient", "--saved"),
+        *("--numerics", "--gradient", "--saved", "--table"),
     ),
     "verify": (
         *("--target", "--threads", "--schedules", "--seed", "--format", "--file"),
-        *("--gradient", "--saved"),
+        *("--gradient", "--saved", "--table"),
     ),
     "dispatch": (
         *("--profile", "--kernels", "--axis", "--tune", "--seconds", "--out", "--python"),
@@ -90,12 +90,15 @@ OPTIONS = {
         *("--search", "--trials", "--repeats", "--batch", "--seed", "--time", "--jobs"),
         "--format",
     ),
-    "show": ("--file", "--target", "--threads", "--gradient", "--saved"),
+    "show": ("--file", "--target", "--threads", "--gradient", "--saved", "--table"),
     "operators": ("--format",),
     "targets": ("--format",),
     "train": ("--db", "--out", "--format"),
     "evaluate": ("--db", "--split", "--format"),
-    "explain": ("--db", "--workload", "--plot", "--target", "--threads", "--format", "--file"),
+    "explain": (
+        *("--db", "--workload", "--plot", "--target", "--threads", "--format", "--file"),
+        "--table",
+    ),
     "export": (
         *("--db", "--format", "--features", "--operator", "--target", "--since", "--failed"),
         *("--sort", "--limit"),
@@ -109,6 +112,7 @@ OPTIONS = {
     "suite seal": ("--out", "--decoys", "--seed", "--target", "--threads"),
     "suite match": ("--db",),
     "report": ("--db", "--out", "--compare", "--format", "--only"),
+    "pack": ("--out", "--format"),
     "db stats": ("--db", "--format"),
     "db vacuum": ("--db", "--format"),
     "db merge": ("--into", "--format"),
@@ -127,6 +131,7 @@ READING = (
     "bundle",
     "resume",
     "db merge",
+    "pack",
     "replay",
 )
 """Commands that are given a file, or a name."""
