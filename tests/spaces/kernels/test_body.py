@@ -3,6 +3,8 @@
 import pytest
 
 from tilewright.spaces.algebra.index import index
+from tilewright.spaces.algebra.mapping import repeat, spatial
+from tilewright.spaces.algebra.mapping_emit import each
 from tilewright.spaces.kernels.body import Body, names_in
 from tilewright.spaces.kernels.text import CUDA, C
 
@@ -55,6 +57,48 @@ def test_declarations_of_pointers_and_arrays():
         "float *p = (float *)ticket;",
         "float s[2] = {0.0f, 0.0f};",
     ]
+
+
+def test_tests_are_joined_and_none_leave_a_scope_or_nothing():
+    body = Body(given=("x", "n"))
+    with body.where(["x < n", "x > 2"]):
+        body.let("float", "v", count=(2, 3))
+        body.call("tw_take", "v")
+    with body.where([]):
+        body.leave()
+    with body.where([], brief=True):
+        body.leave()
+    assert C.lines(body.statements) == [
+        "if (x < n && x > 2) {",
+        "  float v[2][3];",
+        "  tw_take(v);",
+        "}",
+        "{",
+        "  return;",
+        "}",
+        "return;",
+    ]
+
+
+def test_a_mapping_writes_its_tasks_to_a_body():
+    body = Body(given=("n", "x"))
+    mapping = spatial(2) * repeat(4)
+    each(body, mapping, "x", lambda at: body.call("tw_use", *at), extents=("n",), integer="int")
+    assert C.lines(body.statements) == [
+        "for (int i0 = 0, i0_most = n - (4 * x), i0_end = i0_most < 4 ? i0_most : 4; "
+        "i0 < i0_end; i0++) {",
+        "  tw_use(4 * x + i0);",
+        "}",
+    ]
+
+
+def test_what_a_mapping_is_not_given_is_refused():
+    body = Body(given=("x",))
+    with pytest.raises(NameError, match="n is not declared"):
+        each(body, repeat(3), 0, lambda at: body.call("tw_use", *at), extents=("n",))
+    other = Body(given=("i0",))
+    with pytest.raises(NameError, match="i0 is declared"):
+        each(other, repeat(3), 0, lambda at: other.call("tw_use", *at))
 
 
 def test_an_index_below_the_end_of_a_loop_simplifies():
