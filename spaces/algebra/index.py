@@ -131,7 +131,7 @@ class Index:
             for inner in within(atom):
                 yield from inner.atoms()
 
-    @property
+    @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """All entries of tables that the value depends on, each once."""
         return tuple(dict.fromkeys(atom for atom in self.atoms() if isinstance(atom, Entry)))
@@ -210,7 +210,7 @@ class Index:
                     return dividend.at(values) % divisor
             return Index(((with_inside(atom, lambda index: index.at(values)), 1),))
 
-        return self.replaced(value)
+        return self.replaced(value) if values else self
 
     def loaded(self, load: Callable[[Entry], Index]) -> Index:
         """Return the index with what ``load`` gives in the place of the entries of tables."""
