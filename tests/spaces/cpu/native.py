@@ -68,6 +68,19 @@ def compile_kernels(
     return ctypes.CDLL(str(library))
 
 
+def compile_in_turns(
+    kernels: Sequence[Kernel], target: CpuTarget, folder: Path
+) -> list[ctypes.CDLL]:
+    """The library of each kernel: every other one is compiled as users' are, the rest quickly."""
+    libraries = []
+    for part, *flags in ((kernels[::2],), (kernels[1::2], *QUICKLY)):
+        if part:
+            own = folder / "-".join(["unit", *flags])
+            own.mkdir(parents=True, exist_ok=True)
+            libraries.append(compile_kernels(part, target, own, *flags))
+    return [libraries[place % 2] for place in range(len(kernels))]
+
+
 def compile_apart(
     kernels: Sequence[Kernel], target: CpuTarget, folder: Path, *further: str
 ) -> list[ctypes.CDLL]:
@@ -186,19 +199,19 @@ def sampled(space: Space, count: int, seed: int = 0) -> list[Kernel]:
 
 
 def check_sampled(space: Space, count: int, seed: int, folder: Path) -> None:
-    """Kernels of schedules at random, under guard zones, compute what the reference says. Every
-    other one is compiled as users' are."""
-    drawn, found = _schedules(space, count, seed), {}
+    """Kernels of schedules at random, under guard zones, compute what the reference says."""
+    schedules = _schedules(space, count, seed)
+    kernels = list(map(space.lower, schedules))
     assert isinstance(space.target, CpuTarget)
-    for schedules, *flags in ((drawn[::2],), (drawn[1::2], *QUICKLY)):
-        kernels = {schedule: space.lower(schedule) for schedule in schedules}
-        if kernels:
-            own = folder / "-".join(["unit", *flags])
-            own.mkdir(parents=True)
-            library = compile_kernels(list(kernels.values()), space.target, own, *flags)
-        for schedule, kernel in kernels.items():
-            found[schedule] = complaint(kernel, library, space.workload, seed)
-    wrong = [f"{space.workload} with {s}: {problem}" for s, problem in found.items() if problem]
+    libraries = compile_in_turns(kernels, space.target, folder)
+    found = [
+        complaint(*each, space.workload, seed) for each in zip(kernels, libraries, strict=True)
+    ]
+    wrong = [
+        f"{space.workload} with {s}: {problem}"
+        for s, problem in zip(schedules, found, strict=True)
+        if problem
+    ]
     assert not wrong, "\n".join(wrong)
 
 
